@@ -238,8 +238,8 @@ async def test_recovery_queues_what_was_left_and_publishes_what_was_committed(tm
         await uvm.image.move(committed, "running")
         async with stepping(uvm, committed) as left:
             await left.machine.run(left.cycle)
-            left.running.thought.states = left.attempt.states
-            await left.transaction.commit(left.running.thought)
+            left.context.mission.thought.states = left.attempt.states
+            await left.transaction.commit(left.context.mission.thought)
     bridge = ScriptedBridge(Script())
     async with opened(tmp_path, bridge) as uvm:
         assert await uvm.recover() == [thinking, queued]

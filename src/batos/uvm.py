@@ -184,7 +184,7 @@ class UVM(Readings):
             clock=self.clock,
             digests=self.digests,
             parallel=self.settings.parallel,
-            craft=self.crafts.craft,
+            methods=self.crafts.methods,
         )
 
     async def _router(self, footing: Baseline, tell: OnProgress) -> Router:

@@ -18,7 +18,7 @@ from batos.gate.ground import Draft, Ground
 from batos.memory.evidence import Evidence, Turn
 from batos.memory.passages import passages
 from batos.minds.calls import answers
-from batos.minds.context import Said
+from batos.minds.results import Said
 
 GERMAN = (
     "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."

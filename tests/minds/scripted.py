@@ -18,7 +18,7 @@ from batos.image.transactions import MissionTransaction
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.minds.calls import decisions
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.minds.machine import Machine, begin
 from batos.missions.interpreter import MissionInterpreter
 from batos.missions.runner import Attempt
@@ -196,7 +196,7 @@ class Stepping:
     """A mission opened for stepping: its transaction, what runs it, and its cycle."""
 
     transaction: MissionTransaction
-    running: Running
+    context: MindContext
     interpreter: MissionInterpreter
     machine: Machine
     cycle: UvmObject
@@ -209,12 +209,12 @@ async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
     conductor = (await uvm.ready()).conductor
     attempt = Attempt(mission)
     with uvm.image.transaction(mission) as transaction:
-        running = await conductor._prepare(attempt, transaction)
+        context = await conductor._prepare(attempt, transaction)
         orchestrator = transaction.root["orchestrator_obj"]
         cycle = begin(orchestrator)
-        interpreter = MissionInterpreter(running, cycle)
-        machine = Machine(orchestrator, interpreter, running)
-        yield Stepping(transaction, running, interpreter, machine, cycle, attempt)
+        interpreter = MissionInterpreter(context, cycle)
+        machine = Machine(orchestrator, interpreter, context)
+        yield Stepping(transaction, context, interpreter, machine, cycle, attempt)
 
 
 async def change(uvm: UVM, work: Callable[[Any], object]) -> None:

@@ -15,8 +15,8 @@ from batos.memory.evidence import Evidence, Summary, Turn
 from batos.memory.passages import passages
 from batos.minds import prompt
 from batos.minds.calls.answers import told
-from batos.minds.context import PartResult
 from batos.minds.prompt import Message, Scene, Spoken, Voice
+from batos.minds.results import PartResult
 from ollama_emulator.pulling import registry
 from ollama_emulator.templating import chatformats, chattemplate, templates
 from ollama_emulator.templating.templates import Values

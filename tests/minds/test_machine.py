@@ -13,8 +13,8 @@ from tests.minds.scripted import Script, WaitingBridge, ask, change, stepping, s
 from batos.codex import graph_names
 from batos.errors import BatosError, InternalError, ObjectError
 from batos.minds import states
-from batos.minds.context import Synthesis
 from batos.minds.machine import FOLLOWS, begin, state_of
+from batos.minds.results import Synthesis
 from batos.minds.stopping import Held
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
@@ -85,7 +85,7 @@ async def test_the_synthesis_is_dropped_when_the_cycle_is_complete(mind: Mind) -
     async with stepping(mind.uvm, mission) as opened:
         await opened.machine.run(opened.cycle)
         assert states.WORK_SLOT not in own_slots(opened.cycle)
-        assert "answer" in own_slots(opened.running.thought)
+        assert "answer" in own_slots(opened.context.mission.thought)
         assert state_of(opened.cycle) == "IDLE"
 
 
@@ -149,7 +149,7 @@ async def test_a_doomed_thought_cannot_be_committed(mind: Mind) -> None:
         with pytest.raises(ObjectError):
             await opened.machine.run(opened.cycle)
         with pytest.raises(InternalError):
-            await opened.transaction.commit(opened.running.thought)
+            await opened.transaction.commit(opened.context.mission.thought)
 
 
 @pytest.mark.parametrize("named", ["COMPLETE", "IDLE", "FAILED", "NOWHERE", None, 7, ["DELEGATING"]])

@@ -60,7 +60,7 @@ async def test_the_commit_that_was_read_is_named(mind: Mind) -> None:
     """`read_at` is the image's newest commit before the mission began, and older than the mission's own."""
     mission = await submit(mind.uvm)
     async with stepping(mind.uvm, mission) as opened:
-        assert opened.running.read_at == f"tid:0x{int.from_bytes(opened.transaction.read_at, 'big'):016x}"
+        assert opened.context.mission.read_at == f"tid:0x{int.from_bytes(opened.transaction.read_at, 'big'):016x}"
     shown = await mind.uvm.run(mission)
     assert int(shown["provenance"]["read_at"][4:], 16) < int(shown["tid"][4:], 16)
 

@@ -13,7 +13,7 @@ from tests.minds.scripted import GOOD, QUESTION, ask, change, stepping, submit
 from batos.codex.codex import PILLARS
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.memory.evidence import Evidence
-from batos.minds.context import PartResult
+from batos.minds.results import PartResult
 from batos.objects.message import send
 from batos.objects.method import Intent, Primitive
 
@@ -24,9 +24,9 @@ async def test_a_string_in_a_slot_is_never_an_order(mind: Mind) -> None:
     """Text that reads like an intent answers itself, and no call is made."""
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "wish_", "Generate a method that sings."))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        assert await send(opened.interpreter, opened.running.persona, "wish_") == "Generate a method that sings."
+        assert await send(opened.interpreter, opened.context.mind.persona, "wish_") == "Generate a method that sings."
         with pytest.raises(ObjectError, match="takes no arguments"):
-            await send(opened.interpreter, opened.running.persona, "wish_", "now")
+            await send(opened.interpreter, opened.context.mind.persona, "wish_", "now")
     assert mind.bridge.history == []
 
 
@@ -44,7 +44,7 @@ async def test_an_undeclared_selector_costs_no_call(mind: Mind, selector: str) -
     """A message that nobody declared is not understood, at once."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(MessageNotUnderstood) as raised:
-            await send(opened.interpreter, opened.running.persona, selector, "x")
+            await send(opened.interpreter, opened.context.mind.persona, selector, "x")
         assert raised.value.selector == selector
     assert mind.bridge.history == []
 
@@ -54,7 +54,7 @@ async def test_a_method_is_refused_without_a_cell(mind: Mind) -> None:
     method = passed(SLOT, "def tamland_facet_(self, query): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, method))
     conductor = (await mind.uvm.ready()).conductor
-    conductor.craft = replace(conductor.craft, cell=None)
+    conductor.methods = replace(conductor.methods, cell=None)
     mind.script.woven = {**GOOD, "unanswered": [1]}
     shown = await ask(mind.uvm)
     failure = shown["voices"][0]["failure"]
@@ -68,10 +68,10 @@ async def test_an_intent_is_interpreted_through_infer(mind: Mind) -> None:
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         steps = opened.machine.steps(opened.cycle)
         assert [await anext(steps), await anext(steps)] == ["IDLE", "DECOMPOSING"]
-        part = await send(opened.interpreter, opened.running.persona, SLOT, "What is there?", 2)
+        part = await send(opened.interpreter, opened.context.mind.persona, SLOT, "What is there?", 2)
         assert isinstance(part, PartResult)
         assert (part.number, part.slot, part.query, part.known) == (2, SLOT, "What is there?", True)
-        (told,) = opened.running.methods
+        (told,) = opened.context.trace.behaviour
         assert (told["selector"], told["as"]) == (SLOT, "interpreted intent")
         assert told["holder"] == f"BRICK ({told['oid']})"
         assert told["revision"].startswith("tid:0x")
@@ -82,7 +82,7 @@ async def test_an_intent_without_arguments_is_refused(mind: Mind) -> None:
     """An intent has to be told what about."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(ObjectError, match="told what about"):
-            await send(opened.interpreter, opened.running.persona, SLOT)
+            await send(opened.interpreter, opened.context.mind.persona, SLOT)
 
 
 async def test_an_intent_of_ones_own_hides_the_personas(mind: Mind) -> None:
@@ -99,7 +99,7 @@ async def test_a_kernel_function_that_is_not_there_is_named(mind: Mind) -> None:
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "dance_", Primitive("traits.dance")))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(ObjectError, match="no kernel function") as raised:
-            await send(opened.interpreter, opened.running.persona, "dance_")
+            await send(opened.interpreter, opened.context.mind.persona, "dance_")
         assert raised.value.remedy
 
 
@@ -108,18 +108,18 @@ async def test_what_is_not_declared_yet_costs_nothing(mind: Mind) -> None:
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         for selector in ("embed_", "index_document_"):
             with pytest.raises(MessageNotUnderstood):
-                await send(opened.interpreter, opened.running.persona, selector, "x")
+                await send(opened.interpreter, opened.context.mind.persona, selector, "x")
     assert mind.bridge.history == []
 
 
 async def test_recall_answers_from_attachments_and_turns_alone(mind: Mind) -> None:
     """`recall_` gives what came with the mission, within the room that it is told, and calls no model."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        found = await send(opened.interpreter, opened.running.persona, "recall_", QUESTION, 10_000)
+        found = await send(opened.interpreter, opened.context.mind.persona, "recall_", QUESTION, 10_000)
         assert isinstance(found, Evidence)
         assert [each.name for each in found.passages] == ["lamp.txt"]
         assert found.turns == ()
-        nothing = await send(opened.interpreter, opened.running.persona, "recall_", QUESTION, 0)
+        nothing = await send(opened.interpreter, opened.context.mind.persona, "recall_", QUESTION, 0)
         assert (nothing.passages, nothing.omitted_passages) == ((), 1)
     assert mind.bridge.history == []
 
@@ -146,4 +146,4 @@ async def test_infer_can_be_put_in_a_personas_place(mind: Mind) -> None:
 async def test_log_takes_anything(mind: Mind) -> None:
     """`log_` is a kernel function of every object that delegates to the traits."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        assert await send(opened.interpreter, opened.running.persona, "log_", "a word", 2, None) is None
+        assert await send(opened.interpreter, opened.context.mind.persona, "log_", "a word", 2, None) is None

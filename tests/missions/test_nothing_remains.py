@@ -14,7 +14,7 @@ from tests.minds.scripted import BAD, LAMP, FailingBridge, Script, WaitingBridge
 
 from batos.errors import DiskFull, ImageError, MissionFailed, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
-from batos.minds.context import Synthesis
+from batos.minds.results import Synthesis
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM

@@ -23,7 +23,7 @@ from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
 from batos.memory.evidence import Turn
 from batos.minds import context_building
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Turns are compacted when those before the newest make more than the difference of these marks: the window's HIGHth
@@ -50,7 +50,7 @@ _NOTE: Final = "compacting"
 class Derives(Protocol):
     """The part of a mission's interpreter that compaction needs."""
 
-    running: Running
+    context: MindContext
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change what is derived from the image's truth in a short commit of its own; what the change answers."""
@@ -189,8 +189,8 @@ class _Compaction:
 
     def __init__(self, interpreter: Derives, receiver: UvmObject) -> None:
         self._interpreter = interpreter
-        self._running: Running = summaries.recorder(interpreter.running)
-        self._name = _name_of(self._running, receiver)
+        self._context: MindContext = summaries.recorder(interpreter.context)
+        self._name = _name_of(self._context, receiver)
         self._conversation = receiver
         self._view: list[KeptSummary] = []
         self._made: list[KeptSummary] = []
@@ -198,18 +198,18 @@ class _Compaction:
 
     async def run(self, *, afresh: bool) -> dict[str, Any]:
         """Make all pieces that are due, within the mission's limits; return what was done and what is left."""
-        session = self._running.session
-        holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._running.id, afresh))
+        session = self._context.io.session
+        holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._context.mission.id, afresh))
         if holder:
             return self._told(0, f"{holder} is at it already; if its process has ended, `batos resume {holder}`.")
         if resumed or not afresh:
             self._view = [_kept(node) for node in conversations.nodes(self._conversation)]
         targets = self._targets(afresh=afresh)
-        leave = self._running.events.subscribe(self._hear)
+        leave = self._context.io.events.subscribe(self._hear)
         began = session.ticks()
         try:
             while len(self._made) < MOST_PIECES and not self._interrupted and await self._next(targets):
-                if session.ticks() - began > session.limits.seconds / _TIME or _is_spent(session, self._running):
+                if session.ticks() - began > session.limits.seconds / _TIME or _is_spent(session, self._context):
                     self._interrupted = "this mission's budget"
         finally:
             leave()
@@ -217,7 +217,7 @@ class _Compaction:
 
     def _hear(self, event: str, keys: Any) -> None:
         """Begin no further piece when somebody asks something, so that the answer does not wait."""
-        if event == "mission.accepted" and keys["mission"] != self._running.id:
+        if event == "mission.accepted" and keys["mission"] != self._context.mission.id:
             self._interrupted = "a question came"
 
     def _targets(self, *, afresh: bool) -> list[int]:
@@ -225,12 +225,12 @@ class _Compaction:
 
         So pieces are cut in the same places, and paid answers are found again.
         """
-        running, decided = self._running, self._running.decided
+        context, decided = self._context, self._context.trace.decided
         found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
         if decided.own(_NOTE) is None:
-            marks = Marks.of(running.thinking.window, running.ratio)
-            turns = conversations.backwards(running.root, self._conversation, self._reached)
-            target = marks.target(turns, eager=afresh or running.brief.origin.door != DOOR)
+            marks = Marks.of(context.mind.thinking.window, context.ratio)
+            turns = conversations.backwards(context.mission.root, self._conversation, self._reached)
+            target = marks.target(turns, eager=afresh or context.mission.brief.origin.door != DOOR)
             if target:
                 decided.note(**{_NOTE: target})
                 found.add(target)
@@ -246,13 +246,13 @@ class _Compaction:
         merging = crowded(self._view)
         if merging is not None:
             level = merging[0].level + 1
-            recorded = await summaries.of_pieces(self._running, _pieces(merging), level)
+            recorded = await summaries.of_pieces(self._context, _pieces(merging), level)
         else:
             upto = next((target for target in targets if target > self._reached), 0)
             if not upto:
                 return False
-            turns = conversations.forwards(self._running.root, self._conversation, self._reached + 1, upto)
-            level, recorded = 0, await summaries.of_turns(self._running, turns)
+            turns = conversations.forwards(self._context.mission.root, self._conversation, self._reached + 1, upto)
+            level, recorded = 0, await summaries.of_turns(self._context, turns)
         made = KeptSummary(level, recorded.piece)
         kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
         if kept:
@@ -262,7 +262,7 @@ class _Compaction:
         return bool(kept)
 
     def _node(self, made: KeptSummary, recorded: Recorded) -> dict[str, Any]:
-        piece, running = made.piece, self._running
+        piece, context = made.piece, self._context
         return {
             "first": piece.first,
             "last": piece.last,
@@ -272,8 +272,8 @@ class _Compaction:
             "by_model": piece.by_model,
             "why": recorded.why,
             "shortened": recorded.shortened,
-            "mission": running.id,
-            "at": iso(running.session.clock()),
+            "mission": context.mission.id,
+            "at": iso(context.io.session.clock()),
         }
 
     def _told(self, target: int, note: str) -> dict[str, Any]:
@@ -300,14 +300,14 @@ class _Compaction:
         }
 
 
-def _name_of(running: Running, receiver: UvmObject) -> str:
+def _name_of(context: MindContext, receiver: UvmObject) -> str:
     """Return the conversation's id.
 
     Raises: ObjectError: the receiver is no conversation, or another user's.
     """
     name = own_slots(receiver).get("name")
     try:
-        found = conversations.mine(running.root, str(name), running.brief.user)
+        found = conversations.mine(context.mission.root, str(name), context.mission.brief.user)
     except NotFound:
         found = None
     if found is not receiver:
@@ -315,12 +315,13 @@ def _name_of(running: Running, receiver: UvmObject) -> str:
     return str(name)
 
 
-def _is_spent(session: Session, running: Running) -> bool:
+def _is_spent(session: Session, context: MindContext) -> bool:
     """Test if the budget may not pay another piece: at worst two calls with a window each, each repaired."""
     spent = session.cost.prompt_tokens + session.cost.answer_tokens
     worst = summaries.MOST_CALLS
     return (
-        session.cost.calls + worst > session.limits.calls or spent + 2 * running.thinking.window > session.limits.tokens
+        session.cost.calls + worst > session.limits.calls
+        or spent + 2 * context.mind.thinking.window > session.limits.tokens
     )
 
 

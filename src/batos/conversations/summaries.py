@@ -19,7 +19,7 @@ from batos.memory.passages import SENTENCE_END
 from batos.minds import prompt
 from batos.minds.calls import questions
 from batos.minds.calls.questions import Question
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.minds.prompt import Voice
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.
@@ -88,12 +88,12 @@ class _Part:
         return len(self.block().encode()) + 1
 
 
-def recorder(running: Running) -> Running:
+def recorder(context: MindContext) -> MindContext:
     """Return the mission with the recorder's voice: one call for each piece, no reasoning, in the persona's
     own model.
     """
-    thinking = replace(running.thinking, mode="direct", think=False)
-    return replace(running, voice=RECORDER, thinking=thinking, name="compaction")
+    thinking = replace(context.mind.thinking, mode="direct", think=False)
+    return context.with_mind(voice=RECORDER, thinking=thinking, name="compaction")
 
 
 def most(window: int, level: int) -> int:
@@ -101,9 +101,9 @@ def most(window: int, level: int) -> int:
     return max(SHORTEST, min(LONGEST, window // SHARE) >> level)
 
 
-async def of_turns(running: Running, turns: Iterable[Turn]) -> Recorded:
+async def of_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
     """Summarise as many of these turns as fit into one prompt, at least the first."""
-    room = _room(running, 0)
+    room = _room(context, 0)
     parts: list[_Part] = []
     for turn in turns:
         said = (("The person: ", turn.question), ("The answer: ", turn.answer))
@@ -112,29 +112,29 @@ async def of_turns(running: Running, turns: Iterable[Turn]) -> Recorded:
             break
         room -= part.size
         parts.append(part)
-    return await _recorded(running, parts, 0)
+    return await _recorded(context, parts, 0)
 
 
-async def of_pieces(running: Running, pieces: Iterable[Piece], level: int) -> Recorded:
+async def of_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> Recorded:
     """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
-    return await _recorded(running, parts, level)
+    return await _recorded(context, parts, level)
 
 
-def _room(running: Running, level: int) -> int:
+def _room(context: MindContext, level: int) -> int:
     """Return the bytes that the parts may take beside the recorder's task."""
-    limit = most(running.thinking.window, level)
+    limit = most(context.mind.thinking.window, level)
     # A second try is shown the first, and its faults.
-    return max(0, questions.room_for_evidence(running, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
+    return max(0, questions.room_for_evidence(context, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
 
 
-async def _recorded(running: Running, parts: Sequence[_Part], level: int) -> Recorded:
+async def _recorded(context: MindContext, parts: Sequence[_Part], level: int) -> Recorded:
     """Ask for a summary, once more if the checks find a fault; after that use first sentences, marked as such."""
-    limit = most(running.thinking.window, level)
+    limit = most(context.mind.thinking.window, level)
     first, last = parts[0].first, parts[-1].last
-    shown, shortened = _fitted(parts, _room(running, level))
+    shown, shortened = _fitted(parts, _room(context, level))
     source = "\n".join((*(part.name for part in parts), *shown))
-    path = f"{running.name}/{first}-{last}/{level}#0"
+    path = f"{context.mind.name}/{first}-{last}/{level}#0"
 
     def shorter(excess: int) -> tuple[str, int]:
         left = sum(len(each.encode()) for each in shown) - excess
@@ -146,7 +146,7 @@ async def _recorded(running: Running, parts: Sequence[_Part], level: int) -> Rec
     try:
         for attempt in ("", "/again"):
             asked = replace(question, path=f"{path}{attempt}")
-            value, replied = await questions.ask(running, Evidence(), asked, _decision(limit))
+            value, replied = await questions.ask(context, Evidence(), asked, _decision(limit))
             text = " ".join(value.record.split())
             shortened = max(shortened, replied.shortened)
             faults = list(faults_of(text, source))

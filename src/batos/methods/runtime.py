@@ -25,7 +25,7 @@ from batos.methods.generation.generator import Jit
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
-from batos.minds.context import Craft
+from batos.minds.context import MethodRuntime
 
 
 class RuntimeParts(Protocol):
@@ -57,7 +57,7 @@ class Crafts:
 
     cell: Cell
     jit: Jit
-    craft: Craft
+    methods: MethodRuntime
 
 
 @asynccontextmanager
@@ -69,7 +69,7 @@ async def crafting(parts: RuntimeParts) -> AsyncIterator[Crafts]:
     workshop = _workshop(parts, rehearsal)
     jit = Jit(parts.image, workshop, Generations(workshop, parts.lives, parts.approvals))
     try:
-        yield Crafts(cell, jit, Craft(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret))
+        yield Crafts(cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret))
     finally:
         await settled(asyncio.ensure_future(_close(cell, rehearsal, jit)))
 

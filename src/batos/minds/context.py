@@ -1,27 +1,24 @@
-"""A mission while it runs: what it works with, and what it has so far (the `_tmp_synthesis_` of its cycle)."""
+"""The context of a mind: its mission, the services that it uses, the mind itself, and the trace that it leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
-from batos.brief import Combine, Install, Interpret, MissionBrief, MissionPolicy
+from batos.brief import Combine, Install, Interpret, MissionBrief
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.errors import BatosError
 from batos.events import Events
-from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.citing import Quoted
 from batos.image.roots import Root
-from batos.inference.cost import LEAST_RATIO
 from batos.inference.decisions.decide import REASONING_TOKENS
 from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
-from batos.minds.choices import Decided
 from batos.minds.prompt import Scene, Voice
+from batos.minds.trace import Trace
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject
@@ -59,114 +56,11 @@ class Thinking:
         return min(self.needed(decision) + reasoning, 3 * self.window // 4)
 
 
-@dataclass(frozen=True, slots=True)
-class PartResult:
-    """What one part of a mind came back with: data, never writes; `failure` says why it has no answer.
-
-    A part is a facet of `persona`, or that persona as a mind of its own: then `parts` are its own, and `faults` what
-    the gate found in its answer.
-    """
-
-    number: int
-    slot: str
-    name: str
-    query: str
-    answer: str = ""
-    citations: tuple[Quoted, ...] = ()
-    known: bool = False
-    failure: BatosError | None = None
-    persona: str = ""
-    parts: tuple[PartResult, ...] = ()
-    faults: tuple[GateFault, ...] = ()
-    #: What it says in a few words, if it was given as a vote.
-    gist: str = ""
-    #: What each call of this mind changed (changes.py).
-    changes: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def open(self) -> bool:
-        """Whether the sub-query has no answer."""
-        return self.failure is not None or not self.known or not self.answer.strip()
-
-    @property
-    def is_mind(self) -> bool:
-        """Whether this part is a persona that ran a cycle of its own."""
-        return self.slot == self.persona.lower()
-
-    def as_dict(self) -> dict[str, Any]:
-        """A voice, as CONTRACT's `voices` shows it; a persona's has the voices of its facets in it."""
-        shown: dict[str, Any] = {} if self.is_mind else {"facet": self.slot}
-        shown |= {
-            "persona": self.persona,
-            "name": self.name,
-            "query": self.query,
-            "answer": self.answer,
-            "known": self.known,
-            "citations": [each.as_dict() for each in self.citations],
-        }
-        if self.gist:
-            shown["gist"] = self.gist
-        if self.is_mind:
-            shown["faults"] = [each.as_dict() for each in self.faults]
-            shown["voices"] = [each.as_dict() for each in self.parts]
-        if self.failure is not None:
-            shown["failure"] = self.failure.as_dict()
-        return shown
-
-
-#: Says of the parts that answered or failed so far whether the others need not be asked.
-Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A mission's answer as the model gave it.
-
-    `text` is the whole reply, `cut` whether it reached its bound, `gist` what it says in a few words if it is a vote.
-    """
-
-    answer: str
-    citations: tuple[Quoted, ...] = ()
-    unanswered: frozenset[int] = frozenset()
-    text: str = ""
-    cut: bool = False
-    gist: str = ""
-
-
-@dataclass(slots=True)
-class Synthesis:
-    """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete.
-
-    `evidence` is what the next call is shown: it shrinks when a prompt does not fit. `recalled` is what IDLE
-    recalled: calls were shown it, so answers are judged by it.
-    """
-
-    question: str
-    recalled: Evidence = field(default_factory=Evidence)
-    evidence: Evidence = field(default_factory=Evidence)
-    queries: dict[str, str] = field(default_factory=dict)
-    #: Why the question was not divided, if that was tried in vain: then each part was given the question.
-    undivided: str = ""
-    parts: tuple[PartResult, ...] = ()
-    #: Parts that the weave was shown shortened, for want of room.
-    shortened: int = 0
-    #: How the parts became one answer: the mode, and what select and vote found.
-    combined: dict[str, Any] = field(default_factory=dict)
-    said: Said | None = None
-    verdict: GateVerdict | None = None
-    #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
-    drafts: list[tuple[Said, GateVerdict]] = field(default_factory=list)
-    #: The verdict on the first answer, if it led to a revision.
-    revised: GateVerdict | None = None
-    #: The key protocol that was applied or tried.
-    protocol: dict[str, Any] | None = None
-
-
 class Learns(Protocol):
     """Where a mission turns with a message to an intent: the jit of its UVM."""
 
     async def method_for(
-        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """The method that answers it, made now if need be; None: it is interpreted."""
         ...
@@ -197,7 +91,7 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Craft:
+class MethodRuntime:
     """What missions run methods with, who makes and chooses them, and what is configured for who does not say.
 
     Without a cell no method runs, without a jit every intent is interpreted.
@@ -211,136 +105,143 @@ class Craft:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """One use of a slot that holds a method or may: what its ledger is told when the mission has ended.
-
-    `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
-    answers) are what it spent of inference, whoever paid for it first; `seconds` is what Ollama thought for it and the
-    processor ran in it, without any waiting.
-    """
-
-    holder: str
-    selector: str
-    revision: int
-    outcome: Literal["ok", "fault"]
-    control: bool
-    seconds: float
-    tokens: int
-    calls: int
-
-    def payload(self, gate_faults: int) -> dict[str, Any]:
-        """The contribution ("method", ...): with how many faults the gate found in the mission's answer."""
-        shown = {name: getattr(self, name) for name in Use.__dataclass_fields__}
-        return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
-
-
-@dataclass(slots=True)
-class Running:
-    """The services and the givens of one mind while it thinks; its changing state is in its cycle.
-
-    A mission has one; at effort council each persona thinks as a mind within it, which shares all but its `name`,
-    voice and question, writes nothing and dooms nothing.
-    """
+class MissionFacts:
+    """What is known of a mission from its beginning: the same for all of its minds, and never replaced."""
 
     id: str
     brief: MissionBrief
-    root: Root
-    persona: UvmObject
-    thought: UvmObject
     route: Route
-    voice: Voice
-    thinking: Thinking
-    session: Session
-    events: Events
+    root: Root
+    #: The object that is committed with the answer.
+    thought: UvmObject
+    past: Past
+    passages: tuple[Passage, ...]
     #: What all calls of the mission share, without evidence.
     scene: Scene
-    passages: tuple[Passage, ...]
-    past: Past
     read_at: str
-    note: Callable[[str, str | None], None]
-    doom: Callable[[], None]
-    #: Tokens that a byte of prompt is taken to cost, by model.
-    ratios: Mapping[str, float]
-    #: What this mission, its earlier attempts among it, decided without being asked.
-    decided: Decided
-    #: What this mind is asked.
-    question: str
-    #: The mind's place in sample paths: `brick`, `council`, or `council/brick` within it.
-    name: str
     #: Why earlier attempts at the same question failed, nearest first: read from the journal.
     failures: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MissionIO:
+    """The services that the minds of one mission share, never replaced.
+
+    `note` is told each state that is entered and the mind's path, None for the mission's own; `doom` keeps anything of
+    the thought from being committed.
+    """
+
+    session: Session
+    events: Events
+    note: Callable[[str, str | None], None]
+    doom: Callable[[], None]
+    methods: MethodRuntime = field(default_factory=MethodRuntime)
+
+
+@dataclass(frozen=True, slots=True)
+class MindPolicy:
+    """What a mind may do with intents, and how its parts become one answer: as the brief asks and as configured."""
+
+    combine: Combine = "auto"
+    install: Install = "never"
+    interpret: Interpret = "allow"
+
+    @classmethod
+    def of(cls, brief: MissionBrief, configured: MethodRuntime) -> MindPolicy:
+        """Read the brief's policy; a brief may install less than is configured, never more."""
+        asked = brief.policy
+        if asked is None:
+            return cls("auto", configured.install, configured.interpret)
+        install = min(asked.install or configured.install, configured.install, key=ALLOWS.__getitem__)
+        return cls(asked.combine, install, asked.interpret or configured.interpret)
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """Who thinks, with which model, about which question: the only part of a context that is ever replaced."""
+
+    #: Its place in sample paths: `brick`, `council`, or `council/brick` within it.
+    name: str
+    persona: UvmObject
+    voice: Voice
+    thinking: Thinking
+    effort: str
+    #: What this mind is asked.
+    question: str
+    policy: MindPolicy = field(default_factory=MindPolicy)
     #: What the mind that this one is a part of recalled; None for the mission's own, which recalls.
     inherited: Evidence | None = None
-    #: (holder, selector) of every intent interpreted and every method run.
-    methods: list[dict[str, str]] = field(default_factory=list)
-    craft: Craft = field(default_factory=Craft)
-    #: What was made for this mission while it ran, by the holder's reference and the selector: beside its snapshot.
-    generated: dict[tuple[str, str], Method] = field(default_factory=dict)
-    #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
-    learned: list[dict[str, Any]] = field(default_factory=list)
-    #: Tools that are declared with the thought's commit: {selector, intent, trust}.
-    forged: list[dict[str, Any]] = field(default_factory=list)
-    #: Every use of a method, and of an intent that may become one.
-    uses: list[Use] = field(default_factory=list)
-    #: What methods wrote into objects that are not the mission's own: {oid, slot, had, former}, oldest first.
-    written: list[dict[str, Any]] = field(default_factory=list)
-    #: How far that which methods read, recalled and were given is to be trusted, beside the mission's evidence.
-    trusts: list[str] = field(default_factory=list)
-    #: What methods recalled beside it.
-    seen: list[Evidence] = field(default_factory=list)
 
     @property
     def inner(self) -> bool:
-        """Whether this mind is a part of another: its answer is data, judged but neither revised nor finished."""
+        """Tell whether this mind is a part of another: its answer is data, judged but neither revised nor finished."""
         return self.inherited is not None
 
     @property
-    def combine(self) -> Combine:
-        """How the mission's parts are to become one answer, as its brief asks."""
-        policy = self.brief.policy
-        return policy.combine if policy is not None else "auto"
+    def is_council(self) -> bool:
+        """Tell whether this mind's parts are personas."""
+        return self.effort == "council"
 
     @property
-    def jit(self) -> Learns | None:
-        """Who makes methods of intents; None: each is interpreted."""
-        return self.craft.jit
+    def parts_vote(self) -> bool:
+        """Tell whether each part of this mind gives a vote."""
+        return self.policy.combine == "vote" and not self.inner
 
     @property
-    def install(self) -> Install:
-        """Whether intents become methods: as configured, or less if the brief says so; it may not ask for more."""
-        asked = self.brief.policy.install if self.brief.policy is not None else None
-        return min(asked or self.craft.install, self.craft.install, key=ALLOWS.__getitem__)
+    def is_vote(self) -> bool:
+        """Tell whether the answer of this mind is itself a vote in the mind that it is a part of."""
+        return self.policy.combine == "vote" and self.inner
 
-    @property
-    def interpret(self) -> Interpret:
-        """Whether an intent without a method is interpreted: as the brief says, else as configured."""
-        policy = self.brief.policy
-        return (policy and policy.interpret) or self.craft.interpret
 
-    def strict(self) -> Running:
-        """The same mind where no intent is interpreted: what it does is noted in this one."""
+@dataclass(frozen=True, slots=True)
+class MindContext:
+    """What one mind of a mission works with, in four parts; its changing state is in its cycle.
+
+    A mission has one; at effort council each persona thinks as a mind within it, which shares all but `mind`, writes
+    nothing and dooms nothing.
+    """
+
+    mission: MissionFacts
+    io: MissionIO
+    mind: Mind
+    trace: Trace
+
+    def with_mind(self, **changes: Any) -> MindContext:
+        """Return this context with another mind, or with this one changed."""
+        return replace(self, mind=replace(self.mind, **changes))
+
+    def asking(self, question: str) -> MindContext:
+        """Return this context with another question."""
+        return self.with_mind(question=question)
+
+    def strict(self) -> MindContext:
+        """Return this context where no intent is interpreted; all that it does is noted in the same trace."""
         return self._under(interpret="never")
 
-    def lenient(self) -> Running:
-        """The same mind where an intent without a method is no failure, and nobody's yes is waited for."""
+    def lenient(self) -> MindContext:
+        """Return this context where an intent without a method is no failure, and nobody's yes is waited for."""
         return self._under(interpret="allow")
 
-    def at_once(self) -> Running:
-        """Return the same mind, but one that makes a method before the answer where it may make one."""
-        return self._under(install="now") if self.install == "auto" else self
+    def at_once(self) -> MindContext:
+        """Return this context, but one that makes a method before the answer where it may make one."""
+        return self._under(install="now") if self.mind.policy.install == "auto" else self
 
-    def _under(self, **chosen: str) -> Running:
-        policy = (self.brief.policy or MissionPolicy()).model_copy(update=chosen)
-        return replace(self, brief=self.brief.model_copy(update={"policy": policy}))
+    def _under(self, **chosen: Any) -> MindContext:
+        return self.with_mind(policy=replace(self.mind.policy, **chosen))
 
     @property
     def ratio(self) -> float:
-        """Tokens that a byte of this mind's prompts is taken to cost."""
-        return self.ratios[self.thinking.model]
+        """Return the tokens that a byte of this mind's prompts is taken to cost."""
+        return self.trace.ratios[self.mind.thinking.model]
 
     def entered(self, state: str) -> None:
-        """A state of this mind's cycle was entered."""
-        self.note(state, self.name if self.inner else None)
+        """Tell that a state of this mind's cycle was entered."""
+        self.io.note(state, self.mind.name if self.mind.inner else None)
+
+    def doom(self) -> None:
+        """Keep the thought from being committed; a mind within another dooms nothing, since its parts are joined."""
+        if not self.mind.inner:
+            self.io.doom()
 
     def learn_ratio(self) -> None:
         """Take the ratios that this mission measured so far.
@@ -348,16 +249,14 @@ class Running:
         Only where no call is under way, which a part of a mind cannot know: then the sums are the same in every
         attempt, and so are its prompts.
         """
-        if not self.inner:
-            measured = self.session.measured
-            known = self.ratios.items()
-            self.ratios = {model: ratio(*measured.get(model, (0, 0)), before) for model, before in known}
+        if not self.mind.inner:
+            self.trace.learn_ratios(self.io.session.measured)
 
 
 class Interprets(Interpreter, Protocol):
     """An interpreter of messages that a mind's parts can be minds for."""
 
-    def within(self, running: Running, cycle: UvmObject) -> Interprets:
+    def within(self, context: MindContext, cycle: UvmObject) -> Interprets:
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         ...
 
@@ -369,11 +268,6 @@ class Interprets(Interpreter, Protocol):
         """Change what missions share in a short commit of its own; durable when it returns."""
         ...
 
-    def voiced(self, running: Running) -> Interprets:
+    def voiced(self, context: MindContext) -> Interprets:
         """One that interprets for the same mind with another voice or other options."""
         ...
-
-
-def ratio(size: int, tokens: int, otherwise: float) -> float:
-    """Tokens a byte as measured, a tenth added: one prompt is denser than another, and a refused call costs more."""
-    return max(LEAST_RATIO, 1.1 * tokens / size) if size and tokens else otherwise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,8 +22,9 @@ from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
 from batos.memory.evidence import Passage
 from batos.memory.passages import passages
-from batos.minds.context import Running, Thinking, ratio
+from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Voice
+from batos.minds.trace import ratio
 from batos.objects.prototype import UvmObject, lookup
 
 #: The journal note of an attempt's beginning has the ratios under this name.
@@ -86,10 +87,9 @@ def is_persona(obj: UvmObject) -> bool:
     return all(lookup(obj, slot) is not None for slot in slots)
 
 
-def as_persona(running: Running, persona: UvmObject) -> Running:
+def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
     """The same mission with this persona's voice and model."""
-    return replace(
-        running,
+    return context.with_mind(
         persona=persona,
         voice=voice_of(persona),
         thinking=thinking_of(persona),

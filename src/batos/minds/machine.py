@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from batos.codex import graph_names
 from batos.errors import InternalError, ObjectError
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.minds.stopping import Held
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
@@ -37,10 +37,10 @@ def state_of(cycle: UvmObject) -> str:
 class Machine:
     """Runs a cycle from IDLE to IDLE again, or to FAILED."""
 
-    def __init__(self, orchestrator: UvmObject, interpreter: Interpreter, running: Running) -> None:
+    def __init__(self, orchestrator: UvmObject, interpreter: Interpreter, context: MindContext) -> None:
         self._orchestrator = orchestrator
         self._interpreter = interpreter
-        self._running = running
+        self._context = context
 
     async def steps(self, cycle: UvmObject) -> AsyncGenerator[str, None]:
         """Each state as it is entered; stop iterating to stop between two states.
@@ -56,7 +56,7 @@ class Machine:
                 self._hold()
                 state = self._enter(cycle, await self._next(cycle, state))
             except Held:
-                self._running.doom()
+                self._context.doom()
                 raise
             except BaseException:
                 await self._fail(cycle)
@@ -72,7 +72,7 @@ class Machine:
 
     async def _next(self, cycle: UvmObject, state: str) -> str:
         """Let the state do its work; the name of the one that follows."""
-        args: tuple[Any, ...] = (self._running.question,) if state == "IDLE" else ()
+        args: tuple[Any, ...] = (self._context.mind.question,) if state == "IDLE" else ()
         after = await send(self._interpreter, cycle, graph_names.STATES[state], *args)
         if not isinstance(after, str) or after not in FOLLOWS[state]:
             raise InternalError(f"the state {state} named {after!r} as the next")
@@ -84,17 +84,17 @@ class Machine:
             self._enter(cycle, "FAILED")
             await send(self._interpreter, cycle, graph_names.STATES["FAILED"])
         finally:
-            self._running.doom()
+            self._context.doom()
 
     def _enter(self, cycle: UvmObject, state: str) -> str:
         become(cycle, _prototype(self._orchestrator, state))
-        self._running.entered(state)
+        self._context.entered(state)
         return state
 
     def _hold(self) -> None:
         """A mission that is to stand still does so here too, and not only before a call."""
-        if not self._running.inner:
-            self._running.session.hold()
+        if not self._context.mind.inner:
+            self._context.io.session.hold()
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:

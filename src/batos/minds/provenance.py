@@ -11,22 +11,23 @@ from batos.image.records import Attachment, least_trusted
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence
 from batos.minds.combine import changes
-from batos.minds.context import Running, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import Synthesis
 
 
-def write(running: Running, synthesis: Synthesis) -> None:
+def write(context: MindContext, synthesis: Synthesis) -> None:
     """Write the answer of a complete synthesis onto the thought."""
     if synthesis.said is None or synthesis.verdict is None:
         raise InternalError("an answer was not judged")
-    thought = running.thought
+    thought = context.mission.thought
     thought.answer = synthesis.said.answer
     thought.voices = [part.as_dict() for part in synthesis.parts]
-    thought.route = running.route.as_dict()
+    thought.route = context.mission.route.as_dict()
     thought.trust = "model"
-    thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *running.trusts)
-    thought.cost = running.session.cost.as_dict()
-    thought.provenance = _provenance(running, synthesis)
-    thought.contributions = _contributions(running, len(synthesis.verdict.faults))
+    thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *context.trace.trusts)
+    thought.cost = context.io.session.cost.as_dict()
+    thought.provenance = _provenance(context, synthesis)
+    thought.contributions = _contributions(context, len(synthesis.verdict.faults))
 
 
 def placements(session: Session) -> list[dict[str, Any]]:
@@ -34,12 +35,12 @@ def placements(session: Session) -> list[dict[str, Any]]:
     return [found.as_dict() for found in session.placements.values()]
 
 
-def of_attempt(running: Running) -> dict[str, Any] | None:
+def of_attempt(context: MindContext) -> dict[str, Any] | None:
     """What is known of an attempt that came to no answer: where models lay, what ran, and what was made or tried."""
     shown = {
-        "placements": placements(running.session),
-        "methods": list(running.methods),
-        "generated": list(running.learned),
+        "placements": placements(context.io.session),
+        "methods": list(context.trace.behaviour),
+        "generated": list(context.trace.learned),
     }
     return {name: told for name, told in shown.items() if told} or None
 
@@ -51,17 +52,17 @@ def lineage_trust(recalled: Evidence) -> str:
     return least_trusted("user", "model", *turns, *files)
 
 
-def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
+def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
     evidence, said = synthesis.evidence, synthesis.said
     assert said is not None
-    recalled = synthesis.recalled.joined(running.seen)
+    recalled = synthesis.recalled.joined(context.trace.seen)
     return {
-        "journal": list(running.session.keys),
-        "models": running.session.models,
-        "placements": placements(running.session),
-        "methods": list(running.methods),
-        "generated": list(running.learned),
-        "written": list(running.written),
+        "journal": list(context.io.session.keys),
+        "models": context.io.session.models,
+        "placements": placements(context.io.session),
+        "methods": list(context.trace.behaviour),
+        "generated": list(context.trace.learned),
+        "written": list(context.trace.written),
         "recalled": _recalled(recalled),
         "omitted": {
             "passages": evidence.omitted_passages,
@@ -71,10 +72,10 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         "citations": verbatim(said.citations, recalled),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
-        "changes": changes.told(running, synthesis),
+        "changes": changes.told(context, synthesis),
         "gate": _gate(synthesis),
-        "earlier": list(running.failures),
-        "read_at": running.read_at,
+        "earlier": list(context.mission.failures),
+        "read_at": context.mission.read_at,
     }
 
 
@@ -108,14 +109,14 @@ def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
     return [*passages, *view, *turns]
 
 
-def _contributions(running: Running, gate_faults: int) -> list[tuple[str, Any]]:
-    cost = running.session.cost
-    counted = {"persona": running.voice.name, "calls": cost.calls, "measured": dict(running.session.measured)}
+def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, Any]]:
+    cost = context.io.session.cost
+    counted = {"persona": context.mind.voice.name, "calls": cost.calls, "measured": dict(context.io.session.measured)}
     found: list[tuple[str, Any]] = [("statistics", counted)]
-    if running.brief.conversation is not None and running.brief.message is None:
-        found.append(("turn", {"conversation": running.brief.conversation}))
-    if running.craft.lives is not None:
-        found += [("method", use.payload(gate_faults)) for use in running.uses]
-    found += [(forged.KIND, tool) for tool in running.forged]
-    found += [(wishes.KIND, wish) for wish in wishes.of(running.learned)]
+    if context.mission.brief.conversation is not None and context.mission.brief.message is None:
+        found.append(("turn", {"conversation": context.mission.brief.conversation}))
+    if context.io.methods.lives is not None:
+        found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
+    found += [(forged.KIND, tool) for tool in context.trace.forged]
+    found += [(wishes.KIND, wish) for wish in wishes.of(context.trace.learned)]
     return found

@@ -11,43 +11,44 @@ from batos.minds import prompt, provenance
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import Question, infer
 from batos.minds.combine import combination
-from batos.minds.context import Interprets, Running, Synthesis
+from batos.minds.context import Interprets, MindContext
 from batos.minds.parts import council, delegate, protocols, window
+from batos.minds.results import Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject
 
 #: What a state does: its work on the cycle; answers the next state's name.
-StateWork: TypeAlias = Callable[[Running, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
+StateWork: TypeAlias = Callable[[MindContext, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
 
 WORK_SLOT: Final = "_tmp_synthesis_"
 
 
-async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def idle(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """IDLE: open the synthesis, keep the question, recall evidence within the budget, once for all minds."""
     question = str(args[0])
     setattr(cycle, WORK_SLOT, Synthesis(question))
-    synthesis, slots = work(cycle), delegate.of(running)
-    if council.is_council(running):
-        council.check_budget(running)
-    recalled = running.inherited
+    synthesis, slots = work(cycle), delegate.of(context)
+    if context.mind.is_council:
+        council.check_budget(context)
+    recalled = context.mind.inherited
     if recalled is None:
-        recalled = await send(interpreter, running.persona, "recall_", question, window.for_evidence(running))
+        recalled = await send(interpreter, context.mind.persona, "recall_", question, window.for_evidence(context))
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     synthesis.recalled = synthesis.evidence = recalled
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
 
-async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def decomposing(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
-    synthesis, slots = work(cycle), delegate.of(running)
-    if combination.mode(running) != "weave":
+    synthesis, slots = work(cycle), delegate.of(context)
+    if combination.mode(context) != "weave":
         synthesis.queries = dict.fromkeys(slots, synthesis.question)
         return "DELEGATING"
-    task = prompt.decompose_task(running.voice, synthesis.question, delegate.described(running, slots))
-    question = Question(f"{running.name}/decomposing#0", task)
+    task = prompt.decompose_task(context.mind.voice, synthesis.question, delegate.described(context, slots))
+    question = Question(f"{context.mind.name}/decomposing#0", task)
     try:
-        value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
+        value, replied = await infer(interpreter, context, synthesis.evidence, question, decisions.decomposition(slots))
     except (DecisionInvalid, AnswerCut, Runaway) as unusable:
         # A model that cannot divide the question may answer it all the same: its parts compete.
         synthesis.undivided = unusable.message
@@ -58,43 +59,43 @@ async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObjec
     return "DELEGATING"
 
 
-async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def delegating(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """DELEGATING: the parts think, all at once unless they vote; what they return is data, joined here."""
-    running.learn_ratio()
+    context.learn_ratio()
     synthesis = work(cycle)
-    if council.is_council(running):
-        synthesis.evidence = window.fitted(running, synthesis.evidence)
-    enough = combination.enough(running, synthesis)
-    synthesis.parts = await delegate.delegate(running, interpreter, synthesis, enough)
+    if context.mind.is_council:
+        synthesis.evidence = window.fitted(context, synthesis.evidence)
+    enough = combination.enough(context, synthesis)
+    synthesis.parts = await delegate.delegate(context, interpreter, synthesis, enough)
     return "SYNTHESIZING"
 
 
-async def synthesizing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def synthesizing(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
-    running.learn_ratio()
+    context.learn_ratio()
     synthesis = work(cycle)
-    ground = await combination.combine(interpreter, running, synthesis)
-    await protocols.apply(interpreter, running, synthesis, ground)
+    ground = await combination.combine(interpreter, context, synthesis)
+    await protocols.apply(interpreter, context, synthesis, ground)
     return "COMPLETE"
 
 
-async def complete(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def complete(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """COMPLETE: drop the synthesis; write response, provenance and contributions onto the thought.
 
     A mind within another writes nothing: it leaves its answer to be joined.
     """
     synthesis = work(cycle)
     delattr(cycle, WORK_SLOT)
-    if running.inner:
-        council.keep(running, synthesis, cycle)
+    if context.mind.inner:
+        council.keep(context, synthesis, cycle)
     else:
-        provenance.write(running, synthesis)
+        provenance.write(context, synthesis)
     return "IDLE"
 
 
-async def failed(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def failed(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """FAILED: doom the transaction; nothing of this thought can be committed any more."""
-    running.doom()
+    context.doom()
     return "FAILED"
 
 

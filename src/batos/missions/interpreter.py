@@ -21,7 +21,7 @@ from batos.methods.execution.resolution import Chosen
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, states
 from batos.minds.calls import questions, sample_paths
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.minds.machine import Machine
 from batos.minds.parts import facets, protocols
 from batos.objects.message import send
@@ -46,16 +46,16 @@ class MissionInterpreter:
     """
 
     def __init__(
-        self, running: Running, cycle: UvmObject, derive: Derive | None = None, sheet: WriteBuffer | None = None
+        self, context: MindContext, cycle: UvmObject, derive: Derive | None = None, sheet: WriteBuffer | None = None
     ) -> None:
-        self.running = running
+        self.context = context
         self.cycle = cycle
         self._derive = derive
         self._sheet = sheet
 
-    def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
+    def within(self, context: MindContext, cycle: UvmObject) -> MissionInterpreter:
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
-        return MissionInterpreter(running, cycle, self._derive, WriteBuffer(self._sheet, running.brief.user))
+        return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._sheet, context.mission.brief.user))
 
     def joined(self) -> str | None:
         """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
@@ -64,12 +64,12 @@ class MissionInterpreter:
         """
         moved = None if self._sheet is None else self._sheet.moved()
         if moved is None and self._sheet is not None:
-            self.running.written.extend(self._sheet.lay())
+            self.context.trace.changed(self._sheet.lay())
         return moved
 
-    def voiced(self, running: Running) -> MissionInterpreter:
+    def voiced(self, context: MindContext) -> MissionInterpreter:
         """One that interprets for the same mind with another voice or other options."""
-        return MissionInterpreter(running, self.cycle, self._derive, self._sheet)
+        return MissionInterpreter(context, self.cycle, self._derive, self._sheet)
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
@@ -81,7 +81,7 @@ class MissionInterpreter:
         """Run the kernel function of that name; ObjectError if this kernel has none."""
         state = states.STATES.get(name)
         if state is not None:
-            return await state(self.running, self, receiver, args)
+            return await state(self.context, self, receiver, args)
         kernel = KERNEL.get(name)
         if kernel is None:
             raise ObjectError(
@@ -100,7 +100,7 @@ class MissionInterpreter:
 
     async def _behaved(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
-        choice = await resolution.chosen(self.running, receiver, found, selector, args)
+        choice = await resolution.chosen(self.context, receiver, found, selector, args)
         if choice.method is None and not args:
             raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
         number = 0
@@ -120,16 +120,16 @@ class MissionInterpreter:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
         synthesis = states.work(self.cycle)
         # What a protocol is told was made from all that came before it; parts are asked beside one another.
-        before = self.running.trusts if selector.endswith("_protocol_") else ()
+        before = self.context.trace.trusts if selector.endswith("_protocol_") else ()
         return Invocation(
-            running=self.running,
+            context=self.context,
             interpreter=self,
             receiver=receiver,
             holder=found.holder,
             selector=selector,
             method=choice.method,
             args=tuple(data_of(each, "an argument") for each in args),
-            path=sample_paths.method(self.running.name, selector),
+            path=sample_paths.method(self.context.mind.name, selector),
             evidence=synthesis.evidence,
             trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
             intent=choice.intent,
@@ -142,7 +142,7 @@ class MissionInterpreter:
             return await method_run.run(errand, takes)
         except CellMissing:
             could = resolution.interpretable(errand.receiver, choice.intent, errand.args)
-            if not could or self.running.interpret == "never":
+            if not could or self.context.mind.policy.interpret == "never":
                 raise
             return await self.interpreted(errand, choice, usage.CELLLESS)
 
@@ -155,60 +155,64 @@ class MissionInterpreter:
         assert intent is not None
         if intent.kind == "protocol":
             return await protocols.interpret(
-                self, self.running, synthesis, (errand.selector, intent), str(errand.args[0])
+                self, self.context, synthesis, (errand.selector, intent), str(errand.args[0])
             )
         asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
-        return await facets.interpret(self, self.running, synthesis.evidence, asked)
+        return await facets.interpret(self, self.context, synthesis.evidence, asked)
 
     def _result(self, errand: Invocation, ran: InvocationResult) -> Any:
         """What a method gave, in the shape that a mind takes from such a slot."""
         if errand.selector.endswith("_facet_"):
             intent = errand.intent or Intent("", name=errand.selector)
             asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
-            return method_results.part(self.running, ran, asked, errand.evidence)
+            return method_results.part(self.context, ran, asked, errand.evidence)
         if errand.selector.endswith("_protocol_"):
             said = method_results.text(ran.value, errand.selector)
-            path = sample_paths.protocol(self.running.name, errand.selector)
-            self.running.events.emit("mission.token", mission=self.running.id, path=path, text=said)
+            path = sample_paths.protocol(self.context.mind.name, errand.selector)
+            self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)
             return said
         return method_results.plain(ran)
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
-    _log.info("object", mission=interpreter.running.id, receiver=label(receiver), text=" ".join(map(str, args)))
+    _log.info("object", mission=interpreter.context.mission.id, receiver=label(receiver), text=" ".join(map(str, args)))
 
 
 async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
-    return await send(interpreter, interpreter.running.root["knowledge_catalog_obj"], "search_", *args)
+    return await send(interpreter, interpreter.context.mission.root["knowledge_catalog_obj"], "search_", *args)
 
 
 async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
     """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
     query, room = str(args[0]), int(args[1])
-    running = interpreter.running
+    context = interpreter.context
     # Loading turns takes longer than reading their text: a short conversation's are loaded here, a long one's aside.
-    size = sum(len(passage.text) for passage in running.passages) + _LOADING * (room if running.past.count else 0)
-    return await aside(size, lambda: recall(running.passages, running.past, query, room))
+    size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
+        room if context.mission.past.count else 0
+    )
+    return await aside(size, lambda: recall(context.mission.passages, context.mission.past, query, room))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
     """A question with its evidence and the decision that it is to be answered by."""
     evidence, question, decision = args
-    return await questions.ask(interpreter.running, evidence, question, decision)
+    return await questions.ask(interpreter.context, evidence, question, decision)
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
     """The orchestrator takes the mission's brief: its cycle runs from IDLE to IDLE."""
-    await Machine(receiver, interpreter, interpreter.running).run(interpreter.cycle)
+    await Machine(receiver, interpreter, interpreter.context).run(interpreter.cycle)
     return interpreter.cycle
 
 
 async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
     """A page of a conversation's turns, for its user; as trusted as the least of them."""
-    running = interpreter.running
+    context = interpreter.context
     name = own_slots(receiver).get("name", label(receiver))
     place = (*args, *_PAGE[len(args) :])
-    page = conversations.page(running.root, name, place[0], min(place[1], _MOST_TURNS), running.brief.user)
+    page = conversations.page(
+        context.mission.root, name, place[0], min(place[1], _MOST_TURNS), context.mission.brief.user
+    )
     return {**page, "trust": least_trusted("user", *(turn["trust"] for turn in page["turns"]))}
 
 

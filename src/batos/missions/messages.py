@@ -28,7 +28,8 @@ from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import Question, room_for_evidence
-from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import PartResult, Said, Synthesis
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
@@ -87,32 +88,32 @@ def _who(root: Root, receiver: UvmObject) -> str:
     return _STEWARD
 
 
-async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
+async def deliver(context: MindContext, interpreter: MissionInterpreter) -> None:
     """Send the brief's message and write what it is answered onto the thought; nothing else of the image changes."""
-    message = running.brief.message
+    message = context.mission.brief.message
     assert message is not None
-    if absent_objects.is_absent(running.root, message):
-        await absent_objects.summon(running, message)
-    receiver = _receiver(running.root, message, running.brief.user)
+    if absent_objects.is_absent(context.mission.root, message):
+        await absent_objects.summon(context, message)
+    receiver = _receiver(context.mission.root, message, context.mission.brief.user)
     found = _found(receiver, message)
     if context_building.is_persona(receiver):
-        running = context_building.as_persona(running, receiver)
-    interpreter = interpreter.voiced(running)
-    synthesis = Synthesis(running.question)
+        context = context_building.as_persona(context, receiver)
+    interpreter = interpreter.voiced(context)
+    synthesis = Synthesis(context.mind.question)
     setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
-    result = await _answered(_Sent(running, interpreter, synthesis, receiver, found, message))
+    result = await _answered(_Sent(context, interpreter, synthesis, receiver, found, message))
     if result is not None:
-        await _write(running, synthesis, result)
+        await _write(context, synthesis, result)
     told = {"receiver": label(receiver), "holder": label(found.holder), **message.model_dump(mode="json")}
-    told["result"] = running.thought.answer if result is None else result.value
-    running.thought.provenance = {**running.thought.provenance, "message": told}
+    told["result"] = context.mission.thought.answer if result is None else result.value
+    context.mission.thought.provenance = {**context.mission.thought.provenance, "message": told}
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A message on its way: to whom, what was found there, and with what it is worked on."""
 
-    running: Running
+    context: MindContext
     interpreter: MissionInterpreter
     synthesis: Synthesis
     receiver: UvmObject
@@ -131,7 +132,7 @@ async def _answered(sent: _Sent) -> _Result | None:
         return await _run(sent, value.name)
     args, selector = sent.message.arguments, sent.message.selector
     answer = await send(sent.interpreter, sent.receiver, selector, *args)
-    kept = None if args else WriteBuffer(user=sent.running.brief.user).find(sent.receiver, selector)
+    kept = None if args else WriteBuffer(user=sent.context.mission.brief.user).find(sent.receiver, selector)
     if not args and kept is None:
         raise MessageNotUnderstood(sent.message.receiver, selector)
     return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
@@ -140,12 +141,12 @@ async def _answered(sent: _Sent) -> _Result | None:
 async def _behaved(sent: _Sent) -> _Result:
     """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
     args = sent.message.arguments
-    choice = await resolution.chosen(sent.running, sent.receiver, sent.found, sent.message.selector, args)
+    choice = await resolution.chosen(sent.context, sent.receiver, sent.found, sent.message.selector, args)
     if choice.method is None:
         return await _interpreted(sent, choice)
-    running = sent.running
-    if running.passages or running.past.count:
-        await _recalled(sent, running.question, prompt.method_task("", running.question), decisions.PART)
+    context = sent.context
+    if context.mission.passages or context.mission.past.count:
+        await _recalled(sent, context.mind.question, prompt.method_task("", context.mind.question), decisions.PART)
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
     ran = await sent.interpreter.ran(errand, choice)
     if not isinstance(ran, InvocationResult):
@@ -158,15 +159,15 @@ async def _behaved(sent: _Sent) -> _Result:
 
 async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
     """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
-    running, text, intent = sent.running, _text(sent.message), choice.intent
+    context, text, intent = sent.context, _text(sent.message), choice.intent
     _need_persona(sent)
     assert intent is not None
     if intent.kind == "protocol":
-        task = prompt.protocol_task(running.voice, intent.name, intent.text, text)
+        task = prompt.protocol_task(context.mind.voice, intent.name, intent.text, text)
         await _recalled(sent, text, task, decisions.CHANGED)
     else:
         described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-        await _recalled(sent, text, prompt.facet_task(running.voice, described, text), decisions.PART)
+        await _recalled(sent, text, prompt.facet_task(context.mind.voice, described, text), decisions.PART)
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
     return _spoken(sent, await sent.interpreter.interpreted(errand, choice))
 
@@ -174,7 +175,7 @@ async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
 def _spoken(sent: _Sent, answer: Any) -> _Result:
     """What an interpreted intent gave."""
     if isinstance(answer, PartResult):
-        said = answers.stand(sent.running, answer, f"{sent.running.name}/{sent.message.selector}")
+        said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
         return _Result({"answer": said.answer, "known": answer.known}, said=said)
     return _Result(str(answer), said=Said(str(answer).strip()))
 
@@ -182,18 +183,18 @@ def _spoken(sent: _Sent, answer: Any) -> _Result:
 async def _inferred(sent: _Sent) -> _Result:
     """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
     _need_persona(sent)
-    running, text = sent.running, _text(sent.message)
-    task = prompt.reflex_task(running.voice, text)
+    context, text = sent.context, _text(sent.message)
+    task = prompt.reflex_task(context.mind.voice, text)
     await _recalled(sent, text, task, decisions.WOVEN)
-    question = Question(f"{running.name}/reflex#0", task)
-    said = await answers.say(sent.interpreter, running, sent.synthesis, question)
+    question = Question(f"{context.mind.name}/reflex#0", task)
+    said = await answers.say(sent.interpreter, context, sent.synthesis, question)
     return _Result(said.answer, said=said)
 
 
 async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
     """Give the synthesis what fits beside its one call."""
-    room = room_for_evidence(sent.running, [(task, decision)])
-    recalled = await send(sent.interpreter, sent.running.persona, "recall_", text, room)
+    room = room_for_evidence(sent.context, [(task, decision)])
+    recalled = await send(sent.interpreter, sent.context.mind.persona, "recall_", text, room)
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     sent.synthesis.question = text
@@ -218,10 +219,10 @@ async def _run(sent: _Sent, name: str) -> _Result | None:
     return _Result(as_json(answer), trust)
 
 
-async def _write(running: Running, synthesis: Synthesis, result: _Result) -> None:
+async def _write(context: MindContext, synthesis: Synthesis, result: _Result) -> None:
     """The result onto the thought: as its text, and as data in its provenance."""
     if result.said is not None:
-        ground = answers.ground_of(running, synthesis)
+        ground = answers.ground_of(context, synthesis)
         synthesis.said, synthesis.verdict = result.said, await answers.judge(synthesis, result.said, ground)
     else:
         value = result.value
@@ -232,8 +233,8 @@ async def _write(running: Running, synthesis: Synthesis, result: _Result) -> Non
                 remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
             )
         synthesis.said, synthesis.verdict = Said(text), GateVerdict((), ())
-    provenance.write(running, synthesis)
-    thought = running.thought
+    provenance.write(context, synthesis)
+    thought = context.mission.thought
     thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
 
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Protocol
 
 import structlog
@@ -31,11 +32,12 @@ from batos.memory.evidence import Evidence
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
 from batos.minds.choices import Decided
-from batos.minds.context import Craft, Running
+from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
 from batos.minds.parts import council
 from batos.minds.prompt import Scene
 from batos.minds.stopping import Hold
+from batos.minds.trace import Trace
 from batos.missions import messages
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
@@ -63,7 +65,7 @@ class Attempt:
 
     mission: str
     states: list[dict[str, str]] = field(default_factory=list)
-    running: Running | None = None
+    context: MindContext | None = None
     #: The commit, once there is one: from then on the mission is done, whatever else happens.
     tid: str | None = None
     #: What is said from outside; asked before each paid call and at each state of the outer cycle.
@@ -73,19 +75,19 @@ class Attempt:
 
     def told(self) -> dict[str, Any]:
         """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
-        if self.running is None:
+        if self.context is None:
             return {}
-        personas, cost = list(self.running.route.personas), self.running.session.cost.as_dict()
-        conversation = self.running.brief.conversation
+        personas, cost = list(self.context.mission.route.personas), self.context.io.session.cost.as_dict()
+        conversation = self.context.mission.brief.conversation
         return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> dict[str, Any]:
         """For the status of a mission that failed: a thought that was doomed cannot tell."""
         shown: dict[str, Any] = {"states": self.states}
-        if self.running is not None:
-            shown["route"] = self.running.route.as_dict()
-            shown["cost"] = self.running.session.cost.as_dict()
-            shown["provenance"] = provenance.of_attempt(self.running)
+        if self.context is not None:
+            shown["route"] = self.context.mission.route.as_dict()
+            shown["cost"] = self.context.io.session.cost.as_dict()
+            shown["provenance"] = provenance.of_attempt(self.context)
         return shown
 
 
@@ -110,7 +112,7 @@ class MissionRunner:
     #: How many calls of one mission are under way at once: as many as a runner answers at once.
     parallel: int = ALL
     #: What missions run and learn methods with.
-    craft: Craft = field(default_factory=Craft)
+    methods: MethodRuntime = field(default_factory=MethodRuntime)
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,18 +186,18 @@ class MissionRunner:
 
     async def _think(self, attempt: Attempt) -> None:
         with self.image.transaction(attempt.mission) as transaction:
-            running = attempt.running = await self._prepare(attempt, transaction)
+            context = attempt.context = await self._prepare(attempt, transaction)
             orchestrator = transaction.root["orchestrator_obj"]
             cycle = begin(orchestrator)
-            interpreter = MissionInterpreter(running, cycle, self.image.writer.apply)
-            if running.brief.message is None:
-                await send(interpreter, orchestrator, "start_cognitive_cycle_for_", running.brief.text)
+            interpreter = MissionInterpreter(context, cycle, self.image.writer.apply)
+            if context.mission.brief.message is None:
+                await send(interpreter, orchestrator, "start_cognitive_cycle_for_", context.mission.brief.text)
             else:
-                await messages.deliver(running, interpreter)
-            running.thought.states = list(attempt.states)
-            attempt.gate = own_slots(running.thought)["provenance"].get("gate")
+                await messages.deliver(context, interpreter)
+            context.mission.thought.states = list(attempt.states)
+            attempt.gate = own_slots(context.mission.thought)["provenance"].get("gate")
             try:
-                await transaction.commit(running.thought)
+                await transaction.commit(context.mission.thought)
             finally:
                 attempt.tid = tid_text(transaction.serial) if transaction.committed else None
 
@@ -232,11 +234,11 @@ class MissionRunner:
 
     async def _count(self, attempt: Attempt) -> None:
         """Tell the ledgers what the mission used: a method that fails missions must not go on for want of a thought."""
-        running, lives = attempt.running, self.craft.lives
-        if running is None or lives is None or not running.uses:
+        context, lives = attempt.context, self.methods.lives
+        if context is None or lives is None or not context.trace.uses:
             return
         try:
-            await lives.count(attempt.mission, [use.payload(0) for use in running.uses])
+            await lives.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
         except Exception as error:  # told, because the mission's own error is the one to raise
             self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
 
@@ -249,13 +251,13 @@ class MissionRunner:
         self.journal.note(attempt.mission, {**entered, **within})
         self.events.emit("mission.state", mission=attempt.mission, state=state, **within)
 
-    async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> Running:
+    async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> MindContext:
         root, mission = transaction.root, attempt.mission
         record, status, thought = self.image.find(root, mission)
         asked = context_building.asked(root, record)
         brief, route = messages.directed(root, asked.brief)
-        again, before = status.attempts > 1, attempt.running
-        decided = before.decided if before else Decided(self.journal, mission, asked.retried)
+        again, before = status.attempts > 1, attempt.context
+        decided = before.trace.decided if before else Decided(self.journal, mission, asked.retried)
         vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
         route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
@@ -269,32 +271,33 @@ class MissionRunner:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)
         orchestrator = root["orchestrator_obj"]
-        return Running(
+        facts = MissionFacts(
             id=mission,
             brief=brief,
-            root=root,
-            persona=persona,
-            thought=thought,
             route=route,
+            root=root,
+            thought=thought,
+            past=conversations.past(root, brief, reached),
+            passages=await context_building.passages_of(root, brief),
+            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
+            read_at=tid_text(transaction.read_at),
+            failures=failures,
+        )
+        mind = Mind(
+            name=council.NAME if route.effort == "council" else persona.name.lower(),
+            persona=persona,
             voice=context_building.voice_of(persona),
             thinking=context_building.thinking_of(persona),
-            session=session,
-            events=self.events,
-            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
-            passages=await context_building.passages_of(root, brief),
-            past=conversations.past(root, brief, reached),
-            read_at=tid_text(transaction.read_at),
-            note=lambda state, path: self._note(attempt, state, path),
-            doom=transaction.doom,
-            ratios=ratios,
-            decided=decided,
+            effort=route.effort,
             question=brief.text,
-            failures=failures,
-            name=council.NAME if route.effort == "council" else persona.name.lower(),
-            craft=self.craft,
-            generated=before.generated if before else {},
-            learned=before.learned if before else generation_log.told(decided.mine()),
+            policy=MindPolicy.of(brief, self.methods),
         )
+        io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods)
+        if before is not None:
+            generated, learned = before.trace.generated, before.trace.learned
+        else:
+            generated, learned = {}, generation_log.told(decided.mine())
+        return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
 
     def _session(
         self,
@@ -324,6 +327,6 @@ class MissionRunner:
             hold=attempt.hold,
             warning=warning,
         )
-        if attempt.running is not None:
-            session.follow(attempt.running.session)
+        if attempt.context is not None:
+            session.follow(attempt.context.io.session)
         return session

@@ -16,7 +16,7 @@ from tests.minds.scripted import Script, change
 from batos.errors import BatosError
 from batos.events import Events
 from batos.image.roots import named_objects
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import Found, UvmObject, own_slots
@@ -90,7 +90,7 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
 async def craft(uvm: UVM, **changes: Any) -> None:
     """Change what missions run methods with from now on."""
     conductor = (await uvm.ready()).conductor
-    conductor.craft = replace(conductor.craft, **changes)
+    conductor.methods = replace(conductor.methods, **changes)
 
 
 @asynccontextmanager
@@ -114,7 +114,7 @@ class Always:
         self.asked: list[str] = []
 
     async def method_for(
-        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """The method of that selector, or None."""
         self.asked.append(selector)

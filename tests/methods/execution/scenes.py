@@ -17,7 +17,8 @@ from batos.guardian.verdict import SlotUse
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation
 from batos.minds import states
-from batos.minds.context import Synthesis
+from batos.minds.context import Runs
+from batos.minds.results import Synthesis
 from batos.objects.method import Method
 from batos.uvm import UVM
 
@@ -55,9 +56,9 @@ async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, 
 
 def errand(opened: Stepping, **changes: Any) -> Invocation:
     """A message to BRICK's method `try_`."""
-    persona = opened.running.persona
+    persona = opened.context.mind.persona
     fields = {
-        "running": opened.running,
+        "context": opened.context,
         "interpreter": opened.interpreter,
         "receiver": persona,
         "holder": persona,
@@ -69,3 +70,9 @@ def errand(opened: Stepping, **changes: Any) -> Invocation:
         "trust": "user",
     }
     return Invocation(**{**fields, **changes})
+
+
+def with_cell(given: Invocation, cell: Runs) -> Invocation:
+    """The same message, in a mission whose methods run in this cell."""
+    io = given.context.io
+    return replace(given, context=replace(given.context, io=replace(io, methods=replace(io.methods, cell=cell))))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.image.living import passed
 from tests.methods.execution.crafted import BRICK, Crafted, crafted
-from tests.methods.execution.scenes import FakeCell, errands, program
+from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 from tests.minds.scripted import change, submit
 from tests.missions.test_nothing_remains import nothing_but_the_failure
 
@@ -124,8 +123,8 @@ def test_nothing_but_the_receivers_own_data_changes(
 async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Writes) -> None:
     cell = FakeCell(Liar(script, nested))
     async with errands(world.mind.uvm, world.mission) as (opened, sent):
-        brick = opened.running.persona
-        opened.running.craft = replace(opened.running.craft, cell=cell)
+        brick = opened.context.mind.persona
+        sent = with_cell(sent, cell)
         before = dict(own_slots(brick))
         friend = dict(own_slots(before["friend"]))
         dirty = set(map(id, opened.transaction._connection._registered_objects))
@@ -145,7 +144,7 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         assert dict(own_slots(before["friend"])) == friend
         assert all(not isinstance(after[each], Behaviour) for each in changed & after.keys())
         event("failed" if failed else f"{len(changed)} slots changed")
-        assert {each["slot"] for each in opened.running.written} == changed - KERNELS
+        assert {each["slot"] for each in opened.context.trace.written} == changed - KERNELS
         assert all(name_rules.check_selector(each) for each in changed if each not in KERNELS)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.methods.execution.crafted import Crafted
-from tests.methods.execution.scenes import FakeCell, errands, program
+from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref
@@ -44,7 +43,7 @@ async def test_writes_without_a_marker_are_refused_here_too(mind: Crafted) -> No
     async with errands(mind.uvm) as (opened, given):
         with pytest.raises(CovenantViolation, match="did not mark"):
             await method_run.settled(given, FakeCell(unmarked), program("total"))
-        assert "total" not in own_slots(opened.running.persona)
+        assert "total" not in own_slots(opened.context.mind.persona)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +67,14 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Cra
         return None, Writes({"total": 1, slot: "x"}, marked=True)
 
     async with errands(mind.uvm) as (opened, given):
-        before = dict(own_slots(opened.running.persona))
+        before = dict(own_slots(opened.context.mind.persona))
         with pytest.raises(MethodFailed):
             await method_run.settled(
                 given,
                 FakeCell(write),
                 program("total", "core_identity", "core_method", "codex_digests", "guide_facet_", "name"),
             )
-        assert dict(own_slots(opened.running.persona)) == before
+        assert dict(own_slots(opened.context.mind.persona)) == before
 
 
 @pytest.mark.parametrize(
@@ -94,10 +93,10 @@ async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: Crafted, r
         return result, writes
 
     async with errands(mind.uvm) as (opened, given):
-        before = dict(own_slots(opened.running.persona))
+        before = dict(own_slots(opened.context.mind.persona))
         with pytest.raises(MethodFailed, match="too large for a method"):
             await method_run.settled(given, FakeCell(flood), program("total", "a", "b", "c"))
-        assert dict(own_slots(opened.running.persona)) == before
+        assert dict(own_slots(opened.context.mind.persona)) == before
 
 
 async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted) -> None:
@@ -114,7 +113,7 @@ async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted)
 
     for error in (Held("paused"), ImageDamaged("gone")):
         async with errands(mind.uvm) as (opened, given):
-            opened.running.session.hold = _raising(error)
+            opened.context.io.session.hold = _raising(error)
             with pytest.raises(type(error)):
                 await method_run.settled(given, FakeCell(stubborn), program())
     assert mind.bridge.history == []
@@ -138,8 +137,8 @@ async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Craf
     async def kill(call: Any, host: Any) -> Any:
         raise CellKilled("it ran too long", "time")
 
-    async with errands(mind.uvm) as (opened, given):
-        opened.running.craft = replace(opened.running.craft, cell=FakeCell(kill))
+    async with errands(mind.uvm) as (_, given):
+        given = with_cell(given, FakeCell(kill))
         with pytest.raises(CellKilled, match="too long"):
             await method_run.settled(given, FakeCell(outer), program())
 
@@ -163,7 +162,7 @@ async def test_messages_are_counted_here_too(mind: Crafted) -> None:
 async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: Crafted) -> None:
     """Each time that it runs another part has changed what it read: it fails, and nothing of it is kept."""
     async with errands(mind.uvm) as (opened, given):
-        persona = opened.running.persona
+        persona = opened.context.mind.persona
         persona.total = 0
 
         async def overtaken(call: Any, host: Any) -> Any:
@@ -186,7 +185,7 @@ async def test_two_nested_messages_at_once_lose_nothing(mind: Crafted) -> None:
         return [each.raised for each in sent], Writes()
 
     async with errands(mind.uvm) as (opened, given):
-        opened.running.persona.total = 0
+        opened.context.mind.persona.total = 0
         ran = await method_run.settled(given, FakeCell(both), program("total"))
         assert ran.value == [None, None, None]
-        assert opened.running.persona.total == 17
+        assert opened.context.mind.persona.total == 17

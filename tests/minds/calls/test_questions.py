@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ from batos.memory.passages import passages
 from batos.memory.recall import recall
 from batos.minds import prompt
 from batos.minds.calls import decisions, questions
-from batos.minds.context import Thinking, ratio
+from batos.minds.context import Thinking
 from batos.minds.prompt import MARGIN
+from batos.minds.trace import ratio
 
 WINDOW = 4096
 
@@ -122,18 +124,18 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
         await ask(mind.uvm, effort="reflex", conversation=conversation)
     mission = await submit(mind.uvm, conversation=conversation)
     async with stepping(mind.uvm, mission) as opened:
-        running = opened.running
-        evidence = recall(running.passages, running.past, QUESTION, 100_000)
+        context = opened.context
+        evidence = recall(context.mission.passages, context.mission.past, QUESTION, 100_000)
         assert (len(evidence.passages), len(evidence.turns)) == (1, 2)
         parts = [prompt.Spoken(1, "F", "why", "x" * 500)]
 
         def shorter(excess: int) -> tuple[str, int]:
             shortened, lost = prompt.shortened(parts, excess)
-            return prompt.weave_task(running.voice, QUESTION, shortened), lost
+            return prompt.weave_task(context.mind.voice, QUESTION, shortened), lost
 
-        question = questions.Question("p#0", prompt.weave_task(running.voice, QUESTION, parts), shorter=shorter)
-        call = questions._Call(running.scene.with_evidence(evidence), question, "guide")
-        whole = prompt.size(call.messages(running))
+        question = questions.Question("p#0", prompt.weave_task(context.mind.voice, QUESTION, parts), shorter=shorter)
+        call = questions._Call(context.mission.scene.with_evidence(evidence), question, "guide")
+        whole = prompt.size(call.messages(context))
         sizes = [evidence.passages[0].size, evidence.turns[0].size, evidence.turns[1].size]
         for gone, expected in {
             1: (0, 2, 0),
@@ -141,12 +143,12 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
             sizes[0] + sizes[1] + 1: (0, 0, 0),
             sum(sizes) + 200: (0, 0, 1),
         }.items():
-            lighter = call.lighter(running, whole - gone)
+            lighter = call.lighter(context, whole - gone)
             left = lighter.scene.evidence
             assert (len(left.passages), len(left.turns), lighter.shortened) == expected
-            assert prompt.size(lighter.messages(running)) <= whole - gone
+            assert prompt.size(lighter.messages(context)) <= whole - gone
         first = evidence.turns[0].mission
-        assert [turn.mission for turn in call.lighter(running, whole - sizes[0] - 1).scene.evidence.turns] != [first]
+        assert [turn.mission for turn in call.lighter(context, whole - sizes[0] - 1).scene.evidence.turns] != [first]
 
 
 async def test_parts_are_shortened_as_the_last_resort(mind: Mind) -> None:
@@ -259,7 +261,7 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
         (size, tokens) = next(iter(root[roots.STATISTICS]["measured"].values()))
     mission = await submit(mind.uvm)
     async with stepping(mind.uvm, mission) as opened:
-        assert opened.running.ratio == pytest.approx(1.1 * tokens / size)
+        assert opened.context.ratio == pytest.approx(1.1 * tokens / size)
     assert ratio(0, 0, 0.35) == ratio(10, 0, 0.35) == 0.35
 
 
@@ -268,18 +270,18 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
 )
 def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens: float, question: str) -> None:
     """Whatever the window, the density and the question: room is 0 or more, and what is recalled takes no more."""
-    running: Any = _running(window, tokens, question)
-    room = questions.room_for_evidence(running, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
+    context: Any = _context(window, tokens, question)
+    room = questions.room_for_evidence(context, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
     assert room >= 0
     candidates = _some(question)
     found = recall(candidates, Past(), question, room)
-    bare = prompt.size(prompt.compose(running.scene, running.voice, question))
-    full = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, question))
+    bare = prompt.size(prompt.compose(context.mission.scene, context.mind.voice, question))
+    full = prompt.size(prompt.compose(context.mission.scene.with_evidence(found), context.mind.voice, question))
     assert full - bare <= room + prompt.EVIDENCE_SIZE
     if found.passages:
         guide = prompt.with_guide(question, decisions.WOVEN.guide)
-        size = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, guide))
-        spent = size * max(tokens, LEAST_RATIO) + running.thinking.answer_tokens(decisions.WOVEN)
+        size = prompt.size(prompt.compose(context.mission.scene.with_evidence(found), context.mind.voice, guide))
+        spent = size * max(tokens, LEAST_RATIO) + context.mind.thinking.answer_tokens(decisions.WOVEN)
         assert spent <= window - MARGIN + 1
 
 
@@ -287,12 +289,13 @@ def _some(question: str) -> Any:
     return passages([("a.txt", "0" * 64, LONG.data.decode()), ("b.txt", "1" * 64, f"It is said: {question}.")])
 
 
-def _running(window: int, tokens: float, question: str) -> Any:
+def _context(window: int, tokens: float, question: str) -> Any:
     """As much of a running mission as the budget needs."""
     voice = prompt.Voice("BRICK", "You are BRICK.", "Deconstruction.", {})
     scene = prompt.Scene("Charter.", "Rules.", Evidence(), question, "2026-01-02T03:04:05.678Z")
     thinking = Thinking("m", {"num_ctx": window}, "direct")
-    return type("Given", (), {"voice": voice, "scene": scene, "thinking": thinking, "ratio": tokens})()
+    mission, mind = SimpleNamespace(scene=scene), SimpleNamespace(voice=voice, thinking=thinking)
+    return SimpleNamespace(mission=mission, mind=mind, ratio=tokens)
 
 
 async def test_a_long_question_is_never_cut(mind: Mind) -> None:

@@ -15,7 +15,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.minds.combine import combination
-from batos.minds.context import PartResult, Synthesis
+from batos.minds.results import PartResult, Synthesis
 
 CITED = (Quoted(1, WINDS),)
 TRIMMED = (Quoted(1, TRIMS),)
@@ -38,7 +38,7 @@ async def combined(mind: Mind, parts: Sequence[PartResult], combine: str, of: in
         evidence = Evidence(passages([("lamp.txt", "a" * 64, LAMP.data.decode())]))
         synthesis = Synthesis(QUESTION, evidence, evidence, parts=tuple(parts))
         synthesis.queries = {f"{number}_facet_": QUESTION for number in range(1, (of or len(parts)) + 1)}
-        await combination.combine(opened.interpreter, opened.running, synthesis)
+        await combination.combine(opened.interpreter, opened.context, synthesis)
     return synthesis
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batos.errors import StreamCut
 from batos.minds.combine import selection
 from batos.minds.combine.selection import Merit
-from batos.minds.context import PartResult
+from batos.minds.results import PartResult
 
 
 def part(number: int, answer: str, *, known: bool = True, failed: bool = False) -> PartResult:

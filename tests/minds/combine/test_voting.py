@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.minds.combine import voting
-from batos.minds.context import PartResult
+from batos.minds.results import PartResult
 
 QUESTION = "How many steps lead up to the gallery?"
 

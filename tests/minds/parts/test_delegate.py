@@ -36,8 +36,8 @@ from batos.errors import (
     TimedOut,
 )
 from batos.inference.ollama.bridge import ChatRequest
-from batos.minds.context import PartResult, Synthesis
 from batos.minds.parts import delegate
+from batos.minds.results import PartResult, Synthesis
 from batos.objects.method import Primitive
 from batos.testing import scripted_uvm
 
@@ -205,11 +205,11 @@ async def test_with_enough_parts_are_asked_one_after_another(mind: Mind) -> None
             seen.append(len(answered))
             return len(answered) == 2
 
-        found = await delegate.delegate(opened.running, opened.interpreter, synthesis, two)
+        found = await delegate.delegate(opened.context, opened.interpreter, synthesis, two)
         assert [part.slot for part in found] == list(SLOTS[:2])
         assert seen == [1, 2]
         assert len(mind.bridge.history) == 2
-        whole = await delegate.delegate(opened.running, opened.interpreter, synthesis, lambda answered: False)
+        whole = await delegate.delegate(opened.context, opened.interpreter, synthesis, lambda answered: False)
         assert [part.slot for part in whole] == list(SLOTS)
 
 
@@ -220,4 +220,4 @@ async def test_with_enough_the_quorum_is_of_those_asked(mind: Mind) -> None:
         synthesis = Synthesis("Why?", queries={slot: f"Why {slot}?" for slot in SLOTS})
         opened.cycle._tmp_synthesis_ = synthesis
         with pytest.raises(StreamCut):
-            await delegate.delegate(opened.running, opened.interpreter, synthesis, lambda answered: True)
+            await delegate.delegate(opened.context, opened.interpreter, synthesis, lambda answered: True)

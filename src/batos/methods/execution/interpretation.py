@@ -23,11 +23,11 @@ async def interpret(errand: Invocation, choice: Chosen) -> Thought:
 
 
 async def _thought(errand: Invocation, intent: Intent, text: str) -> Thought:
-    running, path = errand.running, sample_paths.call(errand.path, 0)
+    context, path = errand.context, sample_paths.call(errand.path, 0)
     if intent.kind == "protocol":
-        question = Question(path, prompt.protocol_task(running.voice, intent.name, intent.text, text))
-        value, _ = await infer(errand.interpreter, running, errand.evidence, question, decisions.CHANGED)
+        question = Question(path, prompt.protocol_task(context.mind.voice, intent.name, intent.text, text))
+        value, _ = await infer(errand.interpreter, context, errand.evidence, question, decisions.CHANGED)
         return Thought(value.answer)
     asked = facets.SubQuery(errand.selector, intent, text, 0, path)
-    part = await facets.interpret(errand.interpreter, running, errand.evidence, asked)
+    part = await facets.interpret(errand.interpreter, context, errand.evidence, asked)
     return Thought(part.answer, part.citations, part.known, part.gist)

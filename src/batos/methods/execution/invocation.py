@@ -11,7 +11,7 @@ from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import WriteBuffer
-from batos.minds.context import Interprets, Running
+from batos.minds.context import Interprets, MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
 
@@ -53,7 +53,7 @@ class Invocation:
     it; None: the intent is interpreted.
     """
 
-    running: Running
+    context: MindContext
     interpreter: Interprets
     receiver: UvmObject
     holder: UvmObject

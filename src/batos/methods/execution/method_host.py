@@ -126,10 +126,10 @@ class MethodHost:
 
     def _other(self, ref: Ref) -> UvmObject:
         """Return another object that the method was shown; MethodFailed if it comes from another user's words."""
-        running = self._errand.running
+        context = self._errand.context
         found = self._view.table.object(ref)
         try:
-            whose.check(running.root, found, running.brief.user)
+            whose.check(context.mission.root, found, context.mission.brief.user)
         except NotFound as error:
             raise MethodFailed(error.message) from None
         return found
@@ -169,14 +169,14 @@ class MethodHost:
         path = sample_paths.within(errand.path, selector, self._places[selector])
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
-        running = primitives.voice_of(errand.running, target)
+        context = primitives.voice_of(errand.context, target)
         told = (*given.args, *given.kwargs.values())
-        choice = await chosen(running, target, Found(kept.holder, kept.value, 0), selector, told)
+        choice = await chosen(context, target, Found(kept.holder, kept.value, 0), selector, told)
         self._flush(pending, runs=choice.method is not None)
         onward = replace(
             errand,
-            running=running,
-            interpreter=errand.interpreter.voiced(running),
+            context=context,
+            interpreter=errand.interpreter.voiced(context),
             receiver=target,
             holder=kept.holder,
             selector=selector,

@@ -12,8 +12,9 @@ from batos.methods.execution.invocation import Invocation, InvocationResult, Tho
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import pointed
 from batos.minds.calls.decisions import QUOTE
-from batos.minds.context import PartResult, Running
+from batos.minds.context import MindContext
 from batos.minds.parts.facets import SubQuery
+from batos.minds.results import PartResult
 
 #: Characters of an answer that a method makes of several thoughts; what joins the parts shortens it where it must.
 LONGEST: Final = 8_000
@@ -25,7 +26,7 @@ _GIST: Final = 80
 _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
-def part(running: Running, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
+def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
     """A facet's answer: the text that its method returned, or {answer, known, citations}.
 
     Citations that the model gave it on the way are kept beside the answer; those that do not stand are dropped.
@@ -41,7 +42,7 @@ def part(running: Running, ran: InvocationResult, asked: SubQuery, evidence: Evi
         *_quoted(given.get("citations"), asked.slot),
         *(each for thought in ran.thoughts for each in thought.citations),
     ]
-    votes = running.combine == "vote" and not running.inner
+    votes = context.mind.parts_vote
     return PartResult(
         number=asked.number,
         slot=asked.slot,
@@ -50,7 +51,7 @@ def part(running: Running, ran: InvocationResult, asked: SubQuery, evidence: Evi
         answer=answer,
         citations=tuple(dict.fromkeys(each for each in cited if stands(each, evidence)))[:MOST_CITATIONS],
         known=known and bool(answer.strip()),
-        persona=running.voice.name,
+        persona=context.mind.voice.name,
         gist=_gist(answer, ran.thoughts) if votes else "",
     )
 

@@ -38,7 +38,7 @@ async def run(errand: Invocation, takes: Takes = anything) -> InvocationResult:
     wrote nothing. CellMissing: there is no cell. And what its messages may not catch: a spent budget, a mission that is
     held, a daemon that is away.
     """
-    cell = errand.running.craft.cell
+    cell = errand.context.io.methods.cell
     if cell is None:
         raise CellMissing(
             f"{errand.selector!r} of {label(errand.receiver)} is a method, and there is no cell to run it in"
@@ -54,16 +54,16 @@ async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult
 async def settled(errand: Invocation, cell: Runs, program: Program, takes: Takes = anything) -> InvocationResult:
     """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
-        sheet = WriteBuffer(errand.below or errand.mind, errand.running.brief.user)
+        sheet = WriteBuffer(errand.below or errand.mind, errand.context.mission.brief.user)
         ran = await _once(errand, cell, program, sheet)
         moved = sheet.moved()
         if moved is None:
             takes(errand, ran)
             # No await since it was looked at: what is laid now rests on what is there.
-            errand.running.written.extend(sheet.lay())
+            errand.context.trace.changed(sheet.lay())
             errand.tally.seconds += ran.seconds
             if errand.below is None:
-                errand.running.trusts.append(ran.trust)
+                errand.context.trace.saw(ran.trust)
             return ran
     raise MethodFailed(
         f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times that {errand.selector!r} ran",
@@ -83,9 +83,9 @@ async def _once(errand: Invocation, cell: Runs, program: Program, sheet: WriteBu
 
 def _seed(errand: Invocation) -> str:
     """Chance is the same in every attempt and retry, and differs by place and by when the question was asked."""
-    return hashlib.sha256(f"{errand.running.scene.asked_at} {errand.path}".encode()).hexdigest()
+    return hashlib.sha256(f"{errand.context.mission.scene.asked_at} {errand.path}".encode()).hexdigest()
 
 
 def _now(errand: Invocation) -> datetime:
     """Time stands still at the moment when the question was asked."""
-    return datetime.fromisoformat(errand.running.scene.asked_at)
+    return datetime.fromisoformat(errand.context.mission.scene.asked_at)

@@ -18,7 +18,7 @@ from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Invocat
 from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference
@@ -100,34 +100,34 @@ async def think(errand: Invocation, target: UvmObject, number: int, question: Mo
 
     Who thinks is `target`, to whom the method sent `infer_`, if it is a persona; else who thinks for the mission.
     """
-    running = voice_of(errand.running, target)
-    thinking = replace(running.thinking, options={**running.thinking.options, **question.options})
-    running = replace(running, thinking=thinking)
-    decision, votes = _decision(errand, running)
+    context = voice_of(errand.context, target)
+    thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
+    context = context.with_mind(thinking=thinking)
+    decision, votes = _decision(errand, context)
     intent = errand.intent if target is errand.receiver else None
-    call = Question(sample_paths.call(errand.path, number), _task(running, intent, question))
-    value, _ = await infer(errand.interpreter.voiced(running), running, errand.evidence, call, decision)
+    call = Question(sample_paths.call(errand.path, number), _task(context, intent, question))
+    value, _ = await infer(errand.interpreter.voiced(context), context, errand.evidence, call, decision)
     citations = tuple(each for each in decisions.quoted(value) if stands(each, errand.evidence))
     gist = value.gist.strip() if votes else ""
     return Thought(value.answer, citations, getattr(value, "known", True), gist)
 
 
-def voice_of(running: Running, receiver: UvmObject) -> Running:
+def voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     """The mission under the receiver's own voice, if it is a persona that has one; else as it is."""
-    if receiver is running.persona or not context_building.is_persona(receiver):
-        return running
-    return context_building.as_persona(running, receiver)
+    if receiver is context.mind.persona or not context_building.is_persona(receiver):
+        return context
+    return context_building.as_persona(context, receiver)
 
 
-def _decision(errand: Invocation, running: Running) -> tuple[Decision[Any], bool]:
+def _decision(errand: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
     """What a method's question is answered in, and whether that has a gist: a part's votes; a protocol's is longer."""
     if errand.selector.endswith("_protocol_"):
         return decisions.CHANGED, False
-    votes = running.combine == "vote" and not running.inner and errand.depth == 1
+    votes = context.mind.parts_vote and errand.depth == 1
     return decisions.part(bool(errand.evidence.passages), votes=votes), votes
 
 
-def _task(running: Running, intent: Intent | None, question: ModelQuestion) -> str:
+def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> str:
     """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted.
 
     A tool has no voice: its question stands for itself.
@@ -136,9 +136,9 @@ def _task(running: Running, intent: Intent | None, question: ModelQuestion) -> s
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
         # The method's own words, in which it placed the answer: they are the task.
-        return running.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
+        return context.mind.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-    return prompt.facet_task(running.voice, described, question.prompt)
+    return prompt.facet_task(context.mind.voice, described, question.prompt)
 
 
 async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
@@ -149,10 +149,10 @@ async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, A
         raise ObjectError("`recall_` takes a text: what is looked for")
     if not isinstance(room, int) or isinstance(room, bool) or not 0 <= room <= MOST_ROOM:
         raise ObjectError(f"`recall_` takes bytes from 0 to {MOST_ROOM:,}, not {str(room)[:40]}")
-    found = await send(errand.interpreter, errand.running.persona, "recall_", query, room)
+    found = await send(errand.interpreter, errand.context.mind.persona, "recall_", query, room)
     if not isinstance(found, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
-    errand.running.seen.append(found)
+    errand.context.trace.recalled(found)
     return found
 
 
@@ -172,7 +172,7 @@ def log(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     text = " ".join(str(each) for each in (*args, *kwargs.values()))
     _log.info(
         "object",
-        mission=errand.running.id,
+        mission=errand.context.mission.id,
         receiver=label(errand.receiver),
         oid=reference(errand.receiver),
         selector=errand.selector,

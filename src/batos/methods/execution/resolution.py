@@ -11,7 +11,7 @@ from batos.image.intents import intent_in, is_spoken
 from batos.image.methods import lineage_of
 from batos.minds import context_building
 from batos.minds.choices import Choice
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, label, reference
 
@@ -33,7 +33,7 @@ class Chosen:
 class _Message:
     """A message on its way to behaviour: what was found for it, and what that was declared for."""
 
-    running: Running
+    context: MindContext
     receiver: UvmObject
     found: Found
     selector: str
@@ -48,12 +48,12 @@ class _Message:
     @property
     def free(self) -> bool:
         """Tell whether its intent may be interpreted although there is a method."""
-        return self.running.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
+        return self.context.mind.policy.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
 
     def method(self, revision: int) -> Method | None:
         """Return that revision of the slot's method, whether or not it is the active one."""
         holder = self.found.holder
-        made = self.running.generated.get((reference(holder), self.selector))
+        made = self.context.trace.generated.get((reference(holder), self.selector))
         for method in (made, self.found.value):
             if isinstance(method, Method) and method.revision == revision:
                 return method
@@ -63,20 +63,20 @@ class _Message:
 
 
 async def chosen(
-    running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+    context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Chosen:
     """Choose what answers this message: as this mission has chosen before, else as it chooses now, which is noted.
 
     GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says.
     """
-    message = _Message(running, receiver, found, selector, intent_in(found, selector), args)
+    message = _Message(context, receiver, found, selector, intent_in(found, selector), args)
     answer = _before(message)
     if answer is None:
         choice = await _choose(message)
         # Of several messages that were sent at once the first to be decided decides.
         answer = _before(message)
         if answer is None:
-            running.decided.choose(message.slot, choice)
+            context.trace.decided.choose(message.slot, choice)
             answer = _as_chosen(message, choice)
     assert answer is not None
     return answer
@@ -84,7 +84,7 @@ async def chosen(
 
 def _before(message: _Message) -> Chosen | None:
     """Return the answer that this mission, or one that it retries, chose before; None: choose now."""
-    decided = message.running.decided
+    decided = message.context.trace.decided
     choice = decided.choice(message.slot) or _retried(message)
     answer = None if choice is None else _as_chosen(message, choice)
     if choice is not None and answer is not None:
@@ -94,7 +94,7 @@ def _before(message: _Message) -> Chosen | None:
 
 def _retried(message: _Message) -> Choice | None:
     """Return what the mission chose that this one retries; a method only while it acts, since people may end it."""
-    choice, value = message.running.decided.retried(message.slot), message.found.value
+    choice, value = message.context.trace.decided.retried(message.slot), message.found.value
     if choice is None or choice.how != "method":
         return choice
     return choice if isinstance(value, Method) and value.revision == choice.revision else None
@@ -107,7 +107,7 @@ def _as_chosen(message: _Message, choice: Choice) -> Chosen | None:
     if choice.how == "control" and message.free:
         return Chosen(None, intent, choice.revision, control=True)
     if choice.how == "interpreted":
-        may = message.running.interpret == "allow" and intent is not None and is_spoken(intent)
+        may = message.context.mind.policy.interpret == "allow" and intent is not None and is_spoken(intent)
         return Chosen(None, intent) if may else None
     return None if method is None else Chosen(method, intent, method.revision)
 
@@ -117,22 +117,23 @@ async def _choose(message: _Message) -> Choice:
 
     What is drawn holds for all messages of the mission to that slot; one that cannot be interpreted runs the method.
     """
-    running, intent, value = message.running, message.intent, message.found.value
+    context, intent, value = message.context, message.intent, message.found.value
     if isinstance(value, Method):
-        lives = running.craft.lives
-        drawn = lives is not None and lives.is_control(running.id, message.selector)
+        lives = context.io.methods.lives
+        drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
         return Choice("control" if drawn else "method", value.revision)
     assert intent is not None
     if not is_spoken(intent):
-        running = running.strict()
+        context = context.strict()
     elif not interpretable(message.receiver, intent, message.args):  # only a method can answer it
-        running = running.at_once()
-    if intent.may_learn and running.jit is not None:
-        made = await running.jit.method_for(running, message.receiver, message.found, message.selector, message.args)
+        context = context.at_once()
+    jit = context.io.methods.jit
+    if intent.may_learn and jit is not None:
+        made = await jit.method_for(context, message.receiver, message.found, message.selector, message.args)
         if made is not None:
-            running.generated.setdefault((reference(message.found.holder), message.selector), made)
+            context.trace.made(reference(message.found.holder), message.selector, made)
             return Choice("method", made.revision)
-    if running.interpret == "never":
+    if context.mind.policy.interpret == "never":
         what = f"{message.selector!r} of {label(message.receiver)}"
         raise GenerationFailed(
             f"{what} has no method, and policy lets no intent be interpreted",

@@ -10,7 +10,7 @@ from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import Chosen
-from batos.minds.context import Use
+from batos.minds.trace import Use
 from batos.objects.prototype import UvmObject, label, reference
 
 T = TypeVar("T")
@@ -26,9 +26,9 @@ CELLLESS: Final = "interpreted intent, because the cell is missing"
 
 async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
     """Run a method and tell of it: which revision, of which source."""
-    method, running = errand.method, errand.running
+    method, context = errand.method, errand.context
     assert method is not None
-    made = (reference(errand.holder), errand.selector) in running.generated
+    made = (reference(errand.holder), errand.selector) in context.trace.generated
     told = _told(errand.holder, errand.selector)
     told |= {
         "revision": str(method.revision),
@@ -36,19 +36,19 @@ async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
         "as": "method, made in this mission" if made else "method",
         "path": errand.path,
     }
-    running.methods.append(told)
+    context.trace.ran(told)
     return await _SlotUse(errand).during(work, method.revision, control=False)
 
 
 async def of_intent(errand: Invocation, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
     """Interpret an intent and tell of it: which commit wrote it, and why it was interpreted."""
-    running, intent = errand.running, choice.intent
+    context, intent = errand.context, choice.intent
     told = _told(errand.holder, errand.selector)
     told |= {
         "revision": tid_text(intent._p_serial) if intent is not None else "",
         "as": how or (CONTROL if choice.control else INTERPRETED),
     }
-    running.methods.append(told)
+    context.trace.ran(told)
     if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
         return await work
     return await _SlotUse(errand).during(work, choice.revision, control=choice.control)
@@ -62,22 +62,20 @@ class _SlotUse:
     """Measures one use of a slot while it lasts: judged by what it spends, never by what it waits for or repeats."""
 
     def __init__(self, errand: Invocation) -> None:
-        self._running = errand.running
+        self._context = errand.context
         self._slot = reference(errand.holder), errand.selector
         self._path = errand.path
         self._tally = errand.tally
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
         """What `work` gives; how it went is kept, unless what ended it was no fault of the slot's."""
-        session = self._running.session
+        session = self._context.io.session
         before, own = session.spent(self._path), self._tally.seconds
 
         def went(outcome: Outcome) -> None:
             spent = session.spent(self._path) - before
             seconds = spent.seconds + self._tally.seconds - own
-            self._running.uses.append(
-                Use(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
-            )
+            self._context.trace.used(Use(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers))
 
         try:
             found = await work

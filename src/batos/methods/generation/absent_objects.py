@@ -9,7 +9,7 @@ from batos.codex.absent import api_of
 from batos.errors import GenerationFailed, MessageNotUnderstood
 from batos.image import roots, tools
 from batos.image.roots import Root
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.prototype import Found
 
 
@@ -33,19 +33,19 @@ def is_absent(root: Root, message: Message) -> bool:
     return True
 
 
-async def summon(running: Running, message: Message) -> NoReturn:
+async def summon(context: MindContext, message: Message) -> NoReturn:
     """Have it made, unless somebody has meanwhile; raises Appeared.
 
     Nothing else could answer, so policy cannot let it be interpreted. GenerationFailed, CovenantViolation: it was not
     made, or policy lets nothing be. ApprovalNeeded: a person is asked, once for all of it.
     """
-    name, holder = message.receiver, running.root[roots.TOOLS]
-    intent = tools.absent(running.root, name)
+    name, holder = message.receiver, context.mission.root[roots.TOOLS]
+    intent = tools.absent(context.mission.root, name)
     assert intent is not None
-    if running.jit is None or running.install == "never":
+    if context.io.methods.jit is None or context.mind.policy.install == "never":
         raise GenerationFailed(
             f"{name} is declared and does not exist, and policy lets nothing be made",
             remedy="Ask with `--install now` or `--install ask`.",
         )
-    await running.jit.method_for(running.strict(), holder, Found(holder, intent, 0), name)
+    await context.io.methods.jit.method_for(context.strict(), holder, Found(holder, intent, 0), name)
     raise Appeared(name)

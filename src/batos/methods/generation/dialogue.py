@@ -26,8 +26,8 @@ from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Judged
 from batos.minds import prompt
-from batos.minds.context import ratio
 from batos.minds.prompt import Message
+from batos.minds.trace import ratio
 
 #: How often a coder is told what is wrong before it is given up.
 REPAIRS: Final = 3

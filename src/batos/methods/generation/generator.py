@@ -26,7 +26,7 @@ from batos.methods.generation.generations import Asks, Generations
 from batos.methods.generation.handwritten import handwritten
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, own_slots, reference
 
@@ -46,28 +46,28 @@ class Jit:
     # -- for missions
 
     async def method_for(
-        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """The method for an intent that was sent a message; None: it is interpreted.
 
-        Of `args` nothing but their types is used. What was made is also noted in `running.generated` (for the mission's
-        later messages) and told in `running.learned` (for its provenance). GenerationFailed, CovenantViolation,
+        Of `args` nothing but their types is used. What was made is also noted in `trace.generated` (for the mission's
+        later messages) and told in `trace.learned` (for its provenance). GenerationFailed, CovenantViolation,
         ApprovalNeeded, what Ollama raised: only where policy forbids interpretation.
         """
-        if running.install == "never":
-            _interpreted(running, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
+        if context.mind.policy.install == "never":
+            _interpreted(context, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
             return None
         there = self._there(found, selector, args)
         if not isinstance(there, MethodSpec):
-            return self._as_it_is(running, found, selector, there)
+            return self._as_it_is(context, found, selector, there)
         told = {"receiver": there.name, "selector": selector, "outcome": "", "calls": 0, "tokens": 0}
         log = there.log(self.workshop.dialect_digest)
-        running.learned.append(told | {"generation": log})
-        asks = _asks(running, there, log)
-        if running.install == "auto" and not asks.insists:
-            await self._later(running, asks)
+        context.trace.learned.append(told | {"generation": log})
+        asks = _asks(context, there, log)
+        if context.mind.policy.install == "auto" and not asks.insists:
+            await self._later(context, asks)
             return None
-        await generation_log.await_(self.workshop.journal, running.id, log)
+        await generation_log.await_(self.workshop.journal, context.mission.id, log)
         try:
             method = await self.generations.learnt(asks)
         except ApprovalNeeded:
@@ -75,18 +75,18 @@ class Jit:
         except BatosError as error:
             asks.told["outcome"] = asks.told["outcome"] or "failed"
             asks.told["failure"] = error.as_dict()
-            _interpreted(running, error)
+            _interpreted(context, error)
             return None
         finally:
             if asks.told["outcome"]:
-                generation_log.tell(self.workshop.journal, running.id, asks.told)
+                generation_log.tell(self.workshop.journal, context.mission.id, asks.told)
             else:  # whoever takes it up tells what came of it
                 asks.told["outcome"] = "left"
         if method is not None:
-            running.generated[reference(found.holder), selector] = method
+            context.trace.generated[reference(found.holder), selector] = method
         return method
 
-    async def _later(self, running: Running, asks: Asks) -> None:
+    async def _later(self, context: MindContext, asks: Asks) -> None:
         """Interpret the intent now, and make its method after the answer unless that is known to be in vain."""
         pending = None if asks.installs else await self.generations.asked(asks)
         failure = self.generations.failed_lately(asks.log)
@@ -98,7 +98,7 @@ class Jit:
             wanted = asks.wanted
             wish = {"holder": wanted.holder, "intent": wanted.intent, "arguments": list(wanted.arguments)}
             asks.told.update(outcome=wishes.LATER, wish={**wish, "selector": wanted.selector})
-        generation_log.tell(self.workshop.journal, running.id, asks.told)
+        generation_log.tell(self.workshop.journal, context.mission.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
@@ -156,11 +156,11 @@ class Jit:
             assert wanted is not None
             return methods.barred(holder, selector, wanted.coder.digest) or wanted
 
-    def _as_it_is(self, running: Running, found: Found, selector: str, there: Method | str) -> Method | None:
+    def _as_it_is(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
         if isinstance(there, Method):
-            running.generated[reference(found.holder), selector] = there
+            context.trace.generated[reference(found.holder), selector] = there
             return there
-        _interpreted(running, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
+        _interpreted(context, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
         return None
 
     # -- for a person
@@ -203,22 +203,22 @@ class Jit:
             await self.generations.close(generation_log.opened(self.workshop.journal, log), "installed")
 
 
-def _asks(running: Running, wanted: MethodSpec, log: str) -> Asks:
+def _asks(context: MindContext, wanted: MethodSpec, log: str) -> Asks:
     """Describe how a mission asks for a method; one that comes from outside is always put to a person."""
     return Asks(
         wanted,
         log,
-        running.learned[-1],
-        running.id,
-        installs=running.install != "ask" and wanted.trust != "external",
-        insists=running.interpret == "never",
-        learned=running.learned,
-        turns=running.session.turns,
-        hold=running.session.hold,
+        context.trace.learned[-1],
+        context.mission.id,
+        installs=context.mind.policy.install != "ask" and wanted.trust != "external",
+        insists=context.mind.policy.interpret == "never",
+        learned=context.trace.learned,
+        turns=context.io.session.turns,
+        hold=context.io.session.hold,
     )
 
 
-def _interpreted(running: Running, error: BatosError) -> None:
+def _interpreted(context: MindContext, error: BatosError) -> None:
     """The intent is interpreted where policy lets it be; else the message ends in this."""
-    if running.interpret == "never":
+    if context.mind.policy.interpret == "never":
         raise error

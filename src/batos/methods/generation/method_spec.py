@@ -24,7 +24,7 @@ from batos.image.roots import Root, named_objects
 from batos.image.whose import SLOT_USERS
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
-from batos.minds.context import ratio
+from batos.minds.trace import ratio
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 

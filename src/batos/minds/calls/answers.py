@@ -14,66 +14,67 @@ from batos.inference.decisions.schema import Decision
 from batos.minds import prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import Question, Replied, infer
-from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import PartResult, Said, Synthesis
 from batos.objects.message import Interpreter
 
 
-def ground_of(running: Running, synthesis: Synthesis, given: str = "") -> Ground:
+def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Ground:
     """Gather what the answer may rest on; a mind within another is asked what that one made of the mission's question.
 
     `given` is what a protocol was told beside the answer.
     """
-    asked = "\n".join(filter(None, (running.brief.text if running.inner else "", given)))
-    recalled = synthesis.recalled.joined(running.seen)
-    return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
+    asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
+    recalled = synthesis.recalled.joined(context.trace.seen)
+    return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=context.mission.scene.asked_at[:10])
 
 
-async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
+async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> Said:
     """Ask for the mission's answer; its text is told as it grows."""
-    votes = running.inner and running.combine == "vote"
-    decision = decisions.woven(bool(synthesis.recalled.passages), inner=running.inner, votes=votes)
-    value, replied = await infer_streamed(interpreter, running, synthesis, question, decision)
-    cut = len(value.answer) >= (decisions.PART_ANSWER if running.inner else decisions.ANSWER)
+    votes = context.mind.is_vote
+    decision = decisions.woven(bool(synthesis.recalled.passages), inner=context.mind.inner, votes=votes)
+    value, replied = await infer_streamed(interpreter, context, synthesis, question, decision)
+    cut = len(value.answer) >= (decisions.PART_ANSWER if context.mind.inner else decisions.ANSWER)
     gist = value.gist.strip() if votes else ""
     return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut, gist)
 
 
-def stand(running: Running, part: PartResult, path: str) -> Said:
+def stand(context: MindContext, part: PartResult, path: str) -> Said:
     """A part's answer as the mission's, word for word with its citations; whoever listens has it at once."""
     said = part.answer.strip()
-    if not running.inner:
-        running.events.emit("mission.token", mission=running.id, path=path, text=said)
+    if not context.mind.inner:
+        context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said)
     cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
     return Said(said, part.citations, text=told(part), cut=cut)
 
 
-async def revise(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> None:
+async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> None:
     """Once, with the faults as the only addition; an answer that is still faulty stands with its faults told."""
     said, verdict = synthesis.said, synthesis.verdict
     assert said is not None
     assert verdict is not None
-    then = prompt.revision(running.voice, said.text, [fault.what for fault in verdict.faults])
+    then = prompt.revision(context.mind.voice, said.text, [fault.what for fault in verdict.faults])
     synthesis.revised = verdict
-    retract(running, question.path)
-    again = replace(question, path=f"{running.name}/revising#0", then=then)
-    synthesis.said = await say(interpreter, running, synthesis, again)
+    retract(context, question.path)
+    again = replace(question, path=f"{context.mind.name}/revising#0", then=then)
+    synthesis.said = await say(interpreter, context, synthesis, again)
 
 
 async def infer_streamed(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
 ) -> tuple[Any, Replied]:
     """A decision whose field `answer` is told as it grows, unless it is not the mission's: a mind's within another."""
-    if not running.inner:
-        teller = _Teller(running, question.path, decision.in_mode(running.thinking.mode).key("answer"))
+    if not context.mind.inner:
+        teller = _Teller(context, question.path, decision.in_mode(context.mind.thinking.mode).key("answer"))
         question = replace(question, on_token=teller.hear, on_again=teller.again)
-    return await infer_kept(interpreter, running, synthesis, question, decision)
+    return await infer_kept(interpreter, context, synthesis, question, decision)
 
 
 async def infer_kept(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
 ) -> tuple[Any, Replied]:
     """A decision; what did not fit its prompt is left out from here on."""
-    value, replied = await infer(interpreter, running, synthesis.evidence, question, decision)
+    value, replied = await infer(interpreter, context, synthesis.evidence, question, decision)
     synthesis.evidence = replied.evidence
     synthesis.shortened = max(synthesis.shortened, replied.shortened)
     return value, replied
@@ -82,24 +83,24 @@ async def infer_kept(
 class _Teller:
     """Hears a reply and tells its answer's text, freed from the JSON around it; what is asked again is retracted."""
 
-    def __init__(self, running: Running, path: str, key: str) -> None:
-        self._running = running
+    def __init__(self, context: MindContext, path: str, key: str) -> None:
+        self._context = context
         self._path = path
         self._stream = AnswerStream(key)
 
     def hear(self, piece: str) -> None:
         text = self._stream.feed(piece)
         if text:
-            self._running.events.emit("mission.token", mission=self._running.id, path=self._path, text=text)
+            self._context.io.events.emit("mission.token", mission=self._context.mission.id, path=self._path, text=text)
 
     def again(self) -> None:
         self._stream = AnswerStream(self._stream.key)
-        retract(self._running, self._path)
+        retract(self._context, self._path)
 
 
-def retract(running: Running, path: str) -> None:
+def retract(context: MindContext, path: str) -> None:
     """What was streamed under a path no longer stands."""
-    running.events.emit("mission.retracted", mission=running.id, path=path)
+    context.io.events.emit("mission.retracted", mission=context.mission.id, path=path)
 
 
 def told(part: PartResult) -> str:

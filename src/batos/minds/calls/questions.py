@@ -15,7 +15,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
-from batos.minds.context import Running, Thinking
+from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, Scene
 from batos.objects.message import Interpreter, send
 
@@ -56,18 +56,18 @@ class _Call:
     guide: str
     shortened: int = 0
 
-    def messages(self, running: Running) -> tuple[Message, ...]:
+    def messages(self, context: MindContext) -> tuple[Message, ...]:
         task = prompt.with_guide(self.question.task, self.guide)
-        return prompt.compose(self.scene, running.voice, task, self.question.then)
+        return prompt.compose(self.scene, context.mind.voice, task, self.question.then)
 
-    def lighter(self, running: Running, most: int) -> _Call:
+    def lighter(self, context: MindContext, most: int) -> _Call:
         """In at most so many bytes, as far as that goes: recall goes first, then old turns, then partials."""
         call = self
-        excess = prompt.size(call.messages(running)) - most
+        excess = prompt.size(call.messages(context)) - most
         if excess > 0:
             scene = call.scene.with_evidence(call.scene.evidence.lightened(call.scene.question, excess))
             call = replace(call, scene=scene)
-            excess = prompt.size(call.messages(running)) - most
+            excess = prompt.size(call.messages(context)) - most
         if excess > 0 and call.question.shorter is not None:
             task, shortened = call.question.shorter(excess)
             call = replace(call, question=replace(call.question, task=task), shortened=shortened)
@@ -75,46 +75,46 @@ class _Call:
 
 
 async def infer(
-    interpreter: Interpreter, running: Running, evidence: Evidence, question: Question, decision: Decision[M]
+    interpreter: Interpreter, context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]
 ) -> tuple[M, Replied]:
     """Send `infer_` to the persona: what answers is pLLM_obj, or whatever the persona puts in its place."""
-    answered: tuple[M, Replied] = await send(interpreter, running.persona, "infer_", evidence, question, decision)
+    answered: tuple[M, Replied] = await send(interpreter, context.mind.persona, "infer_", evidence, question, decision)
     return answered
 
 
-async def ask(running: Running, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
+async def ask(context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
     """The model's decision: what `infer_` does.
 
     A prompt that is estimated not to leave room for the answer is compacted before it is sent, and once more by the
     daemon's counts if that was wrong. ContextOverflow, AnswerCut: even so it does not fit; they say what was left out.
     """
-    deciding = _deciding(running, question, decision)
-    answer = running.thinking.reserved(decision)
-    call = _Call(running.scene.with_evidence(evidence), question, deciding.decision.guide)
-    call = call.lighter(running, prompt.room(running.thinking.window, answer, running.ratio))
-    messages = call.messages(running)
+    deciding = _deciding(context, question, decision)
+    answer = context.mind.thinking.reserved(decision)
+    call = _Call(context.mission.scene.with_evidence(evidence), question, deciding.decision.guide)
+    call = call.lighter(context, prompt.room(context.mind.thinking.window, answer, context.ratio))
+    messages = call.messages(context)
     try:
         value, text = await decide(deciding, messages)
     except (ContextOverflow, AnswerCut) as overflow:
         if isinstance(overflow, AnswerCut):
-            answer = max(answer, min(overflow.wanted, running.thinking.window // 2))
-        call = call.lighter(running, _counted_room(running.thinking, answer, overflow, prompt.size(messages)))
-        if call.messages(running) == messages:
+            answer = max(answer, min(overflow.wanted, context.mind.thinking.window // 2))
+        call = call.lighter(context, _counted_room(context.mind.thinking, answer, overflow, prompt.size(messages)))
+        if call.messages(context) == messages:
             raise _too_long(overflow, call) from overflow
         try:
-            value, text = await decide(deciding, call.messages(running))
+            value, text = await decide(deciding, call.messages(context))
         except (ContextOverflow, AnswerCut) as again:
             raise _too_long(again, call) from again
     return value, Replied(text, call.scene.evidence, call.shortened)
 
 
-def _deciding(running: Running, question: Question, decision: Decision[M]) -> Deciding[M]:
-    thinking = running.thinking
+def _deciding(context: MindContext, question: Question, decision: Decision[M]) -> Deciding[M]:
+    thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
     request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
     step = Step(question.path, question.on_token, question.on_again)
-    return Deciding(running.session, request, decision, thinking.mode, step, prompt.Continuation())
+    return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation())
 
 
 def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | AnswerCut, size: int) -> int:
@@ -134,13 +134,13 @@ def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOver
     return ContextOverflow(overflow.prompt_tokens, overflow.window, told)
 
 
-def room_for_evidence(running: Running, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
+def room_for_evidence(context: MindContext, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
     """Bytes that evidence may take so that each of these tasks still fits the window beside it. Never negative."""
-    return max(0, min(_room_beside(running, task, decision) for task, decision in tasks))
+    return max(0, min(_room_beside(context, task, decision) for task, decision in tasks))
 
 
-def _room_beside(running: Running, task: str, decision: Decision[Any]) -> int:
-    thinking = running.thinking
+def _room_beside(context: MindContext, task: str, decision: Decision[Any]) -> int:
+    thinking = context.mind.thinking
     task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
-    bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.EVIDENCE_SIZE
-    return prompt.room(thinking.window, thinking.reserved(decision), running.ratio) - bare
+    bare = prompt.size(prompt.compose(context.mission.scene, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
+    return prompt.room(thinking.window, thinking.reserved(decision), context.ratio) - bare

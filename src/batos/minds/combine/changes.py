@@ -12,7 +12,8 @@ from batos.gate.checks import GateVerdict
 from batos.gate.citing import Quoted
 from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
-from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import PartResult, Said, Synthesis
 
 #: {path, did, changed, what}
 Change: TypeAlias = dict[str, Any]
@@ -27,7 +28,7 @@ _DECIDED = {
 }
 
 
-def told(running: Running, synthesis: Synthesis) -> list[Change]:
+def told(context: MindContext, synthesis: Synthesis) -> list[Change]:
     """What each call of this mind changed, in the order of the calls; nothing for a single call.
 
     A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are held
@@ -36,13 +37,13 @@ def told(running: Running, synthesis: Synthesis) -> list[Change]:
     if not synthesis.parts or synthesis.said is None:
         return []
     return [
-        *_decomposing(running, synthesis),
-        *(entry for part in synthesis.parts for entry in _part(running, synthesis, part)),
-        *_voting(running, synthesis),
-        *_selecting(running, synthesis),
-        *_weaving(running, synthesis),
-        *_revising(running, synthesis),
-        *_protocol(running, synthesis),
+        *_decomposing(context, synthesis),
+        *(entry for part in synthesis.parts for entry in _part(context, synthesis, part)),
+        *_voting(context, synthesis),
+        *_selecting(context, synthesis),
+        *_weaving(context, synthesis),
+        *_revising(context, synthesis),
+        *_protocol(context, synthesis),
     ]
 
 
@@ -82,7 +83,7 @@ def _entry(path: str, did: str, changed: bool, what: str) -> Change:
     return {"path": path, "did": did, "changed": changed, "what": what}
 
 
-def _decomposing(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if not synthesis.combined["decomposed"]:
         return  # every part was given the question itself, and no call was made
     own = folded(synthesis.question)
@@ -90,13 +91,13 @@ def _decomposing(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     what = f"{len(synthesis.queries)} sub-queries, {other} of them other than the question"
     if synthesis.undivided:
         what = f"failed, so each part was given the question: {synthesis.undivided}"
-    yield _entry(f"{running.name}/decomposing#0", "decomposing", other > 0, what)
+    yield _entry(f"{context.mind.name}/decomposing#0", "decomposing", other > 0, what)
 
 
-def _part(running: Running, synthesis: Synthesis, part: PartResult) -> Iterator[Change]:
+def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Iterator[Change]:
     for entry in part.changes:
         yield dict(entry)
-    path = f"{running.name}/{part.slot}" if part.is_mind else sample_paths.facet(running.name, part.slot)
+    path = f"{context.mind.name}/{part.slot}" if part.is_mind else sample_paths.facet(context.mind.name, part.slot)
     changed, what = _came_of(synthesis, part)
     yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
 
@@ -134,7 +135,7 @@ def _competed(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     return False, "its answer does not stand"
 
 
-def _voting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _voting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     combined = synthesis.combined
     if "votes" not in combined:
         return
@@ -147,10 +148,10 @@ def _voting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     else:
         what = f"no majority: {sum(map(len, groups))} votes for {len(groups)} answers"
     first = min(number for group in groups for number in group)
-    yield _entry(f"{running.name}/voting#0", "voting", combined["winner"]["number"] != first, what)
+    yield _entry(f"{context.mind.name}/voting#0", "voting", combined["winner"]["number"] != first, what)
 
 
-def _selecting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     combined = synthesis.combined
     if "named" not in combined:
         return
@@ -159,12 +160,12 @@ def _selecting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     first = min(combined["shown"])
     said = [names.get(number, "nobody validly") for number in (one, other)]
     what = f"named {said[0]}, of {combined['candidates']}"
-    yield _entry(f"{running.name}/selecting#0", "selecting", one not in (None, first), what)
+    yield _entry(f"{context.mind.name}/selecting#0", "selecting", one not in (None, first), what)
     what = f"named {said[1]} in another order; {combined['winner']['name']} stands: {_DECIDED[combined['decided']]}"
-    yield _entry(f"{running.name}/selecting#1", "selecting", winner != (first if one is None else one), what)
+    yield _entry(f"{context.mind.name}/selecting#1", "selecting", winner != (first if one is None else one), what)
 
 
-def _weaving(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if synthesis.combined.get("mode") != "weave":
         return
     woven, _ = synthesis.drafts[0]
@@ -176,22 +177,22 @@ def _weaving(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     if cited:
         what += f", {kept(cited, woven.citations)} of {len(cited)} citations kept"
     as_it_was = any(folded(part.answer) == folded(woven.answer) for part in parts)
-    yield _entry(f"{running.name}/synthesizing#0", "weaving", not as_it_was, what)
+    yield _entry(f"{context.mind.name}/synthesizing#0", "weaving", not as_it_was, what)
 
 
-def _revising(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if synthesis.revised is None:
         return
     (before, _), (after, verdict) = synthesis.drafts[:2]
     what = f"{_faults(synthesis.revised, verdict)}, {_percent(before, after)} of the words changed"
-    yield _entry(f"{running.name}/revising#0", "revising", _differ(before, after), what)
+    yield _entry(f"{context.mind.name}/revising#0", "revising", _differ(before, after), what)
 
 
-def _protocol(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if synthesis.protocol is None:
         return
     slot, tried = str(synthesis.protocol["slot"]), synthesis.protocol
-    path = sample_paths.protocol(running.name, slot)
+    path = sample_paths.protocol(context.mind.name, slot)
     if "failure" in tried:
         yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer stands as it was")
     elif not tried["applied"]:

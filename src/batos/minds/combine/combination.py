@@ -12,43 +12,44 @@ from batos.minds import prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import Question
 from batos.minds.combine import selection, voting, weave
-from batos.minds.context import Enough, PartResult, Running, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import Enough, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
 
 
-def mode(running: Running) -> Mode:
+def mode(context: MindContext) -> Mode:
     """How this mind's parts are to become one answer: for select and vote each is given the question itself.
 
     `auto` weaves, since decomposing makes sub-queries that differ; so does a mind within another, whatever was asked.
     """
-    return "weave" if running.inner or running.combine == "auto" else running.combine
+    return "weave" if context.mind.inner or context.mind.policy.combine == "auto" else context.mind.policy.combine
 
 
-def enough(running: Running, synthesis: Synthesis) -> Enough | None:
+def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
     """When parts that vote need not be asked further; None where all are asked at once."""
-    if mode(running) != "vote":
+    if mode(context) != "vote":
         return None
     of, question = len(synthesis.queries), synthesis.question
     return lambda parts: voting.tally(parts, question, of).majority is not None
 
 
-async def combine(interpreter: Interpreter, running: Running, synthesis: Synthesis) -> Ground:
+async def combine(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Ground:
     """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
 
     In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds; the faults of a mind within
     another are told with its answer, which is judged again in what it is joined to.
     """
-    ground = answers.ground_of(running, synthesis)
+    ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
-        await weave.reflex(interpreter, running, synthesis)
+        await weave.reflex(interpreter, context, synthesis)
         synthesis.verdict = await _judged(synthesis, ground)
         return ground
-    question = await _combined(interpreter, running, synthesis, ground)
+    question = await _combined(interpreter, context, synthesis, ground)
     synthesis.verdict = await _judged(synthesis, ground)
-    if not (synthesis.verdict.ok or running.inner):
-        await answers.revise(interpreter, running, synthesis, question)
+    if not (synthesis.verdict.ok or context.mind.inner):
+        await answers.revise(interpreter, context, synthesis, question)
         synthesis.verdict = await _judged(synthesis, ground)
     return ground
 
@@ -62,31 +63,31 @@ async def _judged(synthesis: Synthesis, ground: Ground) -> GateVerdict:
     return verdict
 
 
-async def _combined(interpreter: Interpreter, running: Running, synthesis: Synthesis, ground: Ground) -> Question:
+async def _combined(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground) -> Question:
     """Let one answer stand; answers the question that a revision of it would go on from."""
-    how = _mode_of(running, synthesis)
+    how = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
     if not standing:
         how = "weave"  # where nobody has an answer there is none to choose: the weave is what says so
-    synthesis.combined = {"mode": how, "decomposed": mode(running) == "weave"}
+    synthesis.combined = {"mode": how, "decomposed": mode(context) == "weave"}
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
     if how == "weave":
-        return await weave.weave(interpreter, running, synthesis)
+        return await weave.weave(interpreter, context, synthesis)
     if how == "vote":
         standing = await _voted(synthesis, ground)
-    winner = await selection.select(interpreter, running, synthesis, standing, ground)
+    winner = await selection.select(interpreter, context, synthesis, standing, ground)
     synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
-    path = f"{running.name}/{'voting' if how == 'vote' else 'selecting'}#0"
-    synthesis.said = answers.stand(running, winner, path)
-    return Question(path, prompt.reflex_task(running.voice, synthesis.question))
+    path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
+    synthesis.said = answers.stand(context, winner, path)
+    return Question(path, prompt.reflex_task(context.mind.voice, synthesis.question))
 
 
-def _mode_of(running: Running, synthesis: Synthesis) -> Mode:
+def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
     """As asked for; what `auto` would weave competes if the decomposition gave every part the same question."""
-    auto = running.inner or running.combine == "auto"
+    auto = context.mind.inner or context.mind.policy.combine == "auto"
     same = len({folded(part.query) for part in synthesis.parts}) == 1
-    return "select" if auto and same and len(synthesis.parts) > 1 else mode(running)
+    return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 
 
 async def _voted(synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:

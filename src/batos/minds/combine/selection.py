@@ -13,8 +13,9 @@ from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import Question
-from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.minds.context import MindContext
 from batos.minds.prompt import Spoken
+from batos.minds.results import PartResult, Said, Synthesis
 from batos.objects.message import Interpreter
 
 
@@ -76,7 +77,7 @@ def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, 
 
 
 async def select(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
 ) -> PartResult:
     """The part that stands among the given ones, of which there is one at least; one alone needs no call."""
     if len(standing) == 1:
@@ -85,7 +86,7 @@ async def select(
     named: list[int | None] = []
     for sample, order in enumerate(orders(synthesis.question, [part.answer for part in standing])):
         shown = [standing[place] for place in order]
-        chosen = await _named(interpreter, running, synthesis, shown, sample)
+        chosen = await _named(interpreter, context, synthesis, shown, sample)
         named.append(None if chosen is None else order[chosen - 1])
     merits = await _merits(standing, ground) if len(set(named)) > 1 or None in named else ()
     winner, decided = settled(named, merits)
@@ -99,20 +100,20 @@ async def select(
 
 
 async def _named(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, shown: Sequence[PartResult], sample: int
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, shown: Sequence[PartResult], sample: int
 ) -> int | None:
     """The number of the candidate that the model names, counted from 1 as shown; None if it gives no valid one."""
     spoken = [Spoken(at, "", "", answers.told(part)) for at, part in enumerate(shown, start=1)]
 
     def shorter(excess: int) -> tuple[str, int]:
         parts, lost = prompt.shortened(spoken, excess)
-        return prompt.select_task(running.voice, synthesis.question, parts), lost
+        return prompt.select_task(context.mind.voice, synthesis.question, parts), lost
 
-    task = prompt.select_task(running.voice, synthesis.question, spoken)
-    question = Question(f"{running.name}/selecting#{sample}", task, shorter=shorter)
+    task = prompt.select_task(context.mind.voice, synthesis.question, spoken)
+    question = Question(f"{context.mind.name}/selecting#{sample}", task, shorter=shorter)
     decision = decisions.choice(len(shown))
     try:
-        value, _ = await answers.infer_kept(interpreter, running, synthesis, question, decision)
+        value, _ = await answers.infer_kept(interpreter, context, synthesis, question, decision)
     except DecisionInvalid:
         return None
     return int(value.best)

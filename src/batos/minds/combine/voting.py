@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from batos.gate import figures, languages, numerals
 from batos.memory.terms import words
-from batos.minds.context import PartResult
+from batos.minds.results import PartResult
 
 #: Two answers whose words agree to this share (Jaccard, without small words and those of the question) say the same.
 ALIKE = 0.5

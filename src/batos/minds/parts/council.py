@@ -12,8 +12,9 @@ from batos.gate.citing import stands
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
 from batos.minds.combine import changes, combination
-from batos.minds.context import Interprets, PartResult, Running, Synthesis
+from batos.minds.context import Interprets, MindContext
 from batos.minds.machine import begin
+from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
 
@@ -27,48 +28,37 @@ MOST_THOUGHTS: Final = 4
 PART_SLOT: Final = "_tmp_part_"
 
 
-def is_council(running: Running) -> bool:
-    """Whether this mind's parts are personas."""
-    return running.route.effort == "council"
-
-
-def members(running: Running) -> tuple[str, ...]:
+def members(context: MindContext) -> tuple[str, ...]:
     """The personas by their places in paths, whoever leads first: its prompts begin as those just sent do."""
-    leader = running.voice.name
+    leader = context.mind.voice.name
     return tuple(name.lower() for name in (leader, *(name for name in PILLARS if name != leader)))
 
 
-def described(running: Running, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
     """(place, name, method) of each persona: the first words of its core method say how it works."""
     found = []
     for slot in slots:
-        method = context_building.persona_of(running.root, slot.upper()).core_method
+        method = context_building.persona_of(context.mission.root, slot.upper()).core_method
         found.append((slot, slot.upper(), str(method).strip().partition(".")[0]))
     return found
 
 
-def mind(running: Running, slot: str, query: str, evidence: Evidence) -> Running:
+def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> MindContext:
     """A persona as a mind within this one: its own voice, model and question; scene and services are shared."""
-    persona = context_building.persona_of(running.root, slot.upper())
-    return replace(
-        running,
+    persona = context_building.persona_of(context.mission.root, slot.upper())
+    return context.with_mind(
         persona=persona,
-        route=replace(running.route, personas=(slot.upper(),), effort="cycle"),
+        effort="cycle",
         voice=context_building.voice_of(persona),
         thinking=context_building.thinking_of(persona),
-        doom=_nothing_to_doom,
         question=query,
-        name=f"{running.name}/{slot}",
+        name=f"{context.mind.name}/{slot}",
         inherited=evidence,
     )
 
 
-def _nothing_to_doom() -> None:
-    """A mind within another wrote nothing; whether the thought is doomed is decided where its parts are joined."""
-
-
 async def think(
-    running: Running, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+    context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> object:
     """What a persona's own cycle came back with; it is told apart from a PartResult by whoever joins the parts.
 
@@ -77,9 +67,9 @@ async def think(
     its answer, and where others have changed meanwhile what it rested on, it thinks again; what it asked is paid for.
     """
     slot, query = asked
-    orchestrator = running.root["orchestrator_obj"]
-    within = mind(running, slot, query, synthesis.evidence)
-    async with running.session.minds.turn(()):
+    orchestrator = context.mission.root["orchestrator_obj"]
+    within = mind(context, slot, query, synthesis.evidence)
+    async with context.io.session.minds.turn(()):
         for _ in range(MOST_THOUGHTS):
             cycle = begin(orchestrator)
             inner = interpreter.within(within, cycle)
@@ -96,56 +86,56 @@ async def think(
     )
 
 
-def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
+def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
     """What COMPLETE leaves of a mind within another: a value. Its false citations go: the weave would carry them on."""
     said, verdict = synthesis.said, synthesis.verdict
     if said is None or verdict is None:
         raise InternalError("an answer was not judged")
-    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(running.seen)
+    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(context.trace.seen)
     setattr(
         cycle,
         PART_SLOT,
         PartResult(
             number=0,
-            slot=running.voice.name.lower(),
-            name=running.voice.name,
-            query=running.question,
+            slot=context.mind.voice.name.lower(),
+            name=context.mind.voice.name,
+            query=context.mind.question,
             answer=said.answer,
             citations=tuple(each for each in said.citations if stands(each, recalled)),
             known=len([each for each in said.unanswered if each <= queries]) < queries,
-            persona=running.voice.name,
+            persona=context.mind.voice.name,
             parts=synthesis.parts,
             faults=verdict.faults,
             gist=said.gist,
-            changes=tuple(changes.told(running, synthesis)),
+            changes=tuple(changes.told(context, synthesis)),
         ),
     )
 
 
-def minds(running: Running, query: str = "") -> list[Running]:
+def minds(context: MindContext, query: str = "") -> list[MindContext]:
     """This mind and, in a council, those within it as if each were asked `query`."""
-    if not is_council(running):
-        return [running]
-    return [running, *(mind(running, slot, query, Evidence()) for slot in members(running))]
+    if not context.mind.is_council:
+        return [context]
+    return [context, *(mind(context, slot, query, Evidence()) for slot in members(context))]
 
 
-def calls(running: Running) -> int:
+def calls(context: MindContext) -> int:
     """The calls that a mission makes at the least: no repair, no revision, no protocol."""
-    return sum(_own_calls(each) for each in minds(running))
+    return sum(_own_calls(each) for each in minds(context))
 
 
-def _own_calls(running: Running) -> int:
+def _own_calls(context: MindContext) -> int:
     """One mind's: to decompose and weave or to select, none to vote; and its facets, since its personas count apart."""
-    found = lookup(running.persona, "facets")
-    facets = len(found.value) if found and not is_council(running) else 0
-    around = 0 if combination.mode(running) == "vote" else 2
-    decisions = around + facets if facets or is_council(running) else 1
-    return decisions * (2 if running.thinking.mode == "two_phase" else 1)
+    found = lookup(context.mind.persona, "facets")
+    facets = len(found.value) if found and not context.mind.is_council else 0
+    around = 0 if combination.mode(context) == "vote" else 2
+    decisions = around + facets if facets or context.mind.is_council else 1
+    return decisions * (2 if context.mind.thinking.mode == "two_phase" else 1)
 
 
-def check_budget(running: Running) -> None:
+def check_budget(context: MindContext) -> None:
     """Refused, before anything is paid, when what the mission may spend cannot pay a council."""
-    allowed, needed = running.session.limits.calls, calls(running) - running.session.paid
+    allowed, needed = context.io.session.limits.calls, calls(context) - context.io.session.paid
     if needed > allowed:
         raise Refused(
             f"a council needs {needed} calls and the mission may make {allowed}",

@@ -18,8 +18,9 @@ from batos.errors import (
     TimedOut,
 )
 from batos.minds.calls import sample_paths
-from batos.minds.context import Enough, Interprets, PartResult, Running, Synthesis
+from batos.minds.context import Interprets, MindContext
 from batos.minds.parts import council, facets
+from batos.minds.results import Enough, PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import lookup
 
@@ -29,25 +30,25 @@ T = TypeVar("T")
 FATAL = (ImageError, InternalError, Refused, TimedOut, ApprovalNeeded)
 
 
-def of(running: Running) -> tuple[str, ...]:
+def of(context: MindContext) -> tuple[str, ...]:
     """The slots of a mind's parts in their order: `guide_facet_`, or `brick` where they are personas."""
-    if running.route.effort == "reflex":
+    if context.mind.effort == "reflex":
         return ()
-    if council.is_council(running):
-        return council.members(running)
-    found = lookup(running.persona, "facets")
+    if context.mind.is_council:
+        return council.members(context)
+    found = lookup(context.mind.persona, "facets")
     return tuple(found.value) if found else ()
 
 
-def described(running: Running, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
     """(slot, name, inspiration) of each part, as decomposition is told them."""
-    if council.is_council(running):
-        return council.described(running, slots)
-    return facets.pillars(running.persona, slots)
+    if context.mind.is_council:
+        return council.described(context, slots)
+    return facets.pillars(context.mind.persona, slots)
 
 
 async def delegate(
-    running: Running, interpreter: Interprets, synthesis: Synthesis, enough: Enough | None = None
+    context: MindContext, interpreter: Interprets, synthesis: Synthesis, enough: Enough | None = None
 ) -> tuple[PartResult, ...]:
     """Every part's answer to its sub-query, all asked at once; a part that failed is there with its reason.
 
@@ -56,7 +57,7 @@ async def delegate(
     some wait for a person; the others were heard first, so that what they paid for is there when the mission goes on.
     """
     asked = enumerate(synthesis.queries.items(), start=1)
-    work = [_part(running, interpreter, synthesis, number, query) for number, query in asked]
+    work = [_part(context, interpreter, synthesis, number, query) for number, query in asked]
     parts = await _together(work) if enough is None else await _in_turn(work, enough)
     failures = [part.failure for part in parts if part.failure is not None]
     needed = [failure for failure in failures if isinstance(failure, ApprovalNeeded)]
@@ -101,40 +102,40 @@ def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) 
 
 
 async def _part(
-    running: Running, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+    context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> PartResult:
     """One part's answer, or that it failed and why."""
     slot, query = asked
     try:
-        if council.is_council(running):
-            answered: object = await council.think(running, interpreter, synthesis, number, asked)
+        if context.mind.is_council:
+            answered: object = await council.think(context, interpreter, synthesis, number, asked)
         else:
-            answered = await send(interpreter, running.persona, slot, query, number)
+            answered = await send(interpreter, context.mind.persona, slot, query, number)
         if not isinstance(answered, PartResult):
-            raise ObjectError(f"{slot!r} of {running.voice.name} answers no part but a {type(answered).__name__}")
+            raise ObjectError(f"{slot!r} of {context.mind.voice.name} answers no part but a {type(answered).__name__}")
         part = answered
     except ApprovalNeeded as error:
-        return _failed(running, number, asked, error)
+        return _failed(context, number, asked, error)
     except FATAL:
         raise
     except BatosError as error:
-        part = _failed(running, number, asked, error)
-    _tell(running, part, len(synthesis.queries))
+        part = _failed(context, number, asked, error)
+    _tell(context, part, len(synthesis.queries))
     return part
 
 
-def _failed(running: Running, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
+def _failed(context: MindContext, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
     """A part that has no answer but why."""
     slot, query = asked
-    if council.is_council(running):
+    if context.mind.is_council:
         return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())
-    name = facets.facet_name(running.persona, slot)
-    return PartResult(number, slot, name, query, failure=error, persona=running.voice.name)
+    name = facets.facet_name(context.mind.persona, slot)
+    return PartResult(number, slot, name, query, failure=error, persona=context.mind.voice.name)
 
 
-def _tell(running: Running, part: PartResult, of: int) -> None:
+def _tell(context: MindContext, part: PartResult, of: int) -> None:
     if part.is_mind:
-        keys = {"path": f"{running.name}/{part.slot}", "persona": part.persona}
+        keys = {"path": f"{context.mind.name}/{part.slot}", "persona": part.persona}
     else:
-        keys = {"path": sample_paths.facet(running.name, part.slot), "persona": part.persona, "facet": part.slot}
-    running.events.emit("mission.partial", mission=running.id, known=not part.open, of=of, **keys)
+        keys = {"path": sample_paths.facet(context.mind.name, part.slot), "persona": part.persona, "facet": part.slot}
+    context.io.events.emit("mission.partial", mission=context.mission.id, known=not part.open, of=of, **keys)

@@ -11,7 +11,8 @@ from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
-from batos.minds.context import PartResult, Running
+from batos.minds.context import MindContext
+from batos.minds.results import PartResult
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
@@ -28,18 +29,18 @@ class SubQuery:
     path: str = ""
 
 
-async def interpret(interpreter: Interpreter, running: Running, evidence: Evidence, asked: SubQuery) -> PartResult:
+async def interpret(interpreter: Interpreter, context: MindContext, evidence: Evidence, asked: SubQuery) -> PartResult:
     """Run a facet by its intent's text alone: it guides `infer_`, the thinking of its persona.
 
     Citations that are not word for word in their documents are dropped here: the weave would carry them on.
     """
     intent = asked.intent
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-    path = asked.path or sample_paths.facet(running.name, asked.slot)
-    question = Question(path, prompt.facet_task(running.voice, described, asked.text))
-    votes = running.combine == "vote" and not running.inner
+    path = asked.path or sample_paths.facet(context.mind.name, asked.slot)
+    question = Question(path, prompt.facet_task(context.mind.voice, described, asked.text))
+    votes = context.mind.parts_vote
     decision = decisions.part(bool(evidence.passages), votes=votes)
-    value, _ = await infer(interpreter, running, evidence, question, decision)
+    value, _ = await infer(interpreter, context, evidence, question, decision)
     citations = tuple(each for each in decisions.quoted(value) if stands(each, evidence))
     return PartResult(
         number=asked.number,
@@ -49,7 +50,7 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
         answer=value.answer,
         citations=citations,
         known=value.known,
-        persona=running.voice.name,
+        persona=context.mind.voice.name,
         gist=value.gist.strip() if votes else "",
     )
 

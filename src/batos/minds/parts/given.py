@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from batos.genesis import register
-from batos.minds.context import Running, Synthesis
+from batos.minds.context import MindContext
+from batos.minds.results import Synthesis
 from batos.objects.method import Intent
 
 #: Findings that are told at most, and characters of each.
 _FINDINGS, _FINDING = 12, 300
 
 
-def text(running: Running, synthesis: Synthesis, intent: Intent) -> str:
+def text(context: MindContext, synthesis: Synthesis, intent: Intent) -> str:
     """Return the lines that follow the task of a protocol; empty for one that is given nothing.
 
     The same again for who thinks the same thought again: what was paid before counts, and no time is told.
     """
     if intent.given == "audit":
-        return _audit(register.last_audit(running.root))
+        return _audit(register.last_audit(context.mission.root))
     if intent.given == "cost":
-        answers, tokens = running.session.used
+        answers, tokens = context.io.session.used
         revisions = max(len(synthesis.drafts) - 1, 0)
         return f"Measured costs:\n- calls: {answers}\n- tokens, prompts counted: {tokens}\n- revisions: {revisions}"
     return ""

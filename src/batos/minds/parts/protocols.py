@@ -12,39 +12,40 @@ from batos.image.intents import intent_of
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.calls.questions import Question
-from batos.minds.context import Interprets, Running, Said, Synthesis
+from batos.minds.context import Interprets, MindContext
 from batos.minds.parts import given, toolmaking
 from batos.minds.parts.delegate import FATAL
+from batos.minds.results import Said, Synthesis
 from batos.objects.message import Interpreter, send
 from batos.objects.method import Intent
 from batos.objects.prototype import lookup
 
 
-def chosen(running: Running, synthesis: Synthesis) -> str | None:
+def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
     """The slot of the first protocol whose conditions hold; none finishes a reflex or a part of a council."""
-    if running.inner or not synthesis.parts:
+    if context.mind.inner or not synthesis.parts:
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
-    situation = when.Situation(synthesis.question, running.route.effort, answered, evidence)
-    found = lookup(running.persona, "protocols")
+    situation = when.Situation(synthesis.question, context.mind.effort, answered, evidence)
+    found = lookup(context.mind.persona, "protocols")
     for slot in found.value if found else ():
-        intent = intent_of(running.persona, slot)
+        intent = intent_of(context.mind.persona, slot)
         if intent is not None and when.holds(intent.when, situation):
             return str(slot)
     return None
 
 
-async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis, ground: Ground) -> None:
+async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
     """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
-    slot, said, verdict = chosen(running, synthesis), synthesis.said, synthesis.verdict
+    slot, said, verdict = chosen(context, synthesis), synthesis.said, synthesis.verdict
     if slot is None or said is None or verdict is None:
         return
     told: dict[str, Any] = {"slot": slot, "applied": False}
     synthesis.protocol = told
-    answers.retract(running, sample_paths.protocol(running.name, slot))
+    answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
-        changed = await _changed(interpreter, running, synthesis, slot)
+        changed = await _changed(interpreter, context, synthesis, slot)
     except FATAL:
         raise
     except BatosError as error:
@@ -52,8 +53,8 @@ async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis,
     else:
         cut = said.cut if "tool" in told else len(changed) >= decisions.ANSWER
         after = replace(said, answer=changed.strip(), cut=cut)
-        if running.seen or "given" in told:
-            ground = answers.ground_of(running, synthesis, told.get("given", ""))
+        if context.trace.seen or "given" in told:
+            ground = answers.ground_of(context, synthesis, told.get("given", ""))
         judged = await answers.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
         told["applied"] = len(judged.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
@@ -61,47 +62,47 @@ async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis,
             synthesis.said, synthesis.verdict = after, judged
             synthesis.drafts.append((after, judged))
     if not told["applied"]:
-        _stream_again(running, slot, said)
+        _stream_again(context, slot, said)
 
 
-async def _changed(interpreter: Interprets, running: Running, synthesis: Synthesis, slot: str) -> str:
+async def _changed(interpreter: Interprets, context: MindContext, synthesis: Synthesis, slot: str) -> str:
     """The answer as the protocol leaves it: another text, or the same with what it made said at its end."""
-    said, intent = synthesis.said, intent_of(running.persona, slot)
+    said, intent = synthesis.said, intent_of(context.mind.persona, slot)
     assert said is not None
     if intent is None or not intent.makes:
-        changed = await send(interpreter, running.persona, slot, said.answer)
+        changed = await send(interpreter, context.mind.persona, slot, said.answer)
         if not isinstance(changed, str):
-            raise ObjectError(f"{slot!r} of {running.voice.name} answers no text but a {type(changed).__name__}")
+            raise ObjectError(f"{slot!r} of {context.mind.voice.name} answers no text but a {type(changed).__name__}")
         return changed
-    forged = await toolmaking.forge(interpreter, running, synthesis, (slot, intent))
+    forged = await toolmaking.forge(interpreter, context, synthesis, (slot, intent))
     assert synthesis.protocol is not None
     synthesis.protocol["tool"] = None if forged is None else forged.tool
     if forged is None:
         return said.answer
     answer = f"{said.answer}\n\n{forged.line}"
-    running.events.emit(
-        "mission.token", mission=running.id, path=sample_paths.protocol(running.name, slot), text=answer
+    context.io.events.emit(
+        "mission.token", mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer
     )
     return answer
 
 
 async def interpret(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, declared: tuple[str, Intent], answer: str
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, declared: tuple[str, Intent], answer: str
 ) -> str:
     """Run a protocol, its slot and its intent, by that intent's text alone, on an answer."""
     slot, intent = declared
-    task = prompt.protocol_task(running.voice, intent.name, intent.text, answer)
-    shown = given.text(running, synthesis, intent)
+    task = prompt.protocol_task(context.mind.voice, intent.name, intent.text, answer)
+    shown = given.text(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
     task = f"{task}\n\n{shown}".strip()
-    question = Question(sample_paths.protocol(running.name, slot), task)
-    value, _ = await answers.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
+    question = Question(sample_paths.protocol(context.mind.name, slot), task)
+    value, _ = await answers.infer_streamed(interpreter, context, synthesis, question, decisions.CHANGED)
     return str(value.answer)
 
 
-def _stream_again(running: Running, slot: str, said: Said) -> None:
+def _stream_again(context: MindContext, slot: str, said: Said) -> None:
     """Who listens has the answer that stands."""
-    path = sample_paths.protocol(running.name, slot)
-    answers.retract(running, path)
-    running.events.emit("mission.token", mission=running.id, path=path, text=said.answer)
+    path = sample_paths.protocol(context.mind.name, slot)
+    answers.retract(context, path)
+    context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said.answer)

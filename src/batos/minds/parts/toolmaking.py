@@ -21,7 +21,8 @@ from batos.inference.decisions.schema import Decision
 from batos.minds import prompt, provenance
 from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
-from batos.minds.context import Interprets, Running, Synthesis
+from batos.minds.context import Interprets, MindContext
+from batos.minds.results import Synthesis
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
 
@@ -57,7 +58,7 @@ class Forged:
 
 
 async def forge(
-    interpreter: Interprets, running: Running, synthesis: Synthesis, declared: tuple[str, Intent]
+    interpreter: Interprets, context: MindContext, synthesis: Synthesis, declared: tuple[str, Intent]
 ) -> Forged | None:
     """Make a tool of the answer that stands, by a protocol (its slot and intent); None: the answer holds none.
 
@@ -65,17 +66,17 @@ async def forge(
     """
     slot, protocol = declared
     assert synthesis.said is not None
-    if running.jit is None or running.install == "never":
+    if context.io.methods.jit is None or context.mind.policy.install == "never":
         raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
-    task = prompt.forge_task(running.voice, protocol.name, protocol.text, synthesis.said.answer)
-    question = Question(sample_paths.protocol(running.name, slot), task)
-    wish, replied = await infer(interpreter, running, synthesis.evidence, question, TOOL)
+    task = prompt.forge_task(context.mind.voice, protocol.name, protocol.text, synthesis.said.answer)
+    question = Question(sample_paths.protocol(context.mind.name, slot), task)
+    wish, replied = await infer(interpreter, context, synthesis.evidence, question, TOOL)
     synthesis.evidence = replied.evidence
     if not wish.worth:
         return None
-    selector, intent = intent_of(wish, running.voice.name)
-    trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *running.trusts)
-    return _wished(running, selector, intent, trust)
+    selector, intent = intent_of(wish, context.mind.voice.name)
+    trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
+    return _wished(context, selector, intent, trust)
 
 
 def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
@@ -101,9 +102,9 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _wished(running: Running, selector: str, intent: Intent, trust: str) -> Forged:
+def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> Forged:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
-    holder: UvmObject = running.root[roots.TOOLS]
+    holder: UvmObject = context.mission.root[roots.TOOLS]
     if not forged.is_free(holder, selector, intent):
         raise GenerationFailed(
             f"{selector!r} is the name of something else already",
@@ -115,17 +116,17 @@ def _wished(running: Running, selector: str, intent: Intent, trust: str) -> Forg
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     if isinstance(own_slots(holder).get(selector), Method):
         return Forged(told, line)
-    assert running.jit is not None
-    failure = running.jit.in_vain(holder, selector, intent)
+    assert context.io.methods.jit is not None
+    failure = context.io.methods.jit.in_vain(holder, selector, intent)
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
-    running.forged.append({"selector": selector, "intent": intent.as_dict(), "trust": trust})
-    asks = running.install == "ask" or trust not in forged.OWN
+    context.trace.forges({"selector": selector, "intent": intent.as_dict(), "trust": trust})
+    asks = context.mind.policy.install == "ask" or trust not in forged.OWN
     wish: dict[str, Any] = {"holder": reference(holder), "selector": selector, "intent": methods.digest_of(intent)}
     wish |= {"arguments": [], "forged": True, "asks": asks}
     learnt = {"receiver": roots.TOOLS, "selector": selector, "outcome": wishes.LATER, "calls": 0, "tokens": 0}
-    if all(each.get("wish") != wish for each in running.learned):
-        running.learned.append({**learnt, "wish": wish})
+    if all(each.get("wish") != wish for each in context.trace.learned):
+        context.trace.learns({**learnt, "wish": wish})
     then = " and waits for your approval then: `batos approvals`" if asks else ""
     return Forged(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
 

@@ -9,7 +9,7 @@ from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import room_for_evidence
-from batos.minds.context import Running
+from batos.minds.context import MindContext
 from batos.minds.parts import council, delegate
 
 #: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
@@ -18,20 +18,20 @@ PART_BYTES: Final = 700
 Task: TypeAlias = tuple[str, Decision[Any]]
 
 
-def for_evidence(running: Running) -> int:
+def for_evidence(context: MindContext) -> int:
     """Bytes for evidence, recalled once for all minds of the mission and shown to each of them. Never negative."""
     return min(
-        room_for_evidence(mind, _tasks(mind)) for mind in council.minds(running, _like_a_part_of(running.question))
+        room_for_evidence(mind, _tasks(mind)) for mind in council.minds(context, _like_a_part_of(context.mind.question))
     )
 
 
-def fitted(running: Running, evidence: Evidence) -> Evidence:
+def fitted(context: MindContext, evidence: Evidence) -> Evidence:
     """The evidence as all calls to come can show it, by what was measured since it was recalled.
 
     What has to go then goes once for all of them: calls that each leave out what they must share no beginning.
     """
-    excess = prompt.evidence_size(running.scene.with_evidence(evidence)) - for_evidence(running)
-    return evidence.lightened(running.scene.question, excess) if excess > 0 else evidence
+    excess = prompt.evidence_size(context.mission.scene.with_evidence(evidence)) - for_evidence(context)
+    return evidence.lightened(context.mission.scene.question, excess) if excess > 0 else evidence
 
 
 def _like_a_part_of(question: str) -> str:
@@ -39,14 +39,18 @@ def _like_a_part_of(question: str) -> str:
     return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
 
 
-def _tasks(running: Running) -> list[Task]:
+def _tasks(context: MindContext) -> list[Task]:
     """The largest tasks of one mind: its decomposition and its weave, or its only call."""
-    slots, question, woven = delegate.of(running), running.question, decisions.woven(cites=True, inner=running.inner)
+    slots, question, woven = (
+        delegate.of(context),
+        context.mind.question,
+        decisions.woven(cites=True, inner=context.mind.inner),
+    )
     if not slots:
-        return [(prompt.reflex_task(running.voice, question), woven)]
+        return [(prompt.reflex_task(context.mind.voice, question), woven)]
     expected = "x" * (PART_BYTES * len(slots))
-    described = delegate.described(running, slots)
+    described = delegate.described(context, slots)
     return [
-        (prompt.weave_task(running.voice, question, ()) + expected, woven),
-        (prompt.decompose_task(running.voice, question, described), decisions.decomposition(slots)),
+        (prompt.weave_task(context.mind.voice, question, ()) + expected, woven),
+        (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(slots)),
     ]

@@ -1,0 +1,115 @@
+"""Holds what a mind has so far: its parts' results, the answer as the model gave it, and the synthesis of its cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from batos.errors import BatosError
+from batos.gate.checks import GateFault, GateVerdict
+from batos.gate.citing import Quoted
+from batos.memory.evidence import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """What one part of a mind came back with: data, never writes; `failure` says why it has no answer.
+
+    A part is a facet of `persona`, or that persona as a mind of its own: then `parts` are its own, and `faults` what
+    the gate found in its answer.
+    """
+
+    number: int
+    slot: str
+    name: str
+    query: str
+    answer: str = ""
+    citations: tuple[Quoted, ...] = ()
+    known: bool = False
+    failure: BatosError | None = None
+    persona: str = ""
+    parts: tuple[PartResult, ...] = ()
+    faults: tuple[GateFault, ...] = ()
+    #: What it says in a few words, if it was given as a vote.
+    gist: str = ""
+    #: What each call of this mind changed (changes.py).
+    changes: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether the sub-query has no answer."""
+        return self.failure is not None or not self.known or not self.answer.strip()
+
+    @property
+    def is_mind(self) -> bool:
+        """Whether this part is a persona that ran a cycle of its own."""
+        return self.slot == self.persona.lower()
+
+    def as_dict(self) -> dict[str, Any]:
+        """A voice, as CONTRACT's `voices` shows it; a persona's has the voices of its facets in it."""
+        shown: dict[str, Any] = {} if self.is_mind else {"facet": self.slot}
+        shown |= {
+            "persona": self.persona,
+            "name": self.name,
+            "query": self.query,
+            "answer": self.answer,
+            "known": self.known,
+            "citations": [each.as_dict() for each in self.citations],
+        }
+        if self.gist:
+            shown["gist"] = self.gist
+        if self.is_mind:
+            shown["faults"] = [each.as_dict() for each in self.faults]
+            shown["voices"] = [each.as_dict() for each in self.parts]
+        if self.failure is not None:
+            shown["failure"] = self.failure.as_dict()
+        return shown
+
+
+#: Says of the parts that answered or failed so far whether the others need not be asked.
+Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A mission's answer as the model gave it.
+
+    `text` is the whole reply, `cut` whether it reached its bound, `gist` what it says in a few words if it is a vote.
+    """
+
+    answer: str
+    citations: tuple[Quoted, ...] = ()
+    unanswered: frozenset[int] = frozenset()
+    text: str = ""
+    cut: bool = False
+    gist: str = ""
+
+
+@dataclass(slots=True)
+class Synthesis:
+    """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete.
+
+    `evidence` is what the next call is shown: it shrinks when a prompt does not fit. `recalled` is what IDLE
+    recalled: calls were shown it, so answers are judged by it.
+    """
+
+    question: str
+    recalled: Evidence = field(default_factory=Evidence)
+    evidence: Evidence = field(default_factory=Evidence)
+    queries: dict[str, str] = field(default_factory=dict)
+    #: Why the question was not divided, if that was tried in vain: then each part was given the question.
+    undivided: str = ""
+    parts: tuple[PartResult, ...] = ()
+    #: Parts that the weave was shown shortened, for want of room.
+    shortened: int = 0
+    #: How the parts became one answer: the mode, and what select and vote found.
+    combined: dict[str, Any] = field(default_factory=dict)
+    said: Said | None = None
+    verdict: GateVerdict | None = None
+    #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
+    drafts: list[tuple[Said, GateVerdict]] = field(default_factory=list)
+    #: The verdict on the first answer, if it led to a revision.
+    revised: GateVerdict | None = None
+    #: The key protocol that was applied or tried.
+    protocol: dict[str, Any] | None = None

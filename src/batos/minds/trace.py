@@ -1,0 +1,107 @@
+"""Keeps what a mission leaves behind while it thinks: what ran, what it made, wrote and read, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from batos.inference.cost import LEAST_RATIO
+from batos.memory.evidence import Evidence
+from batos.minds.choices import Decided
+from batos.objects.method import Method
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a slot that holds a method or may: what its ledger is told when the mission has ended.
+
+    `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
+    answers) are what it spent of inference, whoever paid for it first; `seconds` is what Ollama thought for it and the
+    processor ran in it, without any waiting.
+    """
+
+    holder: str
+    selector: str
+    revision: int
+    outcome: Literal["ok", "fault"]
+    control: bool
+    seconds: float
+    tokens: int
+    calls: int
+
+    def payload(self, gate_faults: int) -> dict[str, Any]:
+        """The contribution ("method", ...): with how many faults the gate found in the mission's answer."""
+        shown = {name: getattr(self, name) for name in Use.__dataclass_fields__}
+        return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that the minds of one mission add to while they think; all of them share one trace.
+
+    Each list only grows, oldest entry first. `generated` and `learned` outlive an attempt.
+    """
+
+    #: What this mission, its earlier attempts among it, decided without being asked.
+    decided: Decided
+    #: Tokens that a byte of prompt is taken to cost, by model.
+    ratios: Mapping[str, float]
+    #: What was made for this mission while it ran, by the holder's reference and the selector: beside its snapshot.
+    generated: dict[tuple[str, str], Method] = field(default_factory=dict)
+    #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
+    learned: list[dict[str, Any]] = field(default_factory=list)
+    #: (holder, selector) of every intent interpreted and every method run.
+    behaviour: list[dict[str, str]] = field(default_factory=list)
+    #: Tools that are declared with the thought's commit: {selector, intent, trust}.
+    forged: list[dict[str, Any]] = field(default_factory=list)
+    #: Every use of a method, and of an intent that may become one.
+    uses: list[Use] = field(default_factory=list)
+    #: What methods wrote into objects that are not the mission's own: {oid, slot, had, former}.
+    written: list[dict[str, Any]] = field(default_factory=list)
+    #: How far that which methods read, recalled and were given is to be trusted, beside the mission's evidence.
+    trusts: list[str] = field(default_factory=list)
+    #: What methods recalled beside it.
+    seen: list[Evidence] = field(default_factory=list)
+
+    def ran(self, told: dict[str, str]) -> None:
+        """Note that an intent was interpreted or a method run."""
+        self.behaviour.append(told)
+
+    def used(self, use: Use) -> None:
+        """Note how a use of a slot went, for the slot's ledger."""
+        self.uses.append(use)
+
+    def changed(self, slots: Iterable[dict[str, Any]]) -> None:
+        """Note slots that methods have changed in the image, with their former values."""
+        self.written.extend(slots)
+
+    def saw(self, trust: str) -> None:
+        """Note how far a method's result is to be trusted."""
+        self.trusts.append(trust)
+
+    def recalled(self, evidence: Evidence) -> None:
+        """Note what a method recalled."""
+        self.seen.append(evidence)
+
+    def made(self, holder: str, selector: str, method: Method) -> None:
+        """Note the method that was made for a slot; the first one that was made stands."""
+        self.generated.setdefault((holder, selector), method)
+
+    def learns(self, told: dict[str, Any]) -> None:
+        """Note that a method was made, waited for or tried."""
+        self.learned.append(told)
+
+    def forges(self, tool: dict[str, Any]) -> None:
+        """Note a tool that is declared with the thought's commit."""
+        self.forged.append(tool)
+
+    def learn_ratios(self, measured: Mapping[str, tuple[int, int]]) -> None:
+        """Take the ratios that were measured so far: by model, bytes sent and tokens counted."""
+        known = self.ratios.items()
+        self.ratios = {model: ratio(*measured.get(model, (0, 0)), before) for model, before in known}
+
+
+def ratio(size: int, tokens: int, otherwise: float) -> float:
+    """Tokens a byte as measured, a tenth added: one prompt is denser than another, and a refused call costs more."""
+    return max(LEAST_RATIO, 1.1 * tokens / size) if size and tokens else otherwise
