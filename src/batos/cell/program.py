@@ -12,7 +12,7 @@ from batos.cell.library.reading import SERVED, library
 from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.lowered_names import MARKER, OURS, Names, refused, slot_allowed, survey
-from batos.cell.lowering.statements import StatementLowering
+from batos.cell.lowering.statement_lowering import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
