@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from batos.approvals.approvals import Approvals
+from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.brief import File
 from batos.codex.codex import Codex
 from batos.concurrency.commit_thread import settled
@@ -133,10 +133,6 @@ class UVM(Readings):
         self._checks += 1
         begin = partial(self._begin_on, self._checks, self.convergence.telling(on_progress))
         return await self.convergence.run(on_progress, prune=prune, begin=begin)
-
-    def _in_use(self) -> frozenset[str]:
-        """The models that missions think with now, and those that missions left undone have begun with."""
-        return self.journal.models(self.image.unfolded()).union(*self._thinking.values())
 
     async def check(self) -> None:
         """The check at the start of every verb that thinks: the codex acts, models that only need making are made.
@@ -340,12 +336,17 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
         auditing = Auditing(integrity.audit, settings, image, daemon, seams.clock)
-        convergence = Reconciler(settings, image, daemon, events, seams.clock, auditing)
+        thinking: dict[object, frozenset[str]] = {}
+        convergence = Reconciler(
+            settings, image, daemon, events, seams.clock, auditing,
+            lambda: journal.models(image.unfolded()).union(*thinking.values()),
+        )  # fmt: skip
         rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
         lives = MethodLifecycle(image, events, seams.clock, rules)
         publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, seams.clock)
-        uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, lives, publisher)
-        convergence.in_use = uvm._in_use
+        uvm = UVM(
+            settings, image, journal, daemon, events, seams.clock, convergence, lives, publisher, _thinking=thinking
+        )
         try:
             async with _counting(uvm), _working(uvm, seams):
                 yield uvm
@@ -377,15 +378,14 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as group:
         events = uvm.events
-        uvm.approvals = Approvals(uvm.image, events, uvm.clock, uvm.settings.approval_days, group)
+        waits = partial(still_waits, uvm.image)
+        trade = WorkerDeps(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, waits)
+        uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
+        recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
+        uvm.control = Missions(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+        then = Consequences(uvm.control.wake, uvm.lives.settle)
+        uvm.approvals = Approvals(uvm.image, events, uvm.clock, uvm.settings.approval_days, group, then)
         async with crafting(uvm) as uvm.crafts:
-            trade = WorkerDeps(
-                uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits
-            )
-            uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
-            recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
-            uvm.control = Missions(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
-            uvm.approvals.wake, uvm.approvals.settle = uvm.control.wake, uvm.lives.settle
             uvm.afterwards = FollowUps(uvm.image, uvm.control, group)
             uvm.learning = LateMethods(uvm, group, seams.pauses[-1])
             try:

@@ -13,7 +13,7 @@ from tests.image.living import living
 from tests.image.questions import made
 
 from batos.approvals import reasons
-from batos.approvals.approvals import Approvals
+from batos.approvals.approvals import Approvals, Consequences
 from batos.errors import ApprovalNeeded, BatosError, GenerationFailed, NotFound, Refused
 from batos.events import Events
 from batos.image import methods
@@ -38,8 +38,7 @@ class Desk:
         self.begun: list[str] = []
         self.image, self.clock = image, clock
         self.events = Events(lambda event, keys: self.heard.append((event, dict(keys))), log=False)
-        self.approvals = Approvals(image, self.events, clock, 7.0, group)
-        self.approvals.wake = self._wake
+        self.approvals = Approvals(image, self.events, clock, 7.0, group, Consequences(self._wake))
 
     async def _wake(self, missions: Sequence[str]) -> list[str]:
         self.woken += missions
@@ -146,14 +145,13 @@ async def test_a_question_lapses_by_itself() -> None:
     async with living(None) as image, asyncio.TaskGroup() as group:
         await image.writer.apply(lambda root: root.__setitem__(HOLDER, UvmObject({"say_": Intent(**WISH)})))
         desk, woken = Desk(image, Days(), group), asyncio.Event()
-        hasty = Approvals(image, desk.events, utc_now, 0.02 / 86_400, group)
 
         async def wake(missions: Sequence[str]) -> list[str]:
             assert list(missions) == ["m-1"]
             woken.set()
             return []
 
-        hasty.wake = wake
+        hasty = Approvals(image, desk.events, utc_now, 0.02 / 86_400, group, Consequences(wake))
         candidate = made(HOLDER, SELECTOR, Intent(**WISH), SOURCE)
         name = await hasty.ask(candidate, "m-1")
         await woken.wait()

@@ -43,6 +43,33 @@ class Answered:
     woken: tuple[str, ...]
 
 
+async def _nobody(_missions: Sequence[str]) -> Sequence[str]:
+    """Return no missions: none waits here."""
+    return ()
+
+
+async def _settled(_object: str, _selector: str) -> None:
+    """Do nothing: there is no method lifecycle here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """Says what follows from an answer.
+
+    `wake` is called with the missions that waited for it, `settle` with the object and selector of each method that was
+    installed, so that one too many goes.
+    """
+
+    wake: Wake = _nobody
+    settle: Settle = _settled
+
+
+def still_waits(image: LivingImage, mission: str) -> bool:
+    """Return True if a mission waits for a person who has not answered."""
+    with image.snapshot() as root:
+        return approvals.awaits(root, image.find(root, mission)[1].reason)
+
+
 class Approvals:
     """The questions of one image, and what one process does about them.
 
@@ -51,7 +78,13 @@ class Approvals:
     """
 
     def __init__(
-        self, image: LivingImage, events: Events, clock: Callable[[], datetime], days: float, group: asyncio.TaskGroup
+        self,
+        image: LivingImage,
+        events: Events,
+        clock: Callable[[], datetime],
+        days: float,
+        group: asyncio.TaskGroup,
+        consequences: Consequences | None = None,
     ) -> None:
         self._image = image
         self._events = events
@@ -59,9 +92,7 @@ class Approvals:
         self._period = timedelta(days=days)
         self._group = group
         self._alarms = Alarms(clock, self._ring)
-        self.wake: Wake = _nobody
-        #: Told of each method that was installed, by object and selector: what it is one too many for goes.
-        self.settle: Settle = _settled
+        self._consequences = consequences or Consequences()
         self._begin: Callable[[str], object] = _left
 
     def keep(self, begin: Callable[[str], object]) -> None:
@@ -133,11 +164,6 @@ class Approvals:
         if said is not None and said.word == "rejected" and said.until > at:
             raise why_not(said)
 
-    def awaits(self, mission: str) -> bool:
-        """Test if a mission waits for a person's answer."""
-        with self._image.snapshot() as root:
-            return approvals.awaits(root, self._image.find(root, mission)[1].reason)
-
     # -- answering
 
     async def approve(self, names: Sequence[str], by: str) -> Answered:
@@ -172,7 +198,7 @@ class Approvals:
             if answer.changed:
                 self._alarms.drop(answer.name)
                 self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
-        woken = await self.wake([mission for answer in answers for mission in answer.missions])
+        woken = await self._consequences.wake([mission for answer in answers for mission in answer.missions])
         for number, mission in enumerate(woken, 1):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -185,7 +211,7 @@ class Approvals:
 
     async def _settle(self, answer: ApprovalState) -> None:
         try:
-            await self.settle(answer.object, answer.selector)
+            await self._consequences.settle(answer.object, answer.selector)
         except BatosError as error:  # it is installed all the same, and the next one settles this too
             _log.warning("approval.unsettled", approval=answer.name, reason=error.as_dict())
 
@@ -206,15 +232,6 @@ def _id_of(answer: ApprovalState) -> str:
     if answer.word in ("asked", "approved"):
         return answer.name
     raise why_not(answer)
-
-
-async def _settled(_object: str, _selector: str) -> None:
-    """Do nothing: there is no method lifecycle here."""
-
-
-async def _nobody(missions: Sequence[str]) -> Sequence[str]:
-    """Return no missions: none waits here."""
-    return ()
 
 
 def _left(mission: str) -> None:
