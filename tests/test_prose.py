@@ -17,6 +17,8 @@ WORDS = ROOT / "docs" / "words.md"
 HELD = (
     "batos/approvals",
     "batos/cell",
+    "batos/cli",
+    "batos/client",
     "batos/codex",
     "batos/config.py",
     "batos/conversations",
@@ -30,7 +32,11 @@ HELD = (
     "batos/loopwatch.py",
     "batos/notation.py",
     "batos/objects",
+    "batos/private_files.py",
+    "batos/pytest_plugin.py",
     "batos/routing",
+    "batos/server",
+    "batos/terminal",
     "model_files",
     "ollama_emulator",
 )

@@ -31,11 +31,11 @@ class Console:
     err: TextIO
     as_json: bool
     colour: bool
-    #: Why a result could not be written, if so.
+    #: The reason for which a result could not be written, if so.
     lost: str = ""
-    #: How many lines of the last redrawing stand at the bottom of the terminal.
+    #: The number of lines of the last redrawing that stand at the bottom of the terminal.
     _standing: int = 0
-    #: What is being streamed, as it is laid into lines, and the joiner that its last piece ended with.
+    #: The text that is being streamed, as it is laid into lines, and the joiner that its last piece ended with.
     _flow: Flow | None = None
     _joined: str = ""
 
@@ -150,7 +150,7 @@ class Console:
             self._fault(error.as_dict())
             return
         self.say(f"error: {error.message}", warn=True)
-        # What to do belongs to what was said first, before further faults; a budget's table comes before what follows.
+        # The remedy belongs to what was said first, before further faults; a budget's table comes before what follows.
         rows = error.also if isinstance(error, BudgetExceeded) else ()
         for told in (*rows, error.remedy, *(() if rows else error.also)):
             for line in told.splitlines():

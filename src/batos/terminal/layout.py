@@ -12,22 +12,22 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Final, TextIO
 
-#: What could move a cursor, change a colour or hide text: C0 but newline and tab, C1, controls of direction, what has
-#: no width (but the two joiners, which scripts need), tags, and selectors of variants but those of emoji.
+#: The signs that could move a cursor, change a colour or hide text: C0 but newline and tab, C1, controls of direction,
+#: signs of no width (but the two joiners, which scripts need), tags, and selectors of variants but those of emoji.
 _CONTROL: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
 _UNSEEN: Final = re.compile(f"[{_CONTROL}]")
-#: What belongs to the letter before it; more than one in a row says nothing that is seen.
+#: The signs that belong to the letter before them; more than one in a row says nothing that is seen.
 JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
 _JOINED: Final = re.compile(f"([{JOINERS}])[{JOINERS}]+")
-#: What colours the sign before it.
+#: The signs that colour the sign before them.
 _TONES: Final = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 #: Least columns of a cell that is shortened, and of a line that is wrapped.
 _CELL, _LINE = 12, 20
-#: What a line begins with whose further lines stand further in: a point, a number, a footnote, a kind of message.
+#: The beginning of a line whose further lines stand further in: a point, a number, a footnote, a kind of message.
 _POINT: Final = re.compile(r"[-*+\u2022]|\d{1,3}[.)]|\[\d{1,3}\]|(error|warning):")
 
 

@@ -17,7 +17,7 @@ from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
 from batos.notation import masked
 
-#: What an image without a genesis knows.
+#: The content of an image without a genesis.
 _NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
 
 

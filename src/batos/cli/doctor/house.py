@@ -21,7 +21,7 @@ LEAST_STORE = 2**30
 #: By how many seconds a clock may go back between two starts.
 SLACK = 60.0
 
-#: What in the home holds what people asked and were told.
+#: The files of a home that hold what people asked and were told.
 _OURS = ("*.fs", "*.fs.*", "token", "server.json", "blobs", "logs", "logs/*", "codex", "keys", "keys/*", "uploads*")
 
 

@@ -83,7 +83,7 @@ class Door(Protocol):
 
 #: A door that is opened by `async with`, inside the loop.
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
-#: Whether a server is asked: where one runs, always, or not at all.
+#: The choice of asking a server: where one runs, always, or not at all.
 Remote: TypeAlias = Literal["if_running", "required", "never"]
 #: Seconds between two tries to open an image that another process has open.
 _PAUSE: Final = 0.1

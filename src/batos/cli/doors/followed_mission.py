@@ -98,7 +98,7 @@ class FollowedMission:
         """Cancel the mission, or the question where none came of it."""
         accepted = asyncio.ensure_future(self._accepted.wait())
         try:
-            # It may be durable and its acknowledgement still on the way.
+            # The mission may be durable and its acknowledgement still on the way.
             both: set[asyncio.Future[Any]] = {asked, accepted}
             await asyncio.wait(both, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             if not self.mission:

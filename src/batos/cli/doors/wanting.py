@@ -37,7 +37,7 @@ def is_wanted(image: Path) -> bool:
         pid = each.name.rpartition("-")[2]
         with suppress(OSError):
             born = server_file.born(int(pid)) if pid.isdecimal() else None
-            # It is empty for the moment between being made and being written.
+            # The file is empty for the moment between being made and being written.
             if born is None or each.read_text(encoding="utf-8") not in ("", born):
                 each.unlink()
             else:

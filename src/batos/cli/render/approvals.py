@@ -15,8 +15,8 @@ from batos.terminal.layout import JOINERS, plain, table, wrapped
 _DIGEST: Final = 12
 #: Characters of a value of a check that is still shown on its line.
 _VALUE: Final = 200
-#: What a character may be that is shown as it is: all others are told by their number, so that nothing of a source that
-#: a person is to judge is hidden from them.
+#: The categories of characters that are told by their number, so that nothing of a source that a person is to judge
+#: is hidden from them.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 

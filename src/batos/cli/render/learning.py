@@ -10,7 +10,7 @@ from batos.terminal.console import counted
 
 #: Characters of why something was not learnt.
 _WHY: Final = 200
-#: How a generation ended, in words that follow its selector; where a method came of it nothing need be said.
+#: The end of a generation, in words that follow its selector; where a method came of it nothing need be said.
 _OUTCOMES: Final = {
     "declined": "was not tried again",
     "budget": "was not tried",

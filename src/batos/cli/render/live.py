@@ -16,7 +16,7 @@ class LiveLine:
     """Hears a mission's events and says in a line: who is at work, in which state, parts, what is awaited, how long."""
 
     clock: Callable[[], float] = time.monotonic
-    #: How it is stopped, in words.
+    #: The way to stop the mission, in words.
     stop: str = "Ctrl-C stops it"
     _begun: float = 0.0
     _who: str = ""

@@ -25,7 +25,7 @@ from batos.terminal.console import Console
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
-#: What answers failed by that are in the journal: the same question reads them there, and fails the same.
+#: The errors of answers that are in the journal: the same question reads them there, and fails the same.
 _REPEATED = frozenset({AnswerCut.code, DecisionInvalid.code})
 
 
@@ -42,7 +42,7 @@ class MissionPrinter:
     voices: bool
     verbose: bool = False
     live: LiveLine = field(default_factory=LiveLine)
-    #: How all of it can be read; None where that is by the mission's own name.
+    #: The command that shows all of the mission; None where its own name does.
     again: str | None = None
     _streamed: str = ""
     _line_open: bool = field(default=False)
@@ -103,7 +103,7 @@ class MissionPrinter:
 
     def _retracted(self, keys: Mapping[str, Any]) -> None:
         self._close_line()
-        # Who was shown nothing need not know that it broke off.
+        # A person who was shown nothing need not know that it broke off.
         if self._streamed or (self.verbose and keys.get("path") is not None):
             self.console.say(f"{retracted_text(keys)}.", dim=True)
         self._streamed = ""
@@ -111,7 +111,7 @@ class MissionPrinter:
     def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
         """Tell people what they should know while they wait."""
         if event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
-            # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
+            # A model that was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
         elif event == "connection.lost":
             self._close_line()
@@ -196,7 +196,7 @@ class MissionPrinter:
         if self.verbose:
             for line in learnt_lines(mission.get("provenance") or {}):
                 self.console.say(line)
-        # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
+        # A mission that stands still goes on as it is: only an ended one needs another mission for what it paid for.
         cost, reason = mission.get("cost", {}), mission.get("reason") or {}
         paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
         if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:

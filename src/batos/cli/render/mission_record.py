@@ -14,7 +14,7 @@ from batos.cli.render.voices import changes_lines
 from batos.errors import NotFound
 from batos.terminal.layout import revealed, table, wrapped
 
-#: What is said of missions that nobody works on.
+#: The words for missions that nobody works on.
 _STANDS = {
     "queued": "no server runs; `batos resume` or `batos serve` runs it",
     "running": "the process that ran it has ended; `batos resume` goes on with it",

@@ -8,7 +8,7 @@ from typing import Any
 from batos.terminal.console import counted
 from batos.terminal.layout import wrapped
 
-#: What stands before a line's text.
+#: The columns before a line's text.
 _MARGIN = 9
 
 

@@ -20,11 +20,11 @@ from batos.cli.verbs import piped
 from batos.config import Settings
 from batos.errors import BriefError
 
-#: What stands before something to be fetched.
+#: The beginning of an address, which would have to be fetched.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
-#: What a budget may bound, and as which kind of number.
+#: The bounds of a budget, and the kind of number of each.
 _BOUNDS: Final[Mapping[str, Callable[[str], float]]] = {"calls": int, "tokens": int, "seconds": float}
 
 
@@ -38,7 +38,7 @@ class Wish:
     fields: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
     voices: bool = False
-    #: Whether the answer is shown as it grows; None leaves it to where it goes.
+    #: The answer is shown as it grows, or not; None: only on a terminal.
     stream: bool | None = None
 
     def brief(self, text: str, settings: Settings, client: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Wish:
     def files(self, settings: Settings, say: Callable[[str], None]) -> list[File]:
         """Read the attachments, `-` being stdin. Raises: BriefError: one cannot be read or is no text."""
         limit = settings.attachment_bytes
-        # One byte more than the limit is read, so that what is too long is refused and never cut.
+        # A byte more than the limit is read, so that what is too long is refused and never cut.
         return [
             as_file(piped.NAME, piped.taken(limit + 1, "attachments", say), limit)
             if path == "-"

@@ -18,7 +18,7 @@ from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 
-#: What is said where the daemon was seen to use no card.
+#: The words where the daemon was seen to use no card.
 _WITHOUT: Final = (
     "What is in memory now lies wholly in main memory: the daemon uses no card here. The card above is what the "
     "settings say; set `usable` in batos.toml to the memory that models may have."

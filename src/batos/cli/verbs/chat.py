@@ -125,7 +125,7 @@ def _talk(called: Called, chat: Chat, way: BackgroundDoor) -> int:
             except KeyboardInterrupt:
                 if not interactive or way.under_way:
                     raise  # a second one, which waits for nothing
-                # It came between a line and its question, or is a key that is held: the line is clear already.
+                # Ctrl-C came between a line and its question, or the key is held: the line is clear already.
             except BatosError as error:
                 console.error(error)
                 code = error.exit_code

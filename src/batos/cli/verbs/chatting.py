@@ -42,7 +42,7 @@ class Chat:
     ) -> None:
         self.console = called.console
         self.goes_on = True
-        #: Whether the door stays open while nothing is asked.
+        #: The door stays open while nothing is asked.
         self.keeps = True
         self.fields = dict(fields)
         self.conversation = conversation

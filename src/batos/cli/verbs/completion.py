@@ -14,7 +14,7 @@ from batos.errors import BatosError
 
 #: Seconds that a shell is kept waiting at most.
 _PATIENCE = 1.0
-#: How many missions are offered.
+#: The most missions that are offered.
 _MOST = 50
 
 

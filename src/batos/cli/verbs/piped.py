@@ -13,7 +13,7 @@ from batos.brief import TEXT_LIMIT, File, as_file
 from batos.errors import BriefError, UsageError
 from batos.terminal.console import size
 
-#: What a document from stdin is called.
+#: The name of a document from stdin.
 NAME = "stdin.txt"
 #: Seconds after which whoever waits for stdin is told so: an open pipe that brings nothing looks like a standstill.
 _PATIENCE = 1.0

@@ -13,7 +13,7 @@ from batos.cli.shared_options import examples
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.completion import mission_ids
 
-#: What of a brief is that one mission's alone: a moment that has passed, a key that names it, the door it came by.
+#: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
 _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "ancestor"})
 
 

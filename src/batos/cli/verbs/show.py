@@ -21,7 +21,7 @@ from batos.client.wire.pending import Hear
 from batos.terminal.layout import table
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
-#: Who has the image where a server has it.
+#: The holder of the image where a server has it.
 _SERVER = "a server"
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
 

@@ -19,7 +19,7 @@ from batos.server.dispatch.founding import in_words
 from batos.terminal.console import counted, size
 from batos.terminal.layout import table
 
-#: How many running missions and failures fit a screen.
+#: The most running missions, and failures, that fit a screen.
 _SHOWN = 8
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 from batos.brief import TEXT_LIMIT
 from batos.errors import BriefError
 
-#: What the word at the end of a line may become.
+#: Completes the word at the end of a line.
 Completions: TypeAlias = Callable[[str, str], list[str]]
 
 #: Messages that are remembered.

@@ -13,7 +13,7 @@ from batos.cli.verb_options import Called
 from batos.errors import NoServer
 from batos.terminal.console import Console
 
-#: What is watched: all that happens to missions.
+#: The topics that are watched: all that happens to missions.
 TOPICS = ("mission.",)
 #: A mission of which nothing more is told.
 _OVER = frozenset({"done", "failed", "cancelled", "parked", "undone"})

@@ -19,11 +19,11 @@ class Address:
 
     host: str
     port: int
-    #: Whether only this machine can reach it.
+    #: Only this machine can reach it.
     loopback: bool
-    #: Whether it stands for every address of the machine: it can be bound to, not connected to.
+    #: The host stands for every address of the machine: it can be bound to, not connected to.
     everywhere: bool = False
-    #: Whether another port does where this one is taken: nobody has asked for it.
+    #: Another port does where this one is taken: nobody has asked for this one.
     or_free: bool = False
 
     def __str__(self) -> str:

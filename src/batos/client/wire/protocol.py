@@ -19,7 +19,7 @@ from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolErr
 VERSION: Final = 1
 #: Longest request, in bytes.
 MESSAGE_BYTES: Final = 2**20
-#: How deep a request may nest arrays and objects.
+#: The depth to which a request may nest arrays and objects.
 DEPTH: Final = 32
 #: Most values and fields of a request: reading that many takes a few milliseconds.
 VALUES: Final = 20_000

@@ -23,7 +23,7 @@ class _CutOff(Unauthorised):
     """The handshake was broken off: by a server that knows another kind of key, or by one that is just ending."""
 
 
-#: What may be otherwise a moment later.
+#: The errors that may be gone a moment later.
 PASSING = (NoServer, _CutOff)
 
 

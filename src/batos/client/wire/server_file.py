@@ -30,7 +30,7 @@ class ServerRecord:
     #: Where this machine reaches it: requests, events.
     bind: str
     events: str
-    #: How each is guarded: `plain` (the home's token) or `curve` (a key).
+    #: The guard of each: `plain` (the home's token) or `curve` (a key).
     bind_by: str
     events_by: str
     batos: str

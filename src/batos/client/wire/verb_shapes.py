@@ -234,7 +234,7 @@ class ToolsArgs(StrictModel):
     """Nothing: the methods that are tools and can be called."""
 
 
-#: What every verb takes.
+#: The arguments of every verb.
 ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "hello": HelloArgs,
     "submit": SubmitArgs,

@@ -59,7 +59,7 @@ class EventRelay:
         self._mission = ""
         self._attempt, self._streamed, self._gone = 0, False, False
         self._unsubscribe: Callable[[], None] = lambda: None
-        #: What was told of missions that were accepted while this one's id was not known yet.
+        #: The events of missions that were accepted while this one's id was not known yet.
         self._entered: dict[str, Mapping[str, Any]] = {}
 
     def listen(self, events: Events) -> None:
@@ -122,7 +122,7 @@ class Dispatcher:
             uvm.learning.keep()
         self._reader = Reader(uvm)
         self._unfinished: set[asyncio.Future[Any]] = set()
-        #: What `hello` and `status` say of the server that this serves.
+        #: The part of `hello` and `status` that is about the server.
         self.about: Mapping[str, Any] = {}
         #: The genesis that this server began by itself, if it did.
         self.founding: Founding | None = None

@@ -11,7 +11,7 @@ from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, Me
 from batos.errors import GenerationFailed, ProtocolError, Refused
 from batos.uvm import UVM
 
-#: What a verb does with what it was given; who asked hears of each method that is begun, before the result.
+#: A verb's function of its arguments; the client hears of each method that is begun, before the result.
 Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
 
 

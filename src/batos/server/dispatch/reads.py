@@ -23,10 +23,10 @@ from batos.image.ids import iso
 from batos.missions.readings import Readings
 
 T = TypeVar("T")
-#: What a verb does with what it was given; who asked hears nothing before the result.
+#: A verb's function of its arguments; the client hears nothing before the result.
 Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
 
-#: How many read the image at once.
+#: The most that read the image at once.
 READERS: Final = 2
 
 

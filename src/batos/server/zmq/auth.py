@@ -31,7 +31,7 @@ class Gate:
         self._keyring = keyring
         self._admitted: frozenset[str] = frozenset()
         self._seen: object = None
-        #: Who has come in, and may still be connected.
+        #: The clients that have come in, and may still be connected.
         self._inside: set[str] = set()
         self._socket = context.socket(zmq.REP)
         self._socket.bind(_ZAP)

@@ -126,7 +126,7 @@ class Server:
         router, limits = self._router, self._limits
         router.router_mandatory = 1
         router.maxmsgsize = limits.frame
-        # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0014.
+        # Each message is taken as it comes, so that this many wait of one peer only if it floods: docs/decisions/0014.
         router.sndhwm, router.rcvhwm = 64, 4_000
         router.backlog = 512
         by = self._gate.guard(router, bind, REQUESTS)
@@ -188,7 +188,7 @@ class Server:
             with suppress(ProtocolError):  # what cannot be read has no name
                 talk.name = protocol.request_id(protocol.parsed(body.bytes))
             told = talk.say("error", error=why.as_dict())
-            # It is the end of a request, and is kept as one is, as long as there is room.
+            # The refusal is the end of a request, and is kept as one is, as long as there is room.
             kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
             self._put(peer, told, _nothing if kept else None)
 
@@ -264,7 +264,7 @@ class Server:
         talk.ending = True
         reply = talk.reply("result", data=result)
         if any(isinstance(value, dict | list | tuple) for value in result.values()):
-            # It may be long, and nobody else is to wait while it is written down.
+            # The reply may be long, and nobody else is to wait while it is written down.
             written = await asyncio.to_thread(protocol.encoded, reply)
         else:
             written = protocol.encoded(reply)
