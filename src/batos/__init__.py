@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from batos.brief import as_file
     from batos.client.asynchronous import AsyncClient
-    from batos.client.results import Mission
+    from batos.client.named_documents import Mission
     from batos.client.synchronous import Client
     from batos.errors import BatosError
 
@@ -18,7 +18,7 @@ _PLACES = {
     "AsyncClient": "batos.client.asynchronous",
     "BatosError": "batos.errors",
     "Client": "batos.client.synchronous",
-    "Mission": "batos.client.results",
+    "Mission": "batos.client.named_documents",
     "as_file": "batos.brief",
 }
 

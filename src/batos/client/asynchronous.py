@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 from batos import config
 from batos.brief import File, read_file
 from batos.client.line import Find, Line, Patience
-from batos.client.results import Document, Mission, MissionLine, Token
+from batos.client.named_documents import Document, Mission, MissionLine, Token
 from batos.client.wire import server_address
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import Acknowledged, Hear

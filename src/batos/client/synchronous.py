@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from batos.client.asynchronous import AsyncClient, AsyncStream, Attached
 from batos.client.line import Patience
+from batos.client.named_documents import Document, Mission, MissionLine, Token
 from batos.client.portal import Portal
-from batos.client.results import Document, Mission, MissionLine, Token
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import Acknowledged, Hear
 

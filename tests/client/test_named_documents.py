@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from batos.client.results import CitedSource, Mission, MissionCost, MissionLine, MissionRoute, Token
+from batos.client.named_documents import CitedSource, Mission, MissionCost, MissionLine, MissionRoute, Token
 from batos.inference import cost
 
 DOCUMENT = {
