@@ -27,7 +27,7 @@ _PORT = click.IntRange(0, 65535)
 def command(name: str, run: Callable[[Options], int], manual: Callable[[str], str]) -> click.Command:
     """Make the command that calls `run` with the options that were given.
 
-    `manual` says where the user reads about a topic ("faults", "the-registry", "who-writes-methods").
+    `manual` says where the user reads about a topic ("faults", "the-registry", "authors-of-methods").
     """
     return click.Command(
         name,
@@ -53,7 +53,7 @@ def _machine() -> list[click.Parameter]:
 
 def _contents(manual: Callable[[str], str]) -> list[click.Parameter]:
     """Return the options for models, faults, logs and the words of an answer."""
-    faults, registry, authors = (manual(topic) for topic in ("faults", "the-registry", "who-writes-methods"))
+    faults, registry, authors = (manual(topic) for topic in ("faults", "the-registry", "authors-of-methods"))
     return [
         click.Option(["--faults"], type=_FILE, help=f"Faults to inject (JSON; {faults})."),
         click.Option(["--registry"], type=_FILE, help=f"What can be pulled (JSON; {registry})."),

@@ -30,7 +30,7 @@ def test_options_become_those_of_the_emulator() -> None:
     assert (given.models, given.authors) == (("a", "b"), ("good", "hostile"))
 
 
-@pytest.mark.parametrize("topic", ["faults", "the-registry", "who-writes-methods"])
+@pytest.mark.parametrize("topic", ["faults", "the-registry", "authors-of-methods"])
 def test_the_help_names_the_manual_that_was_given(topic: str) -> None:
     """The page of a topic is what `manual` returns for it."""
     made = command.command("stand-in", lambda options: 0, lambda name: f"page {name}")
