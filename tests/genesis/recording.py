@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 from tests.genesis.killing import image_of
 from tests.genesis.stages import registry_in
+from tests.image.states import States
 
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.reconcile import GenesisReport
-from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm
@@ -64,92 +62,52 @@ class Place:
         blobs = {path.name for path in (self.store / "blobs").iterdir() if path.name.startswith("sha256")}
         return {"tags": tags, "blobs": blobs, "image": await image_of(self.home)}
 
-    def files(self) -> Iterator[Path]:
-        """Every file of both."""
-        return (path for top in (self.home, self.store) for path in top.rglob("*") if path.is_file())
 
-
-@dataclass(slots=True)
 class Recording:
-    """Copies a place at every moment at which somebody may have written, unless all is there already as it is."""
+    """Copies a place at every moment of a genesis at which somebody may have written."""
 
-    place: Place
-    into: Path
-    states: list[Place] = field(default_factory=list)
-    _seen: set[frozenset[tuple[str, int, int]]] = field(default_factory=set)
+    def __init__(self, place: Place, into: Path) -> None:
+        self.place = place
+        self.states = States((place.home, place.store), into)
 
-    def note(self, torn: tuple[Path, int] | None = None) -> None:
-        """Keep what a process that is killed now would leave: what it has buffered itself is not among it.
-
-        `torn` names a file that is kept with so many bytes only, for a write that was under way.
-        """
-        stats = [(str(path), path.stat()) for path in self.place.files()]
-        state = frozenset((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
-        if torn is None and state in self._seen:
-            return
-        self.states.append(Place(self.into / str(len(self.states))))
-        for top in (self.place.home, self.place.store):
-            shutil.copytree(top, self.states[-1].folder / top.name)
-        if torn is None:
-            self._seen.add(state)
-        else:
-            path, size = torn
-            os.truncate(self.states[-1].home / path.name, size)
+    @property
+    def places(self) -> list[Place]:
+        """The states that were found."""
+        return [Place(folder) for folder in self.states.found]
 
     async def genesis(self, url: str) -> GenesisReport:
         """A genesis that is recorded."""
-        async with Bridge(url, transport=_Noting(self)) as bridge:
+        async with Bridge(url, transport=_Noting(self.states)) as bridge:
             return await self.place.genesis(url, Seams(bridge=bridge, opening=self._opening))
 
     def _opening(self, found: Opening) -> Opening:
-        recording, home = self, self.place.home
-
-        class Storage(SoundFileStorage):
-            def tpc_vote(self, transaction: Any) -> Any:
-                recording.note()
-                voted = super().tpc_vote(transaction)
-                self._file.flush()
-                path = Path(self._file_name)
-                recording.note((path, (self._pos + path.stat().st_size) // 2))
-                recording.note()
-                return voted
-
-            def _finish(self, tid: bytes, *also: Any) -> None:
-                super()._finish(tid, *also)
-                recording.note()
-
-        def synced(descriptor: int) -> None:
-            recording.note()
-
-        def factory(name: str) -> Any:
-            return lambda: Storage(str(home / f"{name}.fs"), blob_dir=str(home / "blobs"), sync=synced)
-
-        return replace(found, image_factory=factory("live_image"), journal_factory=factory("journal"))
+        image, journal = (self.states.storage(self.place.home, name) for name in ("live_image", "journal"))
+        return replace(found, image_factory=image, journal_factory=journal)
 
 
 class _Noting(httpx.AsyncHTTPTransport):
     """A network that notes the state before each request, when its reply begins, and at each part of that."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, states: States) -> None:
         super().__init__()
-        self.recording = recording
+        self.states = states
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        await asyncio.to_thread(self.recording.note)
+        await asyncio.to_thread(self.states.note)
         reply = await super().handle_async_request(request)
-        await asyncio.to_thread(self.recording.note)
-        reply.stream = _Parts(reply.stream, self.recording)
+        await asyncio.to_thread(self.states.note)
+        reply.stream = _Parts(reply.stream, self.states)
         return reply
 
 
 class _Parts(httpx.AsyncByteStream):
-    def __init__(self, inner: Any, recording: Recording) -> None:
-        self.inner, self.recording = inner, recording
+    def __init__(self, inner: Any, states: States) -> None:
+        self.inner, self.states = inner, states
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for part in self.inner:
             yield part
-            await asyncio.to_thread(self.recording.note)
+            await asyncio.to_thread(self.states.note)
 
     async def aclose(self) -> None:
         await self.inner.aclose()

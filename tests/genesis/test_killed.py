@@ -49,7 +49,7 @@ async def recorded(folder: Path) -> Undisturbed:
         report = await recording.genesis(url)
         paths = [each["path"] for each in emulator.requests]
         held = await place.held(url)
-    return Undisturbed(report.plan.as_dict(), paths, held, recording.states)
+    return Undisturbed(report.plan.as_dict(), paths, held, recording.places)
 
 
 def warm(home: Path) -> None:
