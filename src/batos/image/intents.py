@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from batos.image.methods import lineage_of
-from batos.objects.method import Intent, Method
+from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import Found, UvmObject, lookup
+
+#: Kinds that a slot's name says, for a method that was written without an intent.
+_NAMED: Final[tuple[IntentKind, ...]] = ("facet", "protocol")
 
 
 def is_spoken(intent: Intent) -> bool:
     """Return True if an intent can be interpreted by a persona; tools and prototypes are computed."""
     return intent.kind not in ("tool", "prototype")
+
+
+def kind_of(intent: Intent | None, selector: str) -> IntentKind:
+    """Return the kind of a slot's behaviour: as its intent declares it, else as the slot's name says."""
+    if intent is not None:
+        return intent.kind
+    return next((kind for kind in _NAMED if selector.endswith(f"_{kind}_")), "method")
 
 
 def intent_in(found: Found, selector: str) -> Intent | None:

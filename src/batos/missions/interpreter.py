@@ -23,7 +23,8 @@ from batos.minds import provenance, states
 from batos.minds.calls import questions, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
-from batos.minds.parts import facets, protocols
+from batos.minds.parts.interpret import SubQuery, interpret
+from batos.minds.results import PartResult
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import Found, UvmObject, label, own_slots
@@ -104,7 +105,7 @@ class MissionInterpreter:
         if choice.method is None and not args:
             raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
         number = 0
-        if selector.endswith("_facet_"):
+        if choice.kind == "facet":
             # What a mind sends with a sub-query is its number, which is the kernel's own.
             args, number = args[:1], int(args[1]) if len(args) > 1 else 0
         errand = self.errand(receiver, found, selector, args, choice)
@@ -120,7 +121,7 @@ class MissionInterpreter:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
         synthesis = states.work(self.cycle)
         # What a protocol is told was made from all that came before it; parts are asked beside one another.
-        before = self.context.trace.trusts if selector.endswith("_protocol_") else ()
+        before = self.context.trace.trusts if choice.kind == "protocol" else ()
         return Invocation(
             context=self.context,
             interpreter=self,
@@ -129,15 +130,16 @@ class MissionInterpreter:
             selector=selector,
             method=choice.method,
             args=tuple(data_of(each, "an argument") for each in args),
-            path=sample_paths.method(self.context.mind.name, selector),
+            path=sample_paths.method(choice.kind, self.context.mind.name, selector),
             evidence=synthesis.evidence,
             trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
             intent=choice.intent,
+            kind=choice.kind,
             mind=self._sheet,
         )
 
     async def ran(self, errand: Invocation, choice: Chosen, takes: method_run.Takes = method_run.anything) -> Any:
-        """What the method gave (a Ran). Where there is no cell, what its intent gives, if policy lets that be."""
+        """Return what the method gave; where there is no cell, what its intent gives, if policy lets that be."""
         try:
             return await method_run.run(errand, takes)
         except CellMissing:
@@ -147,26 +149,24 @@ class MissionInterpreter:
             return await self.interpreted(errand, choice, usage.CELLLESS)
 
     async def interpreted(self, errand: Invocation, choice: Chosen, how: str = "") -> Any:
-        """Interpret an intent: its text guides `infer_`."""
-        return await usage.of_intent(errand, choice, self._interpret(errand), how)
+        """Interpret an intent: its text guides `infer_`. Return a part's result, of a protocol its text."""
+        part = await usage.of_intent(errand, choice, self._interpret(errand), how)
+        return part.answer if choice.kind == "protocol" else part
 
-    async def _interpret(self, errand: Invocation) -> Any:
-        synthesis, intent = states.work(self.cycle), errand.intent
+    async def _interpret(self, errand: Invocation) -> PartResult:
+        intent = errand.intent
         assert intent is not None
-        if intent.kind == "protocol":
-            return await protocols.interpret(
-                self, self.context, synthesis, (errand.selector, intent), str(errand.args[0])
-            )
-        asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
-        return await facets.interpret(self, self.context, synthesis.evidence, asked)
+        synthesis = states.work(self.cycle)
+        asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+        return await interpret(self, self.context, synthesis.evidence, asked, synthesis)
 
     def _result(self, errand: Invocation, ran: InvocationResult) -> Any:
         """What a method gave, in the shape that a mind takes from such a slot."""
-        if errand.selector.endswith("_facet_"):
+        if errand.kind == "facet":
             intent = errand.intent or Intent("", name=errand.selector)
-            asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+            asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
             return method_results.part(self.context, ran, asked, errand.evidence)
-        if errand.selector.endswith("_protocol_"):
+        if errand.kind == "protocol":
             said = method_results.text(ran.value, errand.selector)
             path = sample_paths.protocol(self.context.mind.name, errand.selector)
             self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)

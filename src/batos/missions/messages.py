@@ -29,6 +29,7 @@ from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import Question, room_for_evidence
 from batos.minds.context import MindContext
+from batos.minds.parts.interpret import task_of
 from batos.minds.results import PartResult, Said, Synthesis
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
@@ -152,7 +153,7 @@ async def _behaved(sent: _Sent) -> _Result:
     if not isinstance(ran, InvocationResult):
         return _spoken(sent, ran)
     value, said = method_results.plain(ran), None
-    if isinstance(value, str) and sent.message.selector.endswith(("_facet_", "_protocol_")):
+    if isinstance(value, str) and choice.kind in ("facet", "protocol"):
         said = Said(value.strip(), tuple(each for thought in ran.thoughts for each in thought.citations))
     return _Result(value, ran.trust, said)
 
@@ -162,12 +163,8 @@ async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
     context, text, intent = sent.context, _text(sent.message), choice.intent
     _need_persona(sent)
     assert intent is not None
-    if intent.kind == "protocol":
-        task = prompt.protocol_task(context.mind.voice, intent.name, intent.text, text)
-        await _recalled(sent, text, task, decisions.CHANGED)
-    else:
-        described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-        await _recalled(sent, text, prompt.facet_task(context.mind.voice, described, text), decisions.PART)
+    decision = decisions.CHANGED if intent.kind == "protocol" else decisions.PART
+    await _recalled(sent, text, task_of(context.mind.voice, intent, text), decision)
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
     return _spoken(sent, await sent.interpreter.interpreted(errand, choice))
 

@@ -6,15 +6,14 @@ from batos.errors import ObjectError
 from batos.methods.execution.invocation import Invocation, Thought
 from batos.methods.execution.resolution import Chosen
 from batos.methods.execution.usage import of_intent
-from batos.minds import prompt
-from batos.minds.calls import decisions, sample_paths
-from batos.minds.calls.questions import Question, infer
-from batos.minds.parts import facets
+from batos.minds.calls import sample_paths
+from batos.minds.parts import interpret
+from batos.minds.parts.interpret import SubQuery
 from batos.objects.method import Intent
 from batos.objects.prototype import label
 
 
-async def interpret(errand: Invocation, choice: Chosen) -> Thought:
+async def thought_of(errand: Invocation, choice: Chosen) -> Thought:
     """The persona's thought on the one text that the message has; nothing of it is streamed."""
     intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
     if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
@@ -24,10 +23,6 @@ async def interpret(errand: Invocation, choice: Chosen) -> Thought:
 
 async def _thought(errand: Invocation, intent: Intent, text: str) -> Thought:
     context, path = errand.context, sample_paths.call(errand.path, 0)
-    if intent.kind == "protocol":
-        question = Question(path, prompt.protocol_task(context.mind.voice, intent.name, intent.text, text))
-        value, _ = await infer(errand.interpreter, context, errand.evidence, question, decisions.CHANGED)
-        return Thought(value.answer)
-    asked = facets.SubQuery(errand.selector, intent, text, 0, path)
-    part = await facets.interpret(errand.interpreter, context, errand.evidence, asked)
+    asked = SubQuery(errand.selector, intent, text, 0, path)
+    part = await interpret.interpret(errand.interpreter, context, errand.evidence, asked)
     return Thought(part.answer, part.citations, part.known, part.gist)

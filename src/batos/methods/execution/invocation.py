@@ -12,7 +12,7 @@ from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import Interprets, MindContext
-from batos.objects.method import Intent, Method
+from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject
 
 #: How deep messages may be nested, methods counted.
@@ -64,6 +64,7 @@ class Invocation:
     evidence: Evidence
     trust: str
     intent: Intent | None = None
+    kind: IntentKind = "method"
     kwargs: Mapping[str, Data] = field(default_factory=dict)
     below: WriteBuffer | None = None
     mind: WriteBuffer | None = None

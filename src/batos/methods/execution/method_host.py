@@ -186,11 +186,12 @@ class MethodHost:
             path=path,
             trust=self.trust,
             intent=choice.intent,
+            kind=choice.kind,
             below=self._sheet,
             depth=errand.depth + 1,
         )
         if choice.method is None:
-            thought = await interpretation.interpret(onward, choice)
+            thought = await interpretation.thought_of(onward, choice)
             self._thought([thought], provenance.lineage_trust(errand.evidence))
             return Sent(thought.answer, self._shown() if flushed else None)
         # In a task of its own: fifty methods in one another would be one chain of frames that each resumption climbs.

@@ -13,7 +13,7 @@ from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import pointed
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MindContext
-from batos.minds.parts.facets import SubQuery
+from batos.minds.parts.interpret import SubQuery
 from batos.minds.results import PartResult
 
 #: Characters of an answer that a method makes of several thoughts; what joins the parts shortens it where it must.
@@ -23,6 +23,8 @@ MOST_CITATIONS: Final = 8
 #: Characters of what counts as a vote, where a method has made its text itself.
 _GIST: Final = 80
 
+#: What a facet's method is to return.
+_PART: Final = "a text, or {answer, known, citations}"
 _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
@@ -58,12 +60,12 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
 
 def taken(errand: Invocation, ran: InvocationResult) -> None:
     """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
-    if errand.selector.endswith("_facet_"):
+    if errand.kind == "facet":
         given = _fields(ran.value, errand.selector)
         text(given["answer"], errand.selector)
         _quoted(given.get("citations"), errand.selector)
-    elif errand.selector.endswith("_protocol_"):
-        text(ran.value, errand.selector)
+    elif errand.kind == "protocol":
+        text(ran.value, errand.selector, "a text")
 
 
 def _fields(value: Data, selector: str) -> Mapping[str, Any]:
@@ -90,10 +92,10 @@ def _quoted(value: Data, selector: str) -> list[Quoted]:
     return found
 
 
-def text(value: Data, selector: str) -> str:
+def text(value: Data, selector: str, shape: str = _PART) -> str:
     """A text that a method returned; MethodFailed: it returned another thing, or far too much."""
     if not isinstance(value, str):
-        raise _wrong(selector, f"it returned {_kind(value)}")
+        raise _wrong(selector, f"it returned {_kind(value)}", shape)
     if len(value) > LONGEST:
         raise MethodFailed(f"{selector!r} returned {len(value):,} characters, at most {LONGEST:,} are an answer")
     return value
@@ -115,6 +117,5 @@ def _kind(value: Data) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-def _wrong(selector: str, why: str) -> MethodFailed:
-    shape = "a text" if selector.endswith("_protocol_") else "a text, or {answer, known, citations}"
+def _wrong(selector: str, why: str, shape: str = _PART) -> MethodFailed:
     return MethodFailed(f"{selector!r} is to return {shape}, and {why}")

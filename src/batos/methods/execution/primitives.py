@@ -19,6 +19,7 @@ from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
+from batos.minds.parts.interpret import task_of
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference
@@ -121,7 +122,7 @@ def voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
 
 def _decision(errand: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
     """What a method's question is answered in, and whether that has a gist: a part's votes; a protocol's is longer."""
-    if errand.selector.endswith("_protocol_"):
+    if errand.kind == "protocol":
         return decisions.CHANGED, False
     votes = context.mind.parts_vote and errand.depth == 1
     return decisions.part(bool(errand.evidence.passages), votes=votes), votes
@@ -137,8 +138,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
     if intent.kind == "protocol":
         # The method's own words, in which it placed the answer: they are the task.
         return context.mind.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
-    described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-    return prompt.facet_task(context.mind.voice, described, question.prompt)
+    return task_of(context.mind.voice, intent, question.prompt)
 
 
 async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from batos.errors import GenerationFailed
-from batos.image.intents import intent_in, is_spoken
+from batos.image.intents import intent_in, is_spoken, kind_of
 from batos.image.methods import lineage_of
 from batos.minds import context_building
 from batos.minds.choices import Choice
 from batos.minds.context import MindContext
-from batos.objects.method import Intent, Method
+from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import Found, UvmObject, label, reference
 
 
@@ -27,6 +27,8 @@ class Chosen:
     intent: Intent | None
     revision: int = 0
     control: bool = False
+    #: What is sent to it and what it answers depend on this alone.
+    kind: IntentKind = "method"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ async def chosen(
             context.trace.decided.choose(message.slot, choice)
             answer = _as_chosen(message, choice)
     assert answer is not None
-    return answer
+    return replace(answer, kind=kind_of(answer.intent, selector))
 
 
 def _before(message: _Message) -> Chosen | None:

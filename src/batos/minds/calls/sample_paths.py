@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from batos.objects.method import IntentKind
+
 
 def facet(mind: str, slot: str) -> str:
     """A facet's call.
@@ -21,16 +23,23 @@ def protocol(mind: str, slot: str) -> str:
     return f"{mind}/protocol/{slot.removesuffix('_protocol_')}#0"
 
 
-def method(mind: str, selector: str) -> str:
+def of_kind(kind: IntentKind, mind: str, slot: str) -> str:
+    """Return the path of the call that interprets an intent of this kind.
+
+    >>> of_kind("protocol", "brick", "absurd_synthesis_protocol_")
+    'brick/protocol/absurd_synthesis#0'
+    """
+    return protocol(mind, slot) if kind == "protocol" else facet(mind, slot)
+
+
+def method(kind: IntentKind, mind: str, selector: str) -> str:
     """The place of a method that a mind sends a message to; its calls to the model are counted behind it from 0.
 
-    >>> method("brick", "guide_facet_"), method("brick", "gadget_")
+    >>> method("facet", "brick", "guide_facet_"), method("tool", "brick", "gadget_")
     ('brick/delegating/guide', 'brick/gadget')
     """
-    for place in (facet, protocol):
-        kind = f"_{place.__name__}_"
-        if selector.endswith(kind):
-            return place(mind, selector).removesuffix("#0")
+    if kind in ("facet", "protocol"):
+        return of_kind(kind, mind, selector).removesuffix("#0")
     return f"{mind}/{selector.rstrip('_')}"
 
 

@@ -9,15 +9,12 @@ from batos.codex import when
 from batos.errors import BatosError, ObjectError
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
-from batos.minds import prompt
 from batos.minds.calls import answers, decisions, sample_paths
-from batos.minds.calls.questions import Question
 from batos.minds.context import Interprets, MindContext
-from batos.minds.parts import given, toolmaking
+from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
 from batos.minds.results import Said, Synthesis
-from batos.objects.message import Interpreter, send
-from batos.objects.method import Intent
+from batos.objects.message import send
 from batos.objects.prototype import lookup
 
 
@@ -84,21 +81,6 @@ async def _changed(interpreter: Interprets, context: MindContext, synthesis: Syn
         "mission.token", mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer
     )
     return answer
-
-
-async def interpret(
-    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, declared: tuple[str, Intent], answer: str
-) -> str:
-    """Run a protocol, its slot and its intent, by that intent's text alone, on an answer."""
-    slot, intent = declared
-    task = prompt.protocol_task(context.mind.voice, intent.name, intent.text, answer)
-    shown = given.text(context, synthesis, intent)
-    if shown and synthesis.protocol is not None:
-        synthesis.protocol["given"] = shown
-    task = f"{task}\n\n{shown}".strip()
-    question = Question(sample_paths.protocol(context.mind.name, slot), task)
-    value, _ = await answers.infer_streamed(interpreter, context, synthesis, question, decisions.CHANGED)
-    return str(value.answer)
 
 
 def _stream_again(context: MindContext, slot: str, said: Said) -> None:
