@@ -1,1 +1,1 @@
-"""The parts of Go that the daemon's replies show: JSON, types, and text/template."""
+"""Go's JSON, its types and its text/template, as far as the daemon's replies depend on them."""

@@ -1,4 +1,4 @@
-"""Execution of Go templates over Python values, bounded in steps and output, with Go's errors."""
+"""Run a parsed Go template over Python values, with Go's error messages and with limits on steps and output."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from ollama_emulator.go.tree import (
     WordNode,
 )
 
-STEPS = 200_000  # nodes that one execution may walk
-_A_STEP = 512  # characters that one step goes through
+STEPS = 200_000  # nodes that one run may execute, with the characters in units of `_A_STEP`
+_A_STEP = 512  # characters that cost as much as one node
 _VARIABLES = 1000
-_DEEPEST = 60  # calls of templates within templates
+_DEEPEST = 60  # nested calls of templates
 _MISSING = object()
 _CONTINUE, _BREAK = 1, 2
 
 
 class Failed(Malformed):
-    """The error of a template's execution, in Go's words."""
+    """The error of a running template, in Go's words."""
 
 
 class TemplateRun:
-    """An execution of a template.
+    """A run of a parsed template over `data`, the value of `$` and of the first dot.
 
-    With `fresh` it has no functions of the daemon, no rule for missing keys and no definitions.
+    With `fresh` the template is run as by a plain Go program: it cannot call the daemon's functions or templates that
+    it defines, and a field of a missing key is no error.
     """
 
     def __init__(self, tree: Tree, data: dict[str, Any], *, fresh: bool = False) -> None:
@@ -55,7 +56,10 @@ class TemplateRun:
         self._variables: list[tuple[str, Any]] = [("$", data)]
 
     def text(self, nodes: Sequence[Node]) -> str:
-        """Return the text that the nodes write. Raises: Failed: Go would fail, or the text is too long."""
+        """Return the text that the nodes write, for a run that was not used before.
+
+        Raises: Failed: Go would fail, or the run exceeds a limit of the emulator.
+        """
         try:
             self._walk(nodes, self._data)
         except RecursionError:
@@ -73,7 +77,7 @@ class TemplateRun:
         self._out.append(text)
 
     def _walk(self, nodes: Sequence[Node], dot: Any) -> int:
-        """Execute nodes; whether a break or a continue ended them."""
+        """Execute nodes in order; return `_BREAK` or `_CONTINUE` if such a mark ended them, else 0."""
         self._steps += len(nodes) + 1
         if self._steps > STEPS:
             raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
@@ -130,6 +134,7 @@ class TemplateRun:
         return 0
 
     def _pairs(self, node: BranchNode, value: Any) -> list[tuple[Any, Any]]:
+        """List the keys and items that a `range` over a value visits; a map is visited in the order of its keys."""
         if value is None:
             return []
         if isinstance(value, list):
@@ -180,6 +185,7 @@ class TemplateRun:
         raise self._fail(variable, f"undefined variable: {name}")
 
     def _command(self, command: CommandNode, dot: Any, final: Any) -> Any:
+        """Evaluate one command of a pipeline; `final` is the value of the command before it, or `_MISSING`."""
         first = command.args[0]
         if isinstance(first, WordNode) and first.kind == "function":
             return self._function(first, command, dot, final)
@@ -258,7 +264,7 @@ class TemplateRun:
         return made
 
     def _short(self, wanted: bool, command: CommandNode, dot: Any, final: Any) -> Any:
-        """Evaluate `and` and `or`: return the first argument that decides, else the last."""
+        """Evaluate `or` (with `wanted`) or `and`: return the first argument whose truth is `wanted`, else the last."""
         value: Any = None
         waiting: list[Callable[[], Any]] = [lambda arg=arg: self._value(arg, dot) for arg in command.args[1:]]  # type: ignore[misc]
         if final is not _MISSING:
@@ -274,4 +280,5 @@ class TemplateRun:
 
 
 def _bare(node: Node) -> str:
+    """Return a node's source, a pipeline in brackets."""
     return f"({node})" if isinstance(node, PipeNode) else str(node)

@@ -1,4 +1,4 @@
-"""Values of Go templates: what is true, how fmt prints them, and their JSON."""
+"""Values of Go templates: their types, their truth, their text by fmt's %v, and their JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from ollama_emulator.go import json as gojson
 
 @dataclass(frozen=True, slots=True)
 class StructValue:
-    """A value of a Go struct type; `tags` gives a field its name in JSON, `omitted` those left out there when empty."""
+    """A value of the Go struct type `kind`.
+
+    `tags` maps a field to its name in JSON, `omitted` names the fields that JSON leaves out when empty, and `spoken` is
+    the type's String method, if it has one.
+    """
 
     kind: str
     fields: Mapping[str, Any]
@@ -48,14 +52,14 @@ class Ordered(dict[str, Any]):
 
 
 class Types(list[str]):
-    """The `type` of a tool's property: one name or several."""
+    """The `type` of a tool's property: a list of type names, printed bare if there is only one."""
 
     def __str__(self) -> str:
         return self[0] if len(self) == 1 else f"[{' '.join(self)}]" if self else ""
 
 
 def type_name(value: Any) -> str:
-    """Return the Go type of a value, as errors name it."""
+    """Return the name of a value's Go type, as Go's error messages give it: `string`, `float64`, `[]string`."""
     if isinstance(value, Items | JsonMap | StructValue):
         return value.kind
     if isinstance(value, Types):
@@ -70,12 +74,12 @@ def type_name(value: Any) -> str:
 
 
 def true(value: Any) -> bool:
-    """Go's truth: not the zero of its type; a struct always."""
+    """Return whether a template takes a value for true: a struct always is, any other unless zero or empty."""
     return True if isinstance(value, StructValue) else bool(value)
 
 
 def real(value: float) -> str:
-    """Return a float as fmt's %v prints it."""
+    """Return the text of a float as fmt's %v prints it, such as `1e+21`, `NaN` and `+Inf`."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     text = repr(value)
@@ -93,7 +97,7 @@ def real(value: float) -> str:
 
 
 def shown(value: Any, inner: bool = False) -> str:
-    """Return a value as fmt's %v prints it; `inner` where it stands within another."""
+    """Return the text of a value as fmt's %v prints it; `inner` is set for a value within another one."""
     if isinstance(value, str):
         return value
     if isinstance(value, StructValue):
@@ -134,11 +138,12 @@ def _struct(value: StructValue, inner: bool) -> str:
 
 
 def marshalled(value: Any) -> str:
-    """Return the value's JSON as Go's encoder writes it."""
+    """Return the JSON of a value as Go's `json.Marshal` writes it."""
     return gojson.encode(_plain(value))
 
 
 def _plain(value: Any) -> Any:
+    """Convert a value to dicts, lists and scalars, by the tags of its structs."""
     if isinstance(value, StructValue):
         return {
             value.tags.get(name, name): _plain(item)
@@ -159,7 +164,7 @@ def _plain(value: Any) -> Any:
 
 
 def floated(value: Any) -> Any:
-    """Return a JSON value with its numbers as Go has them in an `any`."""
+    """Convert all integers within a JSON value to floats, the only numbers that Go's `any` holds."""
     if isinstance(value, dict):
         return {str(key): floated(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""JSON, durations and times as the daemon's Go code writes, reads and refuses them."""
+"""Write, read and refuse JSON, durations and times as the daemon's Go code does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ollama_emulator.emulator_errors import ApiError
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _TO_ESCAPE = re.compile("[<>&\u2028\u2029]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_UNLIKE = re.compile(r"[0-9]e[-+]|\.0(?:[,\]}]|\Z)")  # where Python may write a number otherwise than Go
+_UNLIKE = re.compile(r"[0-9]e[-+]|\.0(?:[,\]}]|\Z)")  # a number that Python may write otherwise than Go
 _NAMED = {
     '"': '\\"',
     "\\": "\\\\",
@@ -32,12 +32,12 @@ _TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
 
 
 def encode(value: Any) -> str:
-    """Return the compact text of a value as Go writes it: HTML signs escaped, numbers without needless digits."""
+    """Return the compact JSON of a value as Go writes it: `<`, `>` and `&` escaped, 1.0 written as 1."""
     return _go(_ENCODER.encode(value), value)
 
 
 def layer_text(value: Any) -> bytes:
-    """Return the bytes of a JSON layer: Go sorts the keys of a map, and its Encoder ends with a newline."""
+    """Return the bytes of a model's JSON layer: the JSON of `value` with sorted keys and a newline at the end."""
     value = _sorted(value) if isinstance(value, dict) else value
     return (encode(value) + "\n").encode()
 
@@ -49,7 +49,7 @@ def _sorted(value: Any) -> Any:
 
 
 def _go(text: str, value: Any) -> str:
-    """Return a text by Python's encoder as Go's would have it; `value` is written anew where its numbers may differ."""
+    """Convert JSON written by Python's encoder to Go's; `value` is encoded again if a number may differ."""
     if _UNLIKE.search(text):
         text = _exact(value)
     if _TO_ESCAPE.search(text):
@@ -58,7 +58,7 @@ def _go(text: str, value: Any) -> str:
 
 
 def reals(values: list[float]) -> str:
-    """Return the JSON array of many floats as Go writes it."""
+    """Return the JSON array of a list of floats as Go writes it. Faster than `encode`, for embeddings."""
     text = _ENCODER.encode(values)
     return _digits(text) if _UNLIKE.search(text) else text
 
@@ -68,6 +68,7 @@ def _digits(text: str) -> str:
 
 
 def _exact(value: Any) -> str:
+    """Encode a value piece by piece, so that each of its floats is written as Go writes it."""
     if isinstance(value, float):
         return real(value)
     text = _ENCODER.encode(value)
@@ -81,12 +82,12 @@ def _exact(value: Any) -> str:
 
 
 def real(value: float) -> str:
-    """Return the digits of a float64 as Go's encoder writes them: 1, 0.00001, 1e-7, 1e+21."""
+    """Return the text of a float64 as Go's JSON encoder writes it: 1, 0.00001, 1e-7, 1e+21."""
     return _plain(repr(value))
 
 
 def _plain(text: str) -> str:
-    """Return the digits that Python gives a float, as Go has them."""
+    """Convert the text that Python gives a float to the one that Go's JSON encoder gives it."""
     if "e" not in text:
         return text.removesuffix(".0")
     if text.endswith(("e-05", "e-06")):  # most numbers of a vector that need another form
@@ -98,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def general(value: float) -> str:
-    """Return a float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
+    """Return the text of a float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
     sign, digits, exponent = Decimal(repr(float(value))).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0") or "0"
@@ -110,7 +111,7 @@ def general(value: float) -> str:
 
 
 def interface(value: Any) -> str:
-    """Return the Go type of a value decoded into an `any`, as `%T` prints it."""
+    """Return the name of the Go type of a JSON value that was decoded into an `any`, as `%T` prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -123,7 +124,7 @@ def interface(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a string as `%q` prints it."""
+    """Return a string in quotes and with escapes, as Go's `%q` prints it."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_quoted, text)) + '"'
@@ -141,7 +142,10 @@ def _quoted(character: str) -> str:
 
 
 def duration(text: str) -> int:
-    """Return the nanoseconds of a Go duration (`1h30m`, `-1s`, `0`), held to 63 bits. Raises: ValueError: Go's text."""
+    """Return the nanoseconds of a Go duration such as `1h30m`, `-1s` or `0`, held to 63 bits.
+
+    Raises: ValueError: the text is no duration; the message is Go's.
+    """
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in "+-" and text else text
     if rest == "0":
@@ -167,7 +171,10 @@ def duration(text: str) -> int:
 
 
 def keep_alive(value: Any) -> int | None:
-    """Return the nanoseconds that a request's `keep_alive` asks for, None where it has none; 63 bits mean for ever."""
+    """Return the nanoseconds that a request's `keep_alive` asks for; a number means seconds.
+
+    None stands for a request without one, 2**63 - 1 for ever. Raises: ApiError: 400, the value is no duration.
+    """
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -185,7 +192,9 @@ def keep_alive(value: Any) -> int | None:
 
 
 def stamp(ns: int) -> str:
-    """Return a time (`ns` since 1970) as RFC 3339 in UTC, with up to nine digits of fraction and no trailing zeros."""
+    """Return a time, given in nanoseconds since 1970, as RFC 3339 in UTC with no more digits of fraction than
+    needed.
+    """
     seconds, fraction = divmod(ns, 10**9)
     digits = f".{fraction:09d}".rstrip("0") if fraction else ""
     return f"{_second(seconds)}{digits}Z"
@@ -197,7 +206,7 @@ def _second(seconds: int) -> str:
 
 
 def human_number(count: int) -> str:
-    """Return a count of parameters as the daemon prints it: 109376 is 109K, 8030261248 is 8.0B."""
+    """Return a number of parameters as the daemon prints it: 109376 becomes 109K, 8030261248 becomes 8.0B."""
     if count >= 10**9:
         return f"{count / 10**9:.1f}B"
     if count >= 10**6:

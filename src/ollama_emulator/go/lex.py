@@ -1,4 +1,4 @@
-"""Tokens of Go's text/template: what stands between `{{` and `}}`, with trim markers and comments taken away."""
+"""Cut a Go template into tokens: the texts, and the words of each action between `{{` and `}}`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TemplateToken:
-    """A token: its kind, its place in characters, its text and its line.
+    """A token of a template: its kind, its text, its line from 1, and `at`, its offset in characters.
 
     Kinds are text, left, right, space, error, eof, char (one sign), bool, charconst, complex, field, identifier,
     number, raw, string, variable, assign (=), declare (:=), pipe, ( and ), and every keyword by its own name.
@@ -48,7 +48,7 @@ _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'
 
 
 def quoted(text: str) -> str:
-    """Return a string as Go's %q prints it."""
+    """Return a string in quotes and with escapes, as Go's %q prints it."""
     parts = []
     for letter in text:
         if letter in _NAMED:
@@ -62,7 +62,10 @@ def quoted(text: str) -> str:
 
 
 class Lexer:
-    """The tokens of one template; `tokens` ends with eof or with the error that stopped it."""
+    """Cuts one template into `tokens`, the last of which is eof, or the error that stopped the lexer.
+
+    Methods that read one token return a fault in Go's words, or "" for none.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -73,7 +76,9 @@ class Lexer:
         self._line, self._counted = 1, 0
 
     def run(self) -> list[TemplateToken]:
-        """Return all tokens."""
+        """Read the whole template and return its tokens. Comments and the blanks that trim markers remove are
+        left out.
+        """
         while self._words():
             pass
         return self.tokens
@@ -95,7 +100,7 @@ class Lexer:
         return self._text[self._at : self._at + 1]
 
     def _words(self) -> bool:
-        """Read the text up to the next action, and that action; return whether there is more."""
+        """Read the text up to the next action, and that action; return whether more of the template follows."""
         found = self._text.find(LEFT, self._at)
         end = len(self._text) if found < 0 else found
         stop = end
@@ -137,13 +142,14 @@ class Lexer:
         return True
 
     def _closing(self) -> tuple[bool, bool]:
-        """Return whether the action ends here, and whether with a trim marker."""
+        """Return whether the action ends here, and whether with a trim marker before its `}}`."""
         at = self._at
         if self._text[at : at + 1] in tuple(_SPACES) and self._text.startswith("-" + RIGHT, at + 1):
             return True, True
         return self._text.startswith(RIGHT, at), False
 
     def _right(self, trimmed: bool, *, spoken: bool) -> None:
+        """Go past `}}` and, if `trimmed`, past its trim marker and the blanks behind it; `spoken` adds the token."""
         if trimmed:
             self._at += _TWO
         self._start = self._at
@@ -156,7 +162,7 @@ class Lexer:
         self._start = self._at
 
     def _action(self) -> bool:
-        """Read the tokens of an action, and return whether the template goes on behind it."""
+        """Read the tokens of an action up to its `}}`; return False after an error."""
         while True:
             closes, trimmed = self._closing()
             if closes and self._deep:
@@ -179,7 +185,7 @@ class Lexer:
         return ""
 
     def _one(self, letter: str) -> str:
-        """Read a token of an action that is no blank; return the fault in it, or ""."""
+        """Read one token of an action, which begins with `letter`, no blank."""
         following = self._text[self._at + 1 : self._at + 2]
         if letter == "." and not ("0" <= following <= "9"):
             return self._name("field")
@@ -224,7 +230,7 @@ class Lexer:
         return ""
 
     def _name(self, kind: str) -> str:
-        """Read a field or a variable; a lone point is the cursor. Return the fault in it, or ""."""
+        """Read a field or a variable; a point without a name is the dot."""
         self._at += 1
         if kind == "field" and self._ends():
             self._emit(".")
@@ -237,7 +243,7 @@ class Lexer:
         return ""
 
     def _ends(self) -> bool:
-        """Return whether a word may end here."""
+        """Return whether the next character may follow a word."""
         letter = self._peek()
         return not letter or letter in _SPACES or letter in ".,|:)(" or self._text.startswith(RIGHT[0], self._at)
 
@@ -273,7 +279,7 @@ class Lexer:
         return ""
 
     def _scanned(self) -> bool:
-        """Walk over one number; whether nothing alphanumeric follows it."""
+        """Go past one number; return False if a letter or digit follows it."""
         self._accept("+-")
         digits = "0123456789_"
         if self._accept("0"):
@@ -315,6 +321,6 @@ def _alphanumeric(letter: str) -> bool:
 
 
 def _point(letter: str) -> str:
-    """Return a character as Go's %#U prints it."""
+    """Return a character as Go's %#U prints it, such as `U+003F '?'`."""
     code = ord(letter) if letter else 0
     return f"U+{code:04X} '{letter}'" if letter.isprintable() and letter else f"U+{code:04X}"

@@ -1,4 +1,4 @@
-"""The parser of Go's text/template, with its refusals in its own words."""
+"""Parse a Go template into a tree, and refuse a malformed one in the words of Go's parser."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ _INT = re.compile(r"[+-]?(0[xX][\da-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[\d_]+)\Z"
 
 
 def parse(text: str) -> Tree:
-    """Return the tree of a template. Raises: Malformed: the template is wrong, with Go's text."""
+    """Return the tree of a template's text. Raises: Malformed: the template is wrong; the message is Go's."""
     return _Parser(text).tree()
 
 
 class _Parser:
+    """A recursive descent over the tokens; a name that begins with `_peek` leaves the token to be read again."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = Lexer(text).run()
@@ -45,7 +47,7 @@ class _Parser:
         self._variables = ["$"]
         self._loops = 0
         self._deep = 0
-        self._began = 0  # the line of the action that is being read
+        self._began = 0  # line of the action being read
         self._defined: dict[str, list[Node]] = {}
 
     def tree(self) -> Tree:
@@ -92,6 +94,7 @@ class _Parser:
         return self._peek()
 
     def _wrong(self, text: str) -> Malformed:
+        """Return the error of the last token that was seen, with its line."""
         last = self._tokens[min(max(self._seen, 1), len(self._tokens)) - 1]
         return Malformed(f"template: :{last.line}: {text}")
 
@@ -114,6 +117,7 @@ class _Parser:
     # structure
 
     def _piece(self) -> Node:
+        """Read a text or an action."""
         token = self._real()
         if token.kind == "text":
             return TextNode(token.at, token.text)
@@ -125,7 +129,7 @@ class _Parser:
         return node
 
     def _pieces(self) -> tuple[list[Node], MarkNode]:
-        """Read nodes up to an end or an else, and return them with that mark."""
+        """Read nodes up to the next `end` or `else` of this level; return them and that mark."""
         nodes: list[Node] = []
         while self._peek_real().kind != "eof":
             node = self._piece()
@@ -227,6 +231,7 @@ class _Parser:
     # pipelines
 
     def _pipe(self, context: str, end: str) -> PipeNode:
+        """Read a pipeline up to a token of the kind `end`; `context` names it in errors."""
         pipe = PipeNode(self._peek_real().at)
         while self._declares(pipe, context):
             pass
@@ -241,7 +246,9 @@ class _Parser:
             pipe.commands.append(self._command())
 
     def _declares(self, pipe: PipeNode, context: str) -> bool:
-        """Read one declaration, if there is one; whether a second one of a range follows."""
+        """Add the declaration that begins here to `pipe`, if there is one; return whether a range's second one
+        follows.
+        """
         variable = self._peek_real()
         if variable.kind != "variable":
             return False
@@ -292,6 +299,7 @@ class _Parser:
         return command
 
     def _operand(self) -> Node | None:
+        """Read a term with the fields behind it; return None if no term begins here."""
         node = self._term()
         if node is None or self._peek().kind != "field":
             return node
@@ -361,7 +369,7 @@ class _Parser:
 
 
 def unescaped(body: str) -> str:
-    """Return the text of a quoted string's inside; its escapes are known to be good."""
+    """Return the text between a string's quotes without its escapes, which the caller has checked."""
     if "\\" not in body:
         return body
     body = _BYTE.sub(lambda found: f"\\x{int(found[1], 8) & 255:02x}" if found[1] else f"\\x{found[2]}", body)
@@ -372,7 +380,7 @@ def unescaped(body: str) -> str:
 
 
 def number(text: str) -> int | float | complex | None:
-    """Return the value of a Go number, None for a text that is none."""
+    """Return the value of a number in Go's syntax, or None if the text is no number."""
     try:
         if text.endswith("i"):
             return complex(text[:-1] + "j")

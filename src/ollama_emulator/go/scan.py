@@ -1,4 +1,4 @@
-"""JSON texts read as Go's decoder reads them: what it accepts, and its words for what it does not."""
+"""Read JSON as Go's decoder does: accept the same texts, and refuse the others in its words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from math import copysign, isinf
 from sys import float_info
 from typing import Any
 
-NESTED = 10_000  # containers within one another, the bound of Go's scanner
+NESTED = 10_000  # nested containers at most, as for Go's scanner
 EMPTY = "EOF"
 _CUT = "unexpected EOF"
-_SAFE = 2**53  # whole numbers up to here are the same as float64
+_SAFE = 2**53  # integers up to this one are exact as float64
 _DIGITS = 308  # of the largest number that float64 holds
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
@@ -25,23 +25,23 @@ _WORDS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", None)}
 
 
 class GoError(Exception):
-    """The error of Go's decoder for a text; `EMPTY` for a text without a value."""
+    """An error of Go's JSON decoder, in its words; the message of a text without a value is `EMPTY`."""
 
 
 class Literal(str):
-    """The digits of a number as they were sent."""
+    """A number, kept as the digits that were sent."""
 
     __slots__ = ()
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object with its fields in the order sent, repeated ones included."""
+    """An object, kept as its keys and values in the order sent, with repeated keys."""
 
     __slots__ = ()
 
 
 def _replaced(fault: UnicodeError) -> tuple[str, int]:
-    """Return one replacement character for every byte that is no UTF-8."""
+    """Handle a decoding error: put one replacement character for every byte that is no UTF-8."""
     assert isinstance(fault, UnicodeDecodeError)
     return "\ufffd" * (fault.end - fault.start), fault.end
 
@@ -50,7 +50,7 @@ codecs.register_error("go-replacement", _replaced)
 
 
 class _Unusual(Exception):
-    """A text that Python reads otherwise than Go: it is read the slow way."""
+    """Raised by `quick` for JSON that Python's decoder may read otherwise than Go's."""
 
 
 def _whole(digits: str) -> int | float:
@@ -84,9 +84,9 @@ _DECODER = json.JSONDecoder(
 
 
 def quick(body: bytes) -> Any:
-    """Return the first value of a text by the fast decoder: dicts, lists, numbers.
+    """Decode the first JSON value of a body with Python's fast decoder.
 
-    Raises: GoError: `exact` has to be asked.
+    Raises: GoError: the body is malformed, or Go may read it otherwise; the caller then asks `exact`.
     """
     try:
         text = body.decode("utf-8")
@@ -98,12 +98,18 @@ def quick(body: bytes) -> Any:
 
 
 def exact(body: bytes) -> Any:
-    """Return the first value of a text, numbers as Literal and objects as Pairs. Raises: GoError: Go's words."""
+    """Decode the first JSON value of a body, numbers as Literal and objects as Pairs. Slower than `quick`.
+
+    Raises: GoError: the body is malformed; the message is Go's.
+    """
     return _Scanner(body).value()
 
 
 def plain(node: Any) -> tuple[Any, str]:
-    """Return a node of either reading as Go puts it into an `any`, and the first number that float64 does not hold."""
+    """Convert a value of `quick` or `exact` to what Go decodes into an `any`: dicts, lists and float64 numbers.
+
+    The second item is the first number too large for a float64, as sent, or "".
+    """
     if isinstance(node, Literal):
         return number(node)
     if isinstance(node, Pairs):
@@ -116,8 +122,9 @@ def plain(node: Any) -> tuple[Any, str]:
 
 
 def number(digits: Literal) -> tuple[int | float, str]:
-    """Return the float64 of a number's digits, as an int where it is a whole one; its digits when that is too small for
-    it.
+    """Return the float64 of a number's digits, as an int if exact. The second item is "".
+
+    For a number too large for a float64, return the largest float64 and the digits.
     """
     value = float(digits)
     if isinf(value):
@@ -126,7 +133,7 @@ def number(digits: Literal) -> tuple[int | float, str]:
 
 
 def quoted(byte: int) -> str:
-    """Return a byte as Go shows it in the text of a syntax error."""
+    """Return a byte as Go's message of a syntax error shows it, in single quotes."""
     character = chr(byte)
     if character == "'":
         return "'\\''"
@@ -149,13 +156,17 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 class _Scanner:
+    """A decoder of one JSON text, in steps of its grammar."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
         self._open: list[tuple[list[Any], str]] = []  # containers, each with the key it stands under
 
     def value(self) -> Any:
-        """Read a value. Containers are kept on a list and not on Python's stack, so that depth costs memory alone."""
+        """Return the next value. Open containers are kept on a list and not on Python's stack: depth costs
+        only memory.
+        """
         self._blank()
         if self._at == len(self._data):
             raise GoError(EMPTY)
@@ -186,7 +197,7 @@ class _Scanner:
         self._at = found.end() if found else self._at
 
     def _next(self) -> int:
-        """Return the byte at hand. Raises: GoError: the text ends here."""
+        """Return the next byte and leave it unread. Raises: GoError: the text ends here."""
         if self._at >= len(self._data):
             raise GoError(_CUT)
         return self._data[self._at]
@@ -195,7 +206,7 @@ class _Scanner:
         return GoError(f"invalid character {quoted(self._next())} {context}")
 
     def _container(self, key: str) -> list[Any] | None:
-        """Open the container that begins here and return it; None where no container begins."""
+        """Return a new, empty container if one begins here, else None."""
         self._blank()
         byte = self._next()
         if byte not in b"{[":
@@ -206,7 +217,7 @@ class _Scanner:
         return Pairs() if byte == ord("{") else []
 
     def _closes(self, container: list[Any]) -> bool:
-        """Return whether the container just opened is empty."""
+        """Return whether the container just opened ends here, and if so go past its end."""
         self._blank()
         closing = ord("}") if isinstance(container, Pairs) else ord("]")
         if self._next() != closing:
@@ -215,7 +226,7 @@ class _Scanner:
         return True
 
     def _goes_on(self, container: list[Any]) -> bool:
-        """Go past a comma and return True; False at the end of the container."""
+        """Go past a comma and return True, or past the container's end and return False."""
         self._blank()
         byte = self._next()
         keyed = isinstance(container, Pairs)
@@ -269,6 +280,7 @@ class _Scanner:
         return Literal(self._data[start : self._at].decode())
 
     def _follows(self, any_of: bytes) -> bool:
+        """Go past the next byte if it is one of `any_of`; return whether it was."""
         found = self._at < len(self._data) and self._data[self._at] in any_of
         self._at += found
         return found
@@ -282,7 +294,7 @@ class _Scanner:
         self._at = found.end() if found else self._at
 
     def _string(self) -> str:
-        """Read the string at hand; escapes and bytes that are no UTF-8 are replaced."""
+        """Return the string that begins here; bytes that are no UTF-8 become replacement characters."""
         self._at += 1
         start = self._at
         while True:

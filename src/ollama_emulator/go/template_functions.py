@@ -1,4 +1,4 @@
-"""The functions that a Go template may call: Go's own and those that the daemon adds."""
+"""The functions that a template may call: those of Go's text/template and those that the daemon adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 from ollama_emulator.go.go_values import StructValue, marshalled, shown, true, type_name
 from ollama_emulator.go.lex import quoted
 
-LONGEST = 1 << 20  # characters that one call or one template may make
+LONGEST = 1 << 20  # characters of the result of one call or one template
 _DAY = 24 * 3600
 _VERB = re.compile(r"%([-+# 0]*)(\d+)?(?:\.(\d+))?(.)", re.DOTALL)
 _MISMATCH = "incompatible types for comparison"
@@ -21,7 +21,7 @@ _JS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "<": "\\u003C", ">": "\\u003E", "&"
 
 
 class Wrong(Exception):
-    """The objection of a function to its arguments, in Go's words."""
+    """The error of a template's function about its arguments, in Go's words."""
 
 
 def _kind(value: Any) -> str:
@@ -32,7 +32,9 @@ def _kind(value: Any) -> str:
 
 
 def equal(first: Any, *others: Any) -> bool:
-    """Return whether the first argument equals one of the others."""
+    """Compute `eq`: return whether the first argument equals one of the others. Raises: Wrong: they cannot be
+    compared.
+    """
     if not others:
         raise Wrong("missing argument for comparison")
     kind = _kind(first)
@@ -48,7 +50,9 @@ def equal(first: Any, *others: Any) -> bool:
 
 
 def less(one: Any, two: Any) -> bool:
-    """Return whether the first comes before the second."""
+    """Compute `lt`: return whether `one` comes before `two`. Raises: Wrong: they are no numbers or strings of
+    one type.
+    """
     for value in (one, two):
         if _kind(value) not in ("int", "float", "str"):
             raise Wrong(_NO_TYPE)
@@ -58,7 +62,9 @@ def less(one: Any, two: Any) -> bool:
 
 
 def length(value: Any) -> int:
-    """Return the bytes of a string, or the number of items of a container."""
+    """Compute `len`: return the bytes of a string or the items of a container. Raises: Wrong: the value has no
+    length.
+    """
     if isinstance(value, str):
         return len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, list | dict):
@@ -67,7 +73,7 @@ def length(value: Any) -> int:
 
 
 def index(value: Any, *steps: Any) -> Any:
-    """Return the item at the end of a path of keys and numbers."""
+    """Compute `index`: follow keys and positions into a container and return the item. Raises: Wrong: there is none."""
     if value is None:
         raise Wrong("index of untyped nil")
     for step in steps:
@@ -94,7 +100,7 @@ def _item(value: Any, step: Any) -> Any:
 
 
 def sliced(value: Any, *ends: Any) -> Any:
-    """Return a part of a string or a list."""
+    """Compute `slice`: return the part of a string or a list between the given ends. Raises: Wrong: there is none."""
     if value is None:
         raise Wrong("slice of untyped nil")
     if len(ends) > 3:
@@ -118,7 +124,7 @@ def sliced(value: Any, *ends: Any) -> Any:
 
 
 def printed(*values: Any) -> str:
-    """Return the arguments as fmt.Sprint writes them: a blank between two that are not strings."""
+    """Compute `print`: join the arguments as fmt.Sprint does, with a blank between two that are not strings."""
     text = ""
     for at, value in enumerate(values):
         if at and not isinstance(value, str) and not isinstance(values[at - 1], str):
@@ -128,7 +134,10 @@ def printed(*values: Any) -> str:
 
 
 def formatted(form: Any, *values: Any) -> str:
-    """Return the arguments as fmt.Sprintf writes them, as far as templates use it."""
+    """Compute `printf`: fill in a format as fmt.Sprintf does, with the verbs that templates use.
+
+    Raises: Wrong: `form` is no string, or the result is too long.
+    """
     if not isinstance(form, str):
         raise Wrong(f"wrong type for value; expected string; got {type_name(form)}")
     given = iter(values)
@@ -159,6 +168,7 @@ def formatted(form: Any, *values: Any) -> str:
 
 
 def _verb(verb: str, value: Any, flags: str, places: str | None) -> str:
+    """Return one value as a verb of fmt.Sprintf prints it; `places` is the precision as written."""
     plus = "+" if "+" in flags else ""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if verb in "sv":
@@ -189,7 +199,7 @@ def _js(*values: Any) -> str:
 
 
 def _typescript(value: Any) -> str:
-    """Return the TypeScript type of a tool's property; `any` for what is none."""
+    """Compute `toTypeScriptType`: return the TypeScript type of a tool's property, `any` for another value."""
     if not isinstance(value, StructValue) or "AnyOf" not in value.fields:
         return "any"
     parts = value.fields["AnyOf"]
@@ -202,15 +212,18 @@ def _typescript(value: Any) -> str:
 
 
 def _called(value: Any, *_: Any) -> Any:
+    """Refuse `call`: templates are given no functions as values."""
     raise Wrong("call of nil" if value is None else f"non-function of type {type_name(value)}")
 
 
 def day(back: int = 0) -> str:
-    """Return today's date, or one some days back, where this machine is."""
+    """Return the date `back` days ago as YYYY-MM-DD, in this machine's time zone."""
     return time.strftime("%Y-%m-%d", time.localtime(time.time() - back * _DAY))
 
 
 def _dated(back: int) -> Callable[..., str]:
+    """Return a template's function for the date `back` days ago."""
+
     def date(*forms: Any) -> str:
         for form in forms:
             if not isinstance(form, str):
@@ -226,7 +239,7 @@ def _not(value: Any) -> bool:
 
 _Entry = tuple[Callable[..., Any], int, int | None]
 _ANY = None
-#: Go's own functions: what is called, the fewest and the most arguments.
+#: Go's own functions by name: the function, the fewest and the most arguments.
 OWN: dict[str, _Entry] = {
     "eq": (equal, 1, _ANY),
     "ne": (lambda one, two: not equal(one, two), 2, 2),
@@ -246,7 +259,7 @@ OWN: dict[str, _Entry] = {
     "urlquery": (lambda *values: quote_plus(printed(*values)), 0, _ANY),
     "call": (_called, 1, _ANY),
 }
-#: The daemon's.
+#: The functions that the daemon adds.
 ADDED: dict[str, _Entry] = {
     "json": (marshalled, 1, 1),
     "currentDate": (_dated(0), 0, _ANY),
@@ -256,9 +269,9 @@ ADDED: dict[str, _Entry] = {
 
 
 def call(name: str, values: Sequence[Any], own_only: bool) -> Any:
-    """Return the result of a function. Raises: Wrong: its objection.
+    """Call a template's function by name and return its result. With `own_only` only Go's own functions are known.
 
-    With `own_only` the daemon's functions are unknown.
+    Raises: Wrong: the function is unknown, or refuses its arguments.
     """
     entry = OWN.get(name) or (None if own_only else ADDED.get(name))
     if entry is None:

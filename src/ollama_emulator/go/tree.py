@@ -1,4 +1,4 @@
-"""The tree of a Go template: its nodes, how Go writes them out, and walks over them."""
+"""The tree of a parsed Go template: its nodes, which print as Go prints them, and walks over them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ollama_emulator.go.lex import quoted
 
 @dataclass(slots=True)
 class Node:
-    """Anything in a template; `at` is where it starts, in characters."""
+    """A part of a template; `at` is the offset of its first character."""
 
     at: int
 
@@ -27,7 +27,9 @@ class TextNode(Node):
 
 @dataclass(slots=True)
 class WordNode(Node):
-    """An argument of one word: `kind` is dot, nil, bool, number, string or function; `value` what it stands for."""
+    """An argument of one word. Its `kind` is dot, nil, bool, number, string or function; `value` is the constant's
+    value.
+    """
 
     kind: str
     text: str
@@ -39,7 +41,7 @@ class WordNode(Node):
 
 @dataclass(slots=True)
 class FieldNode(Node):
-    """Fields of the cursor: `.A.B`."""
+    """Fields of the dot: `.A.B`."""
 
     names: tuple[str, ...]
 
@@ -49,7 +51,7 @@ class FieldNode(Node):
 
 @dataclass(slots=True)
 class VariableNode(Node):
-    """A variable, `$` included in its name, with fields behind it."""
+    """A variable and the fields behind it: `$x.A` has the names `$x` and `A`."""
 
     names: tuple[str, ...]
 
@@ -81,7 +83,9 @@ class CommandNode(Node):
 
 @dataclass(slots=True)
 class PipeNode(Node):
-    """Commands, each given the value of the one before it; `declared` variables take the last value."""
+    """Commands, each given the value of the one before. The `declared` variables take the last value;
+    `assigns` is `=`.
+    """
 
     declared: list[VariableNode] = field(default_factory=list)
     commands: list[CommandNode] = field(default_factory=list)
@@ -106,7 +110,7 @@ class ActionNode(Node):
 
 @dataclass(slots=True)
 class BranchNode(Node):
-    """An `if`, `range` or `with`: which one is `word`; `other` is what stands behind its else."""
+    """An `if`, `range` or `with`, named by `word`; `other` holds the nodes behind its `else`, None without one."""
 
     word: str
     pipe: PipeNode
@@ -120,7 +124,7 @@ class BranchNode(Node):
 
 @dataclass(slots=True)
 class CallNode(Node):
-    """`{{template "name" pipeline}}`."""
+    """A call of another template: `{{template "name" pipeline}}`."""
 
     name: str
     pipe: PipeNode | None
@@ -148,7 +152,7 @@ class Tree:
     defined: dict[str, list[Node]]
 
     def names(self) -> frozenset[str]:
-        """Return the names of all fields and variables that it uses, in small letters."""
+        """Return the names of all fields and variables in the template, in small letters."""
         found: set[str] = set()
         for nodes in (self.root, *self.defined.values()):
             for node in walk(nodes):
@@ -157,14 +161,17 @@ class Tree:
         return frozenset(found)
 
     def place(self, at: int) -> str:
-        """Return where a node starts, as errors give it: line and column in bytes."""
+        """Return the place of an offset in characters as Go's errors give it: `line:column`, the column in bytes."""
         start = self.text.rfind("\n", 0, at) + 1
         column = len(self.text[start:at].encode("utf-8", "surrogatepass"))
         return f"{self.text.count(chr(10), 0, at) + 1}:{column}"
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
-    """Yield every node below some, in the order of the text; not declared variables and what stands in chains."""
+    """Yield these nodes and all below them, in the order of the text.
+
+    Declared variables and the inner term of a ChainNode are left out.
+    """
     waiting = list(reversed(nodes))
     while waiting:
         node = waiting.pop()
@@ -173,7 +180,7 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
 
 
 def children(node: Node) -> list[Node]:
-    """Return the nodes right below one."""
+    """Return the nodes directly below a node."""
     if isinstance(node, ActionNode):
         return [node.pipe]
     if isinstance(node, BranchNode):
@@ -186,5 +193,5 @@ def children(node: Node) -> list[Node]:
 
 
 def empty(nodes: list[Node]) -> bool:
-    """Return whether there is nothing but blanks."""
+    """Return whether the nodes hold nothing but white space."""
     return all(isinstance(node, TextNode) and not node.text.strip() for node in nodes)

@@ -1,4 +1,4 @@
-"""Go types that requests are decoded into, and the refusals of what does not fit them."""
+"""The Go types that requests are decoded into, and the errors for values that do not fit them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from ollama_emulator.go.scan import GoError, Literal, Pairs, number, plain
 
-_DEEP = 500  # containers within one another in a value of any type: a bound of the emulator, not of Go
+_DEEP = 500  # nested containers in a value of type any: a limit of the emulator, not of Go
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _BASE64_SIGN = re.compile(r"[A-Za-z0-9+/]", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
 
 class GoMismatch(GoError):
-    """A JSON value that does not fit a Go type; `struct` and `field` say where, once they are known."""
+    """A JSON value that does not fit a Go type; `struct` and `field` name its place, set by `_Decoding.placed`."""
 
     def __init__(self, value: str, go: str) -> None:
         super().__init__(value, go)
@@ -34,7 +34,10 @@ class GoMismatch(GoError):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type of `kind` string, bool, int, uint, float, any, raw (kept as sent) or bytes (base64) with Go's name."""
+    """A Go type without parts; `go` is its name in Go and `bits` the size of a number.
+
+    Its `kind` is string, bool, int, uint, float, any, raw (JSON kept as sent) or bytes (base64).
+    """
 
     go: str
     kind: str
@@ -43,7 +46,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A list of elements."""
+    """A Go slice: a JSON array of elements of one type."""
 
     go: str
     element: Type
@@ -51,7 +54,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """An object with keys of any name."""
+    """A Go map: a JSON object with any keys."""
 
     go: str
     element: Type
@@ -59,18 +62,18 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class GoStruct:
-    """An object whose known fields have types and whose others are passed over."""
+    """A Go struct: a JSON object with typed fields; unknown fields are ignored."""
 
     go: str
     fields: Mapping[str, Type]
     name: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Go's name without its package; nothing where the struct has none."""
+        """Derive `name`, Go's name without its package; "" for a struct without a name."""
         object.__setattr__(self, "name", "" if self.go.startswith("struct") else self.go.rpartition(".")[2])
 
     def find(self, key: str) -> str | None:
-        """Return the field that a key means, with or without case."""
+        """Return the name of the field that a JSON key means, ignoring case; None for an unknown key."""
         if key in self.fields:
             return key
         folded = _fold(key)
@@ -79,7 +82,9 @@ class GoStruct:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A type that reads itself: `read` takes the node and raises GoError. A `pointer` is nil for null, unread."""
+    """A Go type with its own decoder: `read` takes a node and raises GoError. For a `pointer`, null is nil and not
+    read.
+    """
 
     go: str
     read: Callable[[Any], Any]
@@ -101,9 +106,9 @@ _ZERO: Mapping[str, Any] = {"string": "", "bool": False, "int": 0, "uint": 0, "f
 
 
 def decode(kind: Type, node: Any) -> Any:
-    """Return the node as a value of the type: structs as dicts of the given fields, in the type's order.
+    """Decode a JSON node into a Go type and return its value; a struct is a dict of the fields that were sent.
 
-    Raises: GoError: the first field that does not fit; an error of a type that reads itself comes first.
+    Raises: GoError: the first field that does not fit; an error of a Custom type comes before it.
     """
     state = _Decoding()
     try:
@@ -116,7 +121,7 @@ def decode(kind: Type, node: Any) -> Any:
 
 
 def kind_of(node: Any) -> str:
-    """Return Go's name of the JSON type of a value."""
+    """Return the name of a node's JSON type, as Go's error messages give it."""
     if node is None:
         return "null"
     if isinstance(node, bool):
@@ -129,7 +134,7 @@ def kind_of(node: Any) -> str:
 
 
 def _fold(name: str) -> str:
-    """Return a field's name without case, as Unicode folds it onto the letters that names are made of."""
+    """Return a field's name without case, folded as Go does: the long s and the Kelvin sign count as s and k."""
     return name.replace("\u017f", "s").replace("\u212a", "k").lower()
 
 
@@ -139,25 +144,26 @@ def _items(node: Any) -> Iterable[tuple[str, Any]]:
 
 @dataclass(slots=True)
 class _Decoding:
-    """A decoding in progress: the struct and the path of fields at hand, and the first mismatch."""
+    """The state of a decoding: the struct and the path of fields being read, and the first mismatch."""
 
     struct: str = ""
     path: list[str] = field(default_factory=list)
     saved: GoError | None = None
 
     def placed(self, fault: GoError) -> GoError:
-        """Return the fault with the place where it was met; an inner path is put behind this one."""
+        """Put the place being read into a mismatch, before the path that it has; return the fault."""
         if isinstance(fault, GoMismatch) and (self.struct or self.path):
             fault.struct = self.struct
             fault.field = ".".join([*self.path, *([fault.field] if fault.field else [])])
         return fault
 
     def save(self, fault: GoError) -> None:
+        """Keep a fault to be raised at the end, unless there is an earlier one."""
         placed = self.placed(fault)
         self.saved = self.saved or placed
 
     def value(self, kind: Type, node: Any, old: Any) -> Any:
-        """Return the node as the type has it, laid over what an earlier field of the name gave."""
+        """Decode a node into a type; `old` is the value of an earlier field of the same name, which Go merges into."""
         if isinstance(kind, Custom):
             return None if node is None and kind.pointer else kind.read(node)
         if isinstance(kind, Scalar):
@@ -196,7 +202,7 @@ class _Decoding:
                 continue
             wanted = kind.fields[name]
             if (wanted is STRING and item.__class__ is str) or (wanted is BOOL and item.__class__ is bool):
-                found[name] = item  # as most fields are
+                found[name] = item  # a short cut for most fields
                 continue
             self.path.append(name)
             self.struct = kind.name
@@ -252,18 +258,18 @@ class _Decoding:
         return old
 
     def _bytes(self, node: list[Any]) -> str:
-        """Return a list of small numbers as bytes."""
+        """Return the base64 text of bytes that were sent as a list of numbers."""
         byte = Scalar("uint8", "uint", 8)
         return b64encode(bytes(self._scalar(byte, item, 0) for item in node)).decode()
 
 
 def _keeps(kind: Type) -> bool:
-    """Return whether null leaves a field of the type unchanged."""
+    """Return whether null leaves a field of the type as it was."""
     return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, GoStruct)
 
 
 def _filled(kind: Type, value: Any) -> Any:
-    """Return the element, or Go's zero value for null."""
+    """Return the element of a container, Go's zero value for null."""
     if value is not None:
         return value
     if isinstance(kind, Scalar):
@@ -272,7 +278,7 @@ def _filled(kind: Type, value: Any) -> Any:
 
 
 def _deep(node: Any) -> bool:
-    """Return whether containers lie deeper within one another than the emulator goes."""
+    """Return whether containers are nested deeper than `_DEEP`."""
     level = [node]
     for _ in range(_DEEP):
         below: list[Any] = []
@@ -290,7 +296,7 @@ def _deep(node: Any) -> bool:
 
 
 def _corrupt(text: str) -> int:
-    """Return the byte at which Go's decoder gives a base64 text up."""
+    """Return the offset of the byte that Go's decoder names as the first wrong one of a base64 text."""
     data = text.encode("utf-8", "surrogatepass").decode("latin-1")
     at, filled = 0, 0
     while at < len(data):
@@ -308,6 +314,9 @@ def _corrupt(text: str) -> int:
 
 
 def _after_padding(data: str, at: int, filled: int) -> int:
+    """Return the offset of the first wrong byte of a base64 text after the `=` before `at`, with `filled` signs before
+    it.
+    """
     while filled == 2 and at < len(data) and data[at] in "\r\n":
         at += 1
     if filled == 2:

@@ -1,1 +1,1 @@
-"""JSON schemas: refused, enforced, and answered with an instance."""
+"""Refuse JSON schemas as the runner does, check values against them, and draw instances from a prompt."""

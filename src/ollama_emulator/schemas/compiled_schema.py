@@ -1,4 +1,4 @@
-"""JSON schemas as the runner reads them: refusals in its words, references, and whether a value is an instance."""
+"""JSON schemas as the runner reads them: its refusals, references, merged parts, and the check of an instance."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ollama_emulator.schemas import matching
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _CONVERSION = "Field 'json_schema': \"json_schema\": JSON schema conversion failed:\n"
-_PARTS = 2000  # steps in which the `allOf` parts of a schema are laid together
+_PARTS = 2000  # steps that merging the `allOf` parts of a schema may take
 _NESTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 
 def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiError:
-    """Return the runner's own 400, whose JSON is the text of the daemon's error."""
+    """Return the runner's refusal: status 400, with the runner's own error as JSON in the daemon's message."""
     inner = {"error": {"code": 400, "message": text, "type": kind, **more}}
     return ApiError(400, json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
 
 
 class SchemaRefused(ApiError):
-    """The runner makes nothing of a schema; `why` is its reason."""
+    """The error of a schema that the runner cannot convert; `why` is its reason, `where` the place in the schema."""
 
     def __init__(self, where: str, what: str) -> None:
         self.why = f"JSON schema error at {where}: {what}"
@@ -32,27 +32,31 @@ class SchemaRefused(ApiError):
 
 
 def bounded(schema: Mapping[str, Any]) -> None:
-    """Raise ApiError 400 for a schema whose parts take the emulator too many steps to merge."""
+    """Check that merging the `allOf` parts of a schema takes few enough steps. Raises: ApiError: 400, it does not."""
     _unfold(schema, schema, _SizeLeft(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
-    """Return the refusal of a schema whose instances are larger than the emulator makes them."""
+    """Return the refusal of a schema that would exceed a limit of the emulator; `what` is the thing that is
+    too large.
+    """
     return refuse(f"failed to parse grammar: the emulator makes no {what}")
 
 
 def unfit(fault: Exception) -> ApiError:
-    """Return the refusal of a schema whose keyword has an impossible value."""
+    """Return the refusal of a schema in which a keyword has an impossible value."""
     return SchemaRefused("#", f"unrecognized schema: {fault}")
 
 
 @dataclass(slots=True)
 class _SizeLeft:
+    """The steps that merging may still take."""
+
     left: int
 
 
 def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
-    """Raise ApiError 400 where merging the `allOf` parts takes too many steps: each may double them."""
+    """Count the steps of merging for a schema and all within it: each `allOf` may double them."""
     if not isinstance(schema, dict):
         return
     for part in schema.get("allOf") or ():
@@ -62,6 +66,7 @@ def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
 
 
 def _lay(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
+    """Count the steps of merging one part, its references followed."""
     room.left -= 1
     if room.left < 0:
         raise excessive(f"schema of more than {_PARTS} parts")
@@ -72,7 +77,7 @@ def _lay(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the schemas within a schema."""
+    """Yield the schemas directly within a schema, with None for a keyword that is missing."""
     for keyword in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(keyword), dict):
             yield from schema[keyword].values()
@@ -84,7 +89,11 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
-    """Return the target of a reference within the schema. Raises: SchemaRefused: the reference points nowhere."""
+    """Return the part of the document `root` that a `$ref` points to; `where` is the place of the `$ref`, for the
+    error.
+
+    Raises: SchemaRefused: the reference points nowhere, or out of the document.
+    """
     if not isinstance(reference, str):
         raise SchemaRefused(where, "$ref must be a string")
     if not reference.startswith("#/"):
@@ -104,7 +113,7 @@ def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
 
 
 def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema with its reference followed and its `allOf` parts merged; true is the empty schema."""
+    """Return a schema with its `$ref` followed and its `allOf` parts merged; `true` becomes the empty schema."""
     seen = 0
     while isinstance(schema, dict) and "$ref" in schema and seen < 64:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -127,6 +136,7 @@ _SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Merge two schemas into one that demands both: properties are united, bounds take the narrower value."""
     both = {**one, **two}
     for name in one.keys() & two.keys():
         if name == "properties":
@@ -143,7 +153,10 @@ def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether a value is an instance, by every keyword that `instances` draws from."""
+    """Return whether a value is an instance of a schema within the document `root`.
+
+    Only the keywords that `instances` uses are checked.
+    """
     if isinstance(schema, bool):
         return schema
     schema = resolved(schema, root)
@@ -174,7 +187,7 @@ def _alternatives_fit(value: Any, schema: Mapping[str, Any], root: Mapping[str, 
 
 
 def is_a(value: Any, kind: str) -> bool:
-    """Return whether a value has a JSON type."""
+    """Return whether a value has a JSON type; 1.0 is an integer."""
     if kind in ("integer", "number"):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and (kind == "number" or float(value).is_integer())
@@ -183,7 +196,7 @@ def is_a(value: Any, kind: str) -> bool:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Return whether two values are equal in JSON, where true is not 1."""
+    """Return whether two values are equal as JSON, where true is not 1."""
     return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
 
 

@@ -1,4 +1,4 @@
-"""The refusals of the runner's grammar compiler for a JSON schema, in its words and in its order of reading."""
+"""The errors of the runner's grammar compiler for a JSON schema, in its words and in the order in which it reads."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ _FAILED = "JSON schema conversion failed:\n"
 _COMPLETION = "Field 'json_schema': \"json_schema\": "
 _CHAT = "Unable to generate parser for this template. Automatic parser generation failed: "
 _UNPARSED = "Failed to initialize samplers: failed to parse grammar"
-_REPEATED = 2000  # times that a grammar may ask for a thing
-_DEEPEST = 100  # groups of a pattern within one another
+_REPEATED = 2000  # repetitions that a grammar may ask for
+_DEEPEST = 100  # nested groups of a pattern
 _SPECIAL = frozenset("|.()[]{}*+?^$")
 _ESCAPED = frozenset("^$.[]()|{}*+?")
-_REPEATED_AFTER = _SPECIAL - {"."}  # letters before which a run of plain ones ends
+_REPEATED_AFTER = _SPECIAL - {"."}  # a plain letter before one of these ends its run
 _ESCAPE = re.compile(r'\\(?:[trn\\"\[\]-]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})')
 _COUNT = re.compile(r"\{(?:\s*[+-]?\d[^,}]*(?:,(?:\s*[+-]?\d[^,}]*)?)?|,(?:\s*[+-]?\d[^,}]*)?)\}")
 
 
 def check(form: Mapping[str, Any], *, native: bool = False) -> None:
-    """Raise ApiError 400 for a schema that the runner makes no grammar of, or the emulator no instance.
+    """Check that the runner can make a grammar of a schema, and the emulator an instance.
 
-    `native`: the schema came to the runner's own chat through a Go map, and is refused in other words.
+    `native` is set for a schema that reached the runner's own chat through a Go map: other words, keys sorted. Raises:
+    ApiError: 400, in the runner's words.
     """
     _check(json.dumps(form), native)
 
@@ -58,7 +59,9 @@ def _refusal(why: str, native: bool, prefix: str) -> ApiError:
 
 @dataclass(slots=True)
 class _Reading:
-    """A schema on its way to a grammar: patterns that are none, and whether something is asked for too often."""
+    """A pass over a schema that collects the faults of its patterns, and sets `endless` for a grammar that is too
+    large.
+    """
 
     root: Mapping[str, Any]
     faults: list[str] = field(default_factory=list)
@@ -66,7 +69,7 @@ class _Reading:
     _followed: set[str] = field(default_factory=set)
 
     def node(self, given: Any, path: str, chain: tuple[str, ...] = ()) -> None:
-        """Read the schema at a path; `chain` are the references that led here without an object or a list between."""
+        """Check the schema at a path. `chain` holds the references followed since the last object or list."""
         if not isinstance(given, dict):
             raise SchemaRefused(path, "schema must be an object")
         if "$ref" in given:
@@ -159,6 +162,7 @@ class _Reading:
 
 
 def _count(given: Mapping[str, Any], name: str, path: str) -> int:
+    """Return the value of a keyword that counts, 0 if missing. Raises: SchemaRefused: it is no count."""
     count = given.get(name, 0)
     if type(count) is not int or count < 0:
         raise SchemaRefused(path, f"{name} must be a non-negative integer")
@@ -166,7 +170,7 @@ def _count(given: Mapping[str, Any], name: str, path: str) -> int:
 
 
 def _bounds(given: Mapping[str, Any], path: str) -> None:
-    """Check the bounds of a number; an open bound beside a closed one is ignored."""
+    """Check the bounds of a number; an exclusive bound beside an inclusive one is ignored, as by the runner."""
     for closed, opened in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         name = closed if closed in given else opened
         bound = given.get(name, 0)
@@ -178,10 +182,11 @@ def _bounds(given: Mapping[str, Any], path: str) -> None:
 
 
 class _AnyString(Exception):
-    """A pattern that the runner knows no grammar of, and takes for any string."""
+    """Raised for a pattern that the runner has no grammar for: any string then fits."""
 
 
 def _pattern_fault(pattern: str) -> str:
+    """Return the runner's objection to a pattern, or ""."""
     if len(pattern) < 2 or pattern[0] != "^" or pattern[-1] != "$":
         return ""
     try:
@@ -192,14 +197,16 @@ def _pattern_fault(pattern: str) -> str:
 
 @dataclass(slots=True)
 class _Scan:
-    """The inside of a pattern, read to a place; `filled` says of each open group whether something is in it yet."""
+    """A reader of the text between `^` and `$` of a pattern. `filled` says for each open group if anything is in it
+    yet.
+    """
 
     text: str
     at: int = 0
     filled: list[bool] = field(default_factory=lambda: [False])
 
     def fault(self) -> str:
-        """Return the fault of the pattern, or ""."""
+        """Read the whole pattern; return the runner's objection, or "". Raises: _AnyString: any string fits."""
         while self.at < len(self.text):
             wrong = self._step(self.text[self.at])
             if wrong:
@@ -207,6 +214,7 @@ class _Scan:
         return "unbalanced parentheses" if len(self.filled) > 1 else ""
 
     def _step(self, letter: str) -> str:
+        """Read one element of the pattern, which begins with `letter`; return the objection to it, or ""."""
         if letter in "^$":
             raise _AnyString
         if letter == "(":
@@ -240,21 +248,21 @@ class _Scan:
         self.filled.append(False)
 
     def _class(self) -> None:
-        """Go behind the bracket that closes a class."""
+        """Go past a character class and its closing bracket."""
         self.at += 1
         while self.at < len(self.text) and self.text[self.at] != "]":
             self._letter(escaped=frozenset())
         self.at += 1
 
     def _count(self) -> None:
-        """Go behind the brace that closes a count."""
+        """Go past a count in braces."""
         found = _COUNT.match(self.text, self.at)
         if found is None:
             raise _AnyString
         self.at = found.end()
 
     def _literal(self) -> None:
-        """Go to the end of a run of plain letters: before a letter that is repeated, unless it is the first."""
+        """Go past a run of plain letters; a repeated letter ends the run before it, unless it is the first."""
         start = self.at
         while self.at < len(self.text):
             letter, behind = self.text[self.at], self.text[self.at + 1 : self.at + 2]
@@ -268,7 +276,7 @@ class _Scan:
             raise _AnyString
 
     def _letter(self, *, escaped: frozenset[str]) -> None:
-        """Go past a letter, or an escape that grammars have too or that is in `escaped`."""
+        """Go past a letter, or past an escape that grammars know or that is in `escaped`."""
         if self.text[self.at] != "\\":
             self.at += 1
         elif self.text[self.at + 1 : self.at + 2] in escaped:

@@ -1,4 +1,4 @@
-"""Valid instances of JSON schemas, drawn from the prompt: what is required, in the order that the runner gives."""
+"""Draw instances of JSON schemas from a prompt: the required properties, in the order that the runner writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ollama_emulator.speech.sources import Sources, cut
 _DEEP = 6
 _MANY = 3
 _LARGE = 9
-_MOST_VALUES = 2000  # of one instance, those of alternatives that did not fit included
+_MOST_VALUES = 2000  # of one instance, with those of alternatives that were discarded
 _MOST_ITEMS = 512
 _MOST_CHARACTERS = patterns.LONGEST
 _DEEPEST = 48
@@ -33,7 +33,9 @@ _SHAPES = {
 
 @dataclass(slots=True)
 class Drawing:
-    """An instance in the making; `sorted_keys` where the runner gets the schema through a Go map."""
+    """The drawing of one instance of the schema `root`. `sorted_keys` is set where a Go map has sorted the schema's
+    keys.
+    """
 
     root: Mapping[str, Any]
     sources: Sources
@@ -42,9 +44,10 @@ class Drawing:
     _characters: int = 0
 
     def draw(self, wanted: Any, name: str = "", at: int = 0, deep: int = 0) -> Any:
-        """Return an instance of `wanted`, the value of the property `name`, in the at-th item of its array.
+        """Return an instance of the schema `wanted`, which stands `deep` levels down in the document.
 
-        Raises: ApiError: 400, it would be larger or deeper than the emulator makes them.
+        `name` is the property that it is drawn for and `at` its position in an array; both steer the choice of values.
+        Raises: ApiError: 400, the instance would exceed a limit of the emulator.
         """
         self._enter(deep)
         found = compiled_schema.resolved(wanted, self.root)
@@ -67,6 +70,7 @@ class Drawing:
         return None if kind == "null" else not _FALSE.search(language.plain_name(name))
 
     def _enter(self, deep: int) -> None:
+        """Count one value more. Raises: ApiError: 400, the instance is too large or too deep."""
         self._values += 1
         if deep > _DEEPEST:
             raise compiled_schema.excessive(f"values nested {deep} deep")
@@ -74,14 +78,18 @@ class Drawing:
             raise compiled_schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
     def _chosen(self, values: list[Any], name: str, at: int) -> Any:
-        """Return a value that the question names, else one by hash; items of one array take them in turn."""
+        """Choose from an enum: a value that the question mentions, else one by hash. Items of one array take them in
+        turn.
+        """
         asked = self.sources.asked.lower()
         named = [value for value in values if isinstance(value, str) and value and value.lower() in asked]
         first = values.index(named[0]) if named else self.sources.number("enum", name) % len(values)
         return values[(first + at) % len(values)]
 
     def _one_of(self, found: Mapping[str, Any], keyword: str, name: str, at: int, deep: int) -> Any:
-        """Return an instance by the first alternative that gives a valid one; the simplest first once it is deep."""
+        """Return an instance of the first alternative that yields a valid one; deep down the simplest are
+        tried first.
+        """
         base = {key: value for key, value in found.items() if key != keyword}
         parts = list(found[keyword])
         if deep >= _DEEP:
@@ -99,7 +107,7 @@ class Drawing:
         needed = [name for name in found.get("required", ()) if isinstance(name, str)]
         wanted = frozenset(needed)
         names = [name for name in properties if name in wanted]
-        if not properties:  # beside properties, the runner knows of no other name
+        if not properties:  # if there are properties, the runner writes no others
             names = [*dict.fromkeys(needed)]
         if self.sorted_keys:
             names.sort()
@@ -114,7 +122,9 @@ class Drawing:
         return drawn
 
     def _cite(self, properties: Mapping[str, Any], names: list[str], at: int) -> dict[str, Any]:
-        """Return the quote and the number of its block, which have to agree with each other."""
+        """Draw a quote together with the number of the document it is from, so that the two agree; {} without
+        a quote.
+        """
         quotes = [name for name in names if language.plain_name(name).endswith("quote")]
         numbers = [name for name in names if language.plain_name(name).endswith(("document", "source"))]
         if not quotes:
@@ -162,6 +172,7 @@ class Drawing:
         return drawn
 
     def _length(self, items: Any, name: str, deep: int) -> int:
+        """Return the number of items to draw; lists whose name speaks of gaps or errors stay empty."""
         if deep >= _DEEP or _EMPTY_LISTS.search(language.plain_name(name)):
             return 0
         inner = compiled_schema.resolved(items, self.root)
@@ -199,6 +210,7 @@ class Drawing:
 
 
 def _kind(found: Mapping[str, Any]) -> str:
+    """Return a schema's type, the first of several, or guess it from the other keywords."""
     kind = found.get("type")
     if isinstance(kind, list):
         kind = kind[0] if kind else None
@@ -210,7 +222,7 @@ def _kind(found: Mapping[str, Any]) -> str:
 
 
 def _bounds(found: Mapping[str, Any], whole: bool) -> tuple[float, float]:
-    """Return the least and greatest value; a side that is open is closed near the other."""
+    """Return the least and the greatest value of a number; a missing bound is set near the other one."""
     step = 1 if whole else 1e-6
     found = {name: bound for name, bound in found.items() if isinstance(bound, int | float)}
     low = found.get("minimum")
@@ -229,11 +241,12 @@ def _bounds(found: Mapping[str, Any], whole: bool) -> tuple[float, float]:
 
 
 def _next(value: float, step: float, whole: bool) -> float:
+    """Return the least number above a value."""
     return math.floor(value) + 1 if whole else value + step * max(1.0, abs(value))
 
 
 def _weight(found: Mapping[str, Any]) -> int:
-    """Return how much an alternative nests: nothing for plain values, all for objects with required properties."""
+    """Return a measure of an alternative's nesting: 0 for scalars, most for objects with many required properties."""
     kind = _kind(found)
     if kind == "object":
         return 2 + len(found.get("required", ()))

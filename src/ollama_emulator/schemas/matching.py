@@ -1,4 +1,4 @@
-"""Regular expressions in linear time: all ways through a pattern are walked at once."""
+"""Regular expressions matched in linear time, by following all ways through an automaton at once."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from ollama_emulator.remembering import short
 
-_KEPT = 2000  # characters of a pattern that is remembered
-_LONGEST = 20_000  # characters of a pattern that is understood
-_STATES = 4000  # of one pattern, its counted repeats written out
+_KEPT = 2000  # longest pattern that is cached, in characters
+_LONGEST = 20_000  # longest pattern that is parsed, in characters
+_STATES = 4000  # of one automaton, in which counted repeats are written out
 _STEPS = 200_000  # of one search
 _ENDLESS = _parser.MAXREPEAT
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class _Unsupported(Exception):
-    """A pattern that is more than a regular one, or too large."""
+    """Raised for a pattern that no automaton of a bounded size can match."""
 
 
 @dataclass(slots=True)
 class _State:
-    """A place in a pattern: with a `test` it takes one character, with an `anchor` none, else it only leads on."""
+    """A state of an automaton: with a `test` it consumes one character, with an `anchor` it checks the place."""
 
     following: list[int]
     test: Callable[[str], bool] | None = None
@@ -32,13 +32,13 @@ class _State:
 
 @dataclass(slots=True)
 class Automaton:
-    """A pattern as states and the ways between them; the last state is the end."""
+    """A pattern as a nondeterministic automaton; state 0 accepts and `start` is where matching begins."""
 
     states: list[_State] = field(default_factory=list)
     start: int = 0
 
     def found_in(self, text: str) -> bool:
-        """Return whether some part of the text matches; False when that takes too many steps."""
+        """Return whether the pattern matches anywhere in a text; False also if that takes too many steps."""
         steps = 0
         active: set[int] = set()
         for at in range(len(text) + 1):
@@ -58,7 +58,7 @@ class Automaton:
         return False
 
     def _reached(self, places: set[int], text: str, at: int) -> set[int]:
-        """Return the states and all that can be reached from them without a character."""
+        """Return these states and all that follow from them without a character, at the offset `at` of the text."""
         waiting = list(places)
         while waiting:
             state = self.states[waiting.pop()]
@@ -71,14 +71,16 @@ class Automaton:
         return places
 
     def add(self, following: Iterable[int], test: Callable[[str], bool] | None = None, anchor: str = "") -> int:
-        """Add a state, and return its number."""
+        """Add a state that leads to the states `following`; return its number. Raises: _Unsupported: there are too
+        many.
+        """
         if len(self.states) >= _STATES:
             raise _Unsupported
         self.states.append(_State([*following], test, anchor))
         return len(self.states) - 1
 
     def all(self, items: Iterable[Any], end: int) -> int:
-        """Return the first place of a sequence that leads to `end`."""
+        """Add the states for a sequence of parsed elements that leads to the state `end`; return the first state."""
         for kind, value in reversed(list(items)):
             end = self._one(str(kind), value, end)
         return end
@@ -89,7 +91,7 @@ class Automaton:
         if kind == "BRANCH":
             return self.add([self.all(part, end) for part in value[1]])
         if kind == "SUBPATTERN":
-            if value[1] or value[2]:  # flags of its own
+            if value[1] or value[2]:  # the group sets flags
                 raise _Unsupported
             return self.all(value[3], end)
         if kind == "ATOMIC_GROUP":
@@ -116,6 +118,7 @@ class Automaton:
 
 
 def _taking(kind: str, value: Any) -> Callable[[str], bool]:
+    """Return the test for one character of a parsed element. Raises: _Unsupported: there is none."""
     if kind == "LITERAL":
         return lambda letter: ord(letter) == value
     if kind == "NOT_LITERAL":
@@ -128,6 +131,7 @@ def _taking(kind: str, value: Any) -> Callable[[str], bool]:
 
 
 def _holds(anchor: str, text: str, at: int) -> bool:
+    """Return whether an anchor holds at an offset of a text."""
     if anchor.startswith("AT_BEGINNING"):
         return at == 0
     if anchor == "AT_END":
@@ -144,7 +148,7 @@ def _wordy(letter: str) -> bool:
 
 
 def in_class(items: Iterable[Any], letter: str) -> bool:
-    """Return whether a character is in a parsed class."""
+    """Return whether a character belongs to a parsed character class."""
     negated = inside = False
     for kind, value in items:
         name = str(kind)
@@ -171,7 +175,10 @@ def _in_category(name: str, letter: str) -> bool:
 
 @short(256, _KEPT)
 def parsed(pattern: str) -> Any:
-    """Return a pattern as Python reads it; None for an invalid one, which the runner takes for any string."""
+    """Return the parse tree of a pattern by Python's `re`, or None.
+
+    None stands for a pattern that is invalid or too long; as in the runner, any string then fits.
+    """
     if len(pattern) > _LONGEST:
         return None
     try:
@@ -182,8 +189,9 @@ def parsed(pattern: str) -> Any:
 
 @short(256, _KEPT)
 def machine(pattern: str) -> Automaton | None:
-    """Return the automaton of a pattern; None for one with lookarounds, back references or flags, or one that is too
-    large.
+    """Return the automaton of a pattern, or None.
+
+    None stands for a pattern with lookarounds, back references or flags, and for one that is too large.
     """
     tree = parsed(pattern)
     if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
@@ -198,7 +206,9 @@ def machine(pattern: str) -> Automaton | None:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Return whether a pattern is found in a text: False for one that is not supported, True for an invalid one."""
+    """Return whether a pattern matches anywhere in a text: True for an invalid pattern, False for an
+    unsupported one.
+    """
     if parsed(pattern) is None:
         return True
     known = machine(pattern)

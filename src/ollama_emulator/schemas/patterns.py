@@ -1,4 +1,4 @@
-"""Strings that match a pattern or have a length: words of the prompt where one fits, else the plainest that does."""
+"""Strings for a pattern or a length: a fitting word of the prompt, else the plainest string that fits."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from ollama_emulator.remembering import short
 from ollama_emulator.schemas import compiled_schema, matching
 from ollama_emulator.speech.sources import Sources, cut
 
-LONGEST = 100_000  # characters that are made up for a pattern or a length
-_TRIED = 200  # words of the prompt that a pattern is looked for in
+LONGEST = 100_000  # longest string that is made up, in characters
+_TRIED = 200  # words of the prompt that are tried against a pattern
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!?/"
 
 
 def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: int) -> str:
-    """Return a string in which the pattern is found: a word of the question or evidence, else the plainest."""
+    """Return a string that the pattern matches: a word of the evidence, chosen by `at`, else the plainest string.
+
+    `fewest` and `longest` bound its length in characters; a None for `longest` sets no bound.
+    """
     spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
     sized = [span for span in spans if _within(span, fewest, longest)]
     fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
@@ -27,7 +30,7 @@ def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: 
 
 
 def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) -> str:
-    """Return the text, with words of the prompt added until it is long enough, and never too long."""
+    """Return the text, lengthened with words of the prompt to `fewest` characters, and cut at `longest`."""
     if len(text) >= fewest:
         return text
     supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
@@ -43,7 +46,7 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
 
 @short(256, 2000)
 def _plainest(pattern: str, fewest: int) -> str:
-    """Return the shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
+    """Return the shortest string of plain letters that a pattern matches; a repeat is stretched to reach `fewest`."""
     parsed = matching.parsed(pattern)
     short = _write(parsed, 0)
     if len(short) >= fewest:
@@ -56,7 +59,7 @@ def _plainest(pattern: str, fewest: int) -> str:
 
 
 def _write(parsed: Any, extra: int) -> str:
-    """Return the text of a parsed pattern; the first repeat that can take them gets `extra` more turns."""
+    """Return a string for a parse tree; the first repeat that can take `extra` more turns gets them."""
     out = []
     left = extra
     for kind, value in parsed:
@@ -92,6 +95,7 @@ def _one(kind: str, value: Any) -> str:
 
 
 def _of_class(items: Any) -> str:
+    """Return a character of a parsed class, the plainest first."""
     allowed = {character for character in _PLAIN if matching.in_class(items, character)}
     for character in _PLAIN:
         if character in allowed:

@@ -1,1 +1,1 @@
-"""Token counts by the vocabulary of the weights."""
+"""Count tokens with a model's own vocabulary, as the runner does."""

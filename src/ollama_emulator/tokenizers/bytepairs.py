@@ -1,4 +1,4 @@
-"""Byte-level pair encoding as the runner does it: a text is cut by its pattern, and bytes are merged by rank."""
+"""Byte-level pair encoding (BPE): a text is cut into words by a pattern, and bytes are merged by rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LLAMA = (
     "(?:" + _ANY_SHORT + r")|[^\r\n{l}{n}]?{L}+|{N}{digits}| ?[^{s}{l}{n}]+[\r\n]*|[{s}]*[\r\n]+"
     "|[{s}]+(?![^{s}])|[{s}]+"
 )
-#: Patterns by `tokenizer.ggml.pre`, each cutting what the one before it left whole.
+#: Patterns by `tokenizer.ggml.pre`; each cuts the parts that the one before left.
 _PATTERNS: dict[str, tuple[str, ...]] = {
     "default": (r"[{p}\$\+<=>\^~\|]+", _GPT2, "{N}+", "[0-9][0-9][0-9]"),
     "gpt-2": (_GPT2,),
@@ -50,17 +50,20 @@ _SAME = {
     "command-r": "starcoder",
     "codeshell": "starcoder",
 }
-_WHOLE = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))  # take a word that is a piece as it is
+_WHOLE = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))  # these never cut a piece
 
 
 def starts(info: Mapping[str, Any]) -> bool:
-    """Return whether a prompt gets a first token where the file does not say."""
+    """Return whether a prompt begins with a bos token if the file's header does not say."""
     return str(info.get("tokenizer.ggml.pre", "")) in _WHOLE
 
 
 @dataclass(slots=True)
 class BytePairs:
-    """A vocabulary of kind `gpt2`: ranks of pairs, and the patterns that cut words."""
+    """The tokenizer of vocabularies of the kind `gpt2`: ranks of pairs, and the patterns that cut a text into words.
+
+    With `whole` a word that is a piece is taken without merging.
+    """
 
     lexicon: Lexicon
     ranks: Mapping[tuple[str, str], int]
@@ -70,7 +73,7 @@ class BytePairs:
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> BytePairs:
-        """Return the tokenizer of a header's metadata; an unknown cut is the default one."""
+        """Build the tokenizer from a GGUF header's metadata; an unknown `tokenizer.ggml.pre` counts as `default`."""
         ranks: dict[tuple[str, str], int] = {}
         for rank, merge in enumerate(info.get("tokenizer.ggml.merges") or ()):
             left, _, right = str(merge).partition(" ")
@@ -80,7 +83,7 @@ class BytePairs:
         return cls(lexicon, ranks, _compiled(known if known in _PATTERNS else "default"), named in _WHOLE)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """Return the ids of a text between special tokens."""
+        """Return the token ids of a text without special tokens."""
         found: list[int] = []
         for word in self._words(text):
             ids = self._known.get(word)
@@ -100,13 +103,16 @@ class BytePairs:
         return parts
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Merge the pair of the lowest rank, the leftmost of equals, until no pair has one; return the ids."""
+        """Return the ids of one word: the pair of the lowest rank, the leftmost of equals, is merged until none has a
+        rank.
+        """
         if self.whole and word in self.lexicon.ids:
             return (self.lexicon.ids[word],)
         parts = merged([*word], lambda left, right: self.ranks.get((left, right)))
         return tuple(one for part in parts for one in self._spelled(part))
 
     def _spelled(self, part: str) -> Sequence[int]:
+        """Return the id of a part, or the ids of its letters if it is no piece."""
         one = self.lexicon.ids.get(part)
         if one is not None:
             return (one,)
@@ -114,7 +120,7 @@ class BytePairs:
 
 
 def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
-    """Return the matches of the pattern and the texts between them, in order."""
+    """Cut a text into the matches of a pattern and the texts between them."""
     found, at = [], 0
     for match in pattern.finditer(text):
         if match.start() > at:
@@ -128,14 +134,14 @@ def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def spelled(piece: str) -> bytes:
-    """Return the bytes that a piece stands for."""
+    """Return the bytes that a piece's letters stand for."""
     known = _bytes()
     return b"".join(bytes([known[letter]]) if letter in known else letter.encode() for letter in piece)
 
 
 @lru_cache(maxsize=1)
 def _letters() -> tuple[str, ...]:
-    """Return the letter that stands for each byte: itself if printable, else one from 256 on."""
+    """Return the letter that stands for each byte in a piece: the byte's own if printable, else one from 256 on."""
     seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     letters, following = [], 0x100
     for one in range(0x100):
@@ -154,6 +160,7 @@ def _bytes() -> dict[str, int]:
 
 @lru_cache(maxsize=8)
 def _compiled(name: str) -> tuple[re.Pattern[str], ...]:
+    """Compile the patterns of a `tokenizer.ggml.pre`, with ranges of characters for their classes."""
     known = _classes()
     letters, numbers, signs = known["L"], known["N"], known["P"]
     fill = {"L": f"[{letters}]", "N": f"[{numbers}]", "l": letters, "n": numbers, "p": signs, "s": _SPACE}
@@ -162,7 +169,7 @@ def _compiled(name: str) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=1)
 def _classes() -> dict[str, str]:
-    """Return the inside of a character class for letters, numbers and signs: the ranges of each category."""
+    """Return the ranges of all letters (L), numbers (N) and punctuation (P), as the inside of a character class."""
     ranges: dict[str, list[str]] = {"L": [], "N": [], "P": []}
     start, held = 0, ""
     for code in range(_LAST + 2):

@@ -1,4 +1,4 @@
-"""The pieces of a vocabulary in a GGUF file: their ids, kinds and scores, and a text cut at its special ones."""
+"""The pieces of a GGUF file's vocabulary: ids, types and scores, and a text cut at its special tokens."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from heapq import heappop, heappush
 from typing import Any
 
 UNKNOWN, CONTROL, USER, BYTE = 2, 3, 4, 6
-KEPT = 64  # letters of the longest word whose ids are kept
+KEPT = 64  # longest word whose ids are cached, in letters
 _SPECIAL = frozenset((UNKNOWN, CONTROL, USER))
 _HEX = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
 @dataclass(slots=True)
 class Lexicon:
-    """Pieces by id; `spaced` is the sign that stands for a blank in them."""
+    """The pieces of a vocabulary in the order of their ids; `spaced` is the letter that stands for a blank in them."""
 
     pieces: Sequence[str]
     kinds: Sequence[int]
@@ -31,7 +31,7 @@ class Lexicon:
 
     @classmethod
     def read(cls, info: Mapping[str, Any], spaced: str) -> Lexicon:
-        """Return the lexicon of a header's metadata; without token types all pieces are plain."""
+        """Build the lexicon from a GGUF header's metadata; without token types all pieces are plain."""
         pieces = [str(piece) for piece in info["tokenizer.ggml.tokens"]]
         kinds = info.get("tokenizer.ggml.token_type") or [1] * len(pieces)
         scores = info.get("tokenizer.ggml.scores") or [0.0] * len(pieces)
@@ -45,7 +45,7 @@ class Lexicon:
         return found
 
     def split(self, text: str) -> Iterator[str | int]:
-        """Yield the text in parts: ids of special tokens, and the texts between them."""
+        """Yield the parts of a text in order: a special token as its id, the text between two as a string."""
         at = 0
         for found in self._special.finditer(text) if self._special is not None else ():
             if found.start() > at:
@@ -56,16 +56,16 @@ class Lexicon:
             yield text[at:]
 
     def byte_ids(self, text: str) -> list[int]:
-        """Return the ids of a text that has no piece: one for each byte."""
+        """Return the id of the byte token for each UTF-8 byte of a text."""
         data = text.encode("utf-8", "surrogatepass")
         return [self.ids.get(f"<0x{one:02X}>", self.unknown) for one in data]
 
     def spell(self, spelled: Callable[[str], bytes]) -> None:
-        """Give plain pieces another spelling than their text with blanks."""
+        """Set the function that turns a plain piece into its bytes, instead of its text with blanks."""
         self._spelled = spelled
 
     def spelled(self, one: int) -> bytes:
-        """Return the bytes of a token; none for an unknown id."""
+        """Return the bytes of a token by its id, b"" for an unknown id."""
         if not 0 <= one < len(self.pieces):
             return b""
         piece = self.pieces[one]
@@ -81,14 +81,15 @@ class Lexicon:
 
 
 def _id(info: Mapping[str, Any], key: str, pieces: Sequence[str]) -> int:
+    """Return a token id of the header, 0 if missing or out of range."""
     given = info.get(key, 0)
     return given if isinstance(given, int) and 0 <= given < len(pieces) else 0
 
 
 def merged(parts: list[str], rank: Callable[[str, str], float | None]) -> list[str]:
-    """Return the parts with neighbours merged, the lowest rank first and the leftmost of equals, until none has a rank.
+    """Merge neighbouring parts, the pair of the lowest rank first and the leftmost of equals, until no pair has a rank.
 
-    Neighbours are linked; a merge empties its right part.
+    `rank` returns None for a pair that is never merged. The result is a new list.
     """
     before = list(range(-1, len(parts) - 1))
     after = [*range(1, len(parts)), -1]

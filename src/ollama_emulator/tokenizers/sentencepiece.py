@@ -1,4 +1,4 @@
-"""SentencePiece as the runner does it: letters are merged by the score of the piece they make; bytes where none is."""
+"""SentencePiece as in llama.cpp: letters are merged by the score of the resulting piece; the rest becomes bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merged
 
 BLANK = "▁"
 _SEGMENT = re.compile(f"{BLANK}*[^{BLANK}]+|{BLANK}+")
-_WORDS = 1 << 16  # segments whose ids are kept
+_WORDS = 1 << 16  # segments whose ids are cached
 
 
 @dataclass(slots=True)
 class SentencePiece:
-    """A vocabulary of kind `llama`. `parted`: no piece goes on over a blank behind a letter, so words stand alone."""
+    """The tokenizer of vocabularies of the kind `llama`.
+
+    With `prefixed` a text gets a blank in front. With `parted` no piece spans two words, so each word is cut alone.
+    """
 
     lexicon: Lexicon
     prefixed: bool
@@ -25,12 +28,14 @@ class SentencePiece:
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> SentencePiece:
-        """Return the tokenizer of a header's metadata."""
+        """Build the tokenizer from a GGUF header's metadata."""
         prefixed = bool(info.get("tokenizer.ggml.add_space_prefix", True))
         return cls(lexicon, prefixed, not any(BLANK in piece.lstrip(BLANK) for piece in lexicon.pieces))
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """Return the ids of a text between special tokens; a blank is put before it where the vocabulary wants one."""
+        """Return the token ids of a text without special tokens; `after_special` lets the vocabulary's blank stand
+        before it.
+        """
         if self.prefixed and after_special:
             text = " " + text
         text = text.replace(" ", BLANK)

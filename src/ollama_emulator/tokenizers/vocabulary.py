@@ -1,4 +1,4 @@
-"""A model's own tokens: text to ids and back, by the vocabulary in its weights, as the runner does it."""
+"""Turn texts into token ids and back with the vocabulary in a model's weights."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from ollama_emulator.tokenizers import bytepairs, sentencepiece, wordpiece
 from ollama_emulator.tokenizers.pieces import Lexicon
 
 BYTES_A_TOKEN = 4
-_HELD = 8 << 20  # characters of texts whose ids are kept, of one vocabulary
+_HELD = 8 << 20  # characters of texts whose ids are cached, for each vocabulary
 _MARKED = re.compile(r"<\|[^<>|\s]{1,40}\|>|</?s>|<(?:start|end)_of_turn>")
 
 
 class Splitter(Protocol):
-    """Ids of a text that holds no special token."""
+    """A tokenizer for texts without special tokens."""
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """Return the ids of a text; `after_special` says that only a special token stands before it."""
+        """Return the token ids of a text; `after_special` says that it follows a special token or begins the prompt."""
         ...
 
 
 class Vocabulary(Protocol):
-    """A way to count tokens; with `adds_bos` a prompt gets a token more in front."""
+    """A model's tokenizer, as the emulator uses it to count and to answer."""
 
     @property
     def adds_bos(self) -> bool:
-        """Return whether a prompt gets a first token."""
+        """Return whether a whole text is encoded with the bos token in front."""
 
     @property
     def adds_eos(self) -> bool:
-        """Return whether a prompt gets a last token."""
+        """Return whether a whole text is encoded with the eos token at its end."""
 
     @property
     def marks(self) -> tuple[int, int]:
-        """Return the first and the last token of a whole text."""
+        """Return the ids of the bos and the eos token."""
         ...
 
     @property
     def size(self) -> int | None:
-        """Return the number of tokens; None where any number is taken for a token."""
+        """Return the number of tokens; None if every number counts as an id."""
         ...
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """Return the ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
+        """Return the token ids of a text; `whole` adds the bos and eos tokens that a prompt gets."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids, special tokens by their names."""
+        """Return the text of token ids, with special tokens by their names."""
         ...
 
 
 @dataclass(slots=True)
 class Guessed:
-    """The count of weights that are not here: a token for every four bytes, and one for each mark of a chat format."""
+    """An estimate for models without weights: a token for every four bytes and for each mark of a chat format."""
 
     adds_bos: bool = True
     adds_eos: bool = False
@@ -66,20 +66,20 @@ class Guessed:
     size: None = None
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """Return made-up ids, as many as the text is charged for."""
+        """Return invented ids, as many as the text is estimated to have tokens."""
         marks = len(_MARKED.findall(text)) if "<" in text else 0
         plain = _MARKED.sub("", text) if marks else text
         size = -(-len(plain.encode("utf-8", "surrogatepass")) // BYTES_A_TOKEN)
         return range(1, 1 + marks + size + (self.adds_bos + self.adds_eos if whole else 0))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return as many letters as the ids are charged for, since the text is not known."""
+        """Return four letters for each id, since the ids are invented."""
         return "text" * len(ids)
 
 
 @dataclass(slots=True)
 class Real:
-    """A vocabulary from a GGUF file. Texts' ids are kept, the latest first, up to a bound in characters."""
+    """The vocabulary of a GGUF file. The ids of recent texts are cached, up to `_HELD` characters of text."""
 
     lexicon: Lexicon
     splitter: Splitter
@@ -90,16 +90,16 @@ class Real:
 
     @property
     def marks(self) -> tuple[int, int]:
-        """Return the first and the last token of a whole text."""
+        """Return the ids of the bos and the eos token."""
         return self.lexicon.bos, self.lexicon.eos
 
     @property
     def size(self) -> int:
-        """Return how many tokens there are."""
+        """Return the number of tokens."""
         return len(self.lexicon.pieces)
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """Return the ids of a text, its special tokens read as such."""
+        """Return the token ids of a text, in which names of special tokens count as such."""
         ids = self._known.get(text)
         if ids is None:
             ids = tuple(self._ids(text))
@@ -112,7 +112,7 @@ class Real:
         return (*front, *ids, *((self.lexicon.eos,) if self.adds_eos else ()))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids; bytes that are no UTF-8 become the replacement character."""
+        """Return the text of token ids; bytes that are no UTF-8 become replacement characters."""
         return b"".join(self.lexicon.spelled(one) for one in ids).decode("utf-8", "replace")
 
     def _ids(self, text: str) -> list[int]:
@@ -137,14 +137,16 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Weights by digest, with what they say of their vocabulary."""
+    """A key for the cache of vocabularies: equal for equal weights, with the metadata that a vocabulary is
+    built from.
+    """
 
     digest: str
     info: Mapping[str, Any] = field(compare=False)
 
 
 def of(digest: str, card: Card) -> Vocabulary:
-    """Return the vocabulary of a base. The digest names the weights, so each is built once."""
+    """Return the vocabulary of the weights with a digest; `card` has their metadata. Each is built once."""
     return _of(_Source(digest, card.info))
 
 
@@ -169,7 +171,7 @@ def _of(source: _Source) -> Vocabulary:
 
 
 def token_text(vocabulary: Vocabulary, key: str, info: Mapping[str, Any]) -> str:
-    """Return the name of the bos or eos token as chat templates get it, or ""."""
+    """Return the name of the token `key`, bos or eos, for a chat template; "" if the header names none."""
     if not isinstance(vocabulary, Real):
         return ""
     one = vocabulary.lexicon.bos if key == "bos" else vocabulary.lexicon.eos

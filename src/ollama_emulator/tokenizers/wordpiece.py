@@ -1,4 +1,4 @@
-"""WordPiece as the runner does it: words without accents and capitals, cut into the longest pieces from the left."""
+"""WordPiece as in llama.cpp: words without accents and capitals, cut into the longest pieces from the left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST_ASCII = 0x7F
 
 @dataclass(slots=True)
 class WordPiece:
-    """A vocabulary of kind `bert`; its pieces that begin a word begin with the sign of a blank."""
+    """The tokenizer of vocabularies of the kind `bert`; a piece that begins a word begins with the sign `▁`."""
 
     lexicon: Lexicon
     _longest: int = 0
@@ -35,7 +35,7 @@ class WordPiece:
         self._longest = max(len(piece) for piece in self.lexicon.pieces)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """Return the ids of a text; a word that cannot be cut is one unknown token."""
+        """Return the token ids of a text; a word that no pieces spell is one unknown token."""
         found: list[int] = []
         for word in words(text):
             ids = self._known.get(word)
@@ -64,7 +64,7 @@ class WordPiece:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in small letters; signs and ideographs are words of their own."""
+    """Cut a text into words in small letters; punctuation marks and ideographs are words of their own."""
     found = [""]
     for letter in text:
         plain = unicodedata.normalize("NFD", letter)[0]
