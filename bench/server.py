@@ -64,7 +64,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(*batos, "serve", "-q", *places, env=environ)
     try:
         async with asyncio.timeout(60):
-            while server_file.running(home) is None:
+            while server_file.running_server(home) is None:
                 if process.returncode is not None:
                     raise RuntimeError("the server did not start")
                 await asyncio.sleep(0.05)

@@ -19,7 +19,7 @@ from tests.composing import ROOT, dockerfile, filled, laid_over, read, sent, var
 
 import batos
 from batos.cli import entry
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.config import Settings, load
 from batos.genesis.daemon_listing import OLDEST
 
@@ -212,8 +212,8 @@ def test_every_variable_is_a_setting(file: str) -> None:
     daemon = urlsplit(settings.ollama_host)
     other = "host.docker.internal" if "extra_hosts" in service("batos", file) else "ollama"
     assert (daemon.hostname, daemon.port) == (other, 11434)
-    assert not listening(settings.bind, "bind").loopback
-    assert not listening(settings.events, "events").loopback
+    assert not parse_listening(settings.bind, "bind").loopback
+    assert not parse_listening(settings.events, "events").loopback
 
 
 def test_what_the_shell_may_say_has_the_settings_own_defaults() -> None:
@@ -244,9 +244,9 @@ def test_ports_are_published_on_loopback_alone(file: str) -> None:
     """The two ports that the server binds, the same outside, on 127.0.0.1; the image exposes no other."""
     found = service("batos", file)
     settings = load(found["environment"]).settings
-    bound = [listening(settings.bind, "bind").port, listening(settings.events, "events").port]
+    bound = [parse_listening(settings.bind, "bind").port, parse_listening(settings.events, "events").port]
     usual = Settings(home=Path("/data"))
-    assert bound == [listening(usual.bind, "bind").port, listening(usual.events, "events").port]
+    assert bound == [parse_listening(usual.bind, "bind").port, parse_listening(usual.events, "events").port]
     assert found["ports"] == [f"127.0.0.1:{port}:{port}" for port in bound]
     (exposed,) = instructions("EXPOSE")
     assert [int(port) for port in exposed.words] == bound
@@ -257,7 +257,10 @@ def test_a_second_stack_has_ports_of_its_own() -> None:
     found = service("batos", BATOS_PORT="7727", BATOS_EVENTS_PORT="7728")
     settings = load(found["environment"]).settings
     assert found["ports"] == ["127.0.0.1:7727:7727", "127.0.0.1:7728:7728"]
-    assert [listening(settings.bind, "bind").port, listening(settings.events, "events").port] == [7727, 7728]
+    assert [parse_listening(settings.bind, "bind").port, parse_listening(settings.events, "events").port] == [
+        7727,
+        7728,
+    ]
 
 
 def test_starting_it_is_all() -> None:

@@ -138,13 +138,13 @@ else:
 @pytest.fixture
 def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, Any]) -> Iterator[BatosServer]:
     """Run a server over the emulated Ollama, in the home that BATOS_HOME names; genesis is done."""
-    from batos.cli.verbs.serve import served
+    from batos.cli.verbs.serve import open_server
     from batos.client.portal import Portal
     from batos.events import Events
 
     portal = Portal()
     settings = _settings(ollama.url, batos_home, batos_settings)
-    with portal.holding(served(settings, told=Events(log=False))) as (mind, places):
+    with portal.holding(open_server(settings, told=Events(log=False))) as (mind, places):
         portal.run(mind.genesis)
         yield BatosServer(batos_home, places.bind.near)
     portal.close()

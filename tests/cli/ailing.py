@@ -305,7 +305,7 @@ def left(pid: int) -> server_file.ServerRecord:
     """The note of a server."""
     where = "tcp://127.0.0.1:7717"
     return server_file.ServerRecord(
-        pid, server_file.born(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"
+        pid, server_file.birth_time(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"
     )
 
 

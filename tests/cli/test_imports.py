@@ -8,27 +8,27 @@ import sys
 
 import pytest
 
-from batos.cli.imports import importing
+from batos.cli.imports import pause_collector
 
 
 def test_the_collector_rests_within_and_works_again_after() -> None:
     """It is off while modules are imported, and on afterwards."""
-    with importing():
+    with pause_collector():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_the_collector_works_again_after_a_failed_import() -> None:
     """An import that fails leaves it on."""
-    with pytest.raises(ImportError), importing():
+    with pytest.raises(ImportError), pause_collector():
         raise ImportError("no such module")
     assert gc.isenabled()
 
 
 def test_a_collector_that_was_off_stays_off() -> None:
     """Whoever turned it off before finds it off, also within another import."""
-    with importing():
-        with importing():
+    with pause_collector():
+        with pause_collector():
             pass
         assert not gc.isenabled()
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.cli.processes import Ran, User, emulator
 
-from batos.cli.doors.wanting import waiting
+from batos.cli.doors.wanting import announce_wait
 
 QUESTION = "Why is the weekly report late?"
 BRICK = ("--persona", "brick", "--effort", "cycle")
@@ -154,7 +154,7 @@ def test_who_waits_for_the_image_ends_the_making(learner: User, daemon: Daemon) 
     before = daemon.written()
     asked = learner.start("ask", *BRICK, QUESTION)
     until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
-    with waiting(learner.home / "live_image.fs"):
+    with announce_wait(learner.home / "live_image.fs"):
         _, said = asked.communicate(timeout=50)
     assert asked.returncode == 0
     assert "to be made" in said

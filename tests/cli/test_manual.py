@@ -24,7 +24,7 @@ def test_every_page_is_a_topic() -> None:
     names = {path.stem.lower() for path in (ROOT / "docs").glob("*.md")}
     assert set(manual.pages()) == names
     for name in names:
-        text = manual.found(name)
+        text = manual.find_text(name)
         assert text.startswith("# ")
         assert "<!--" not in text
         assert '<a id="' not in text
@@ -43,7 +43,7 @@ def test_what_messages_point_to_is_there() -> None:
     topics |= {f"{name}{anchor}" for name, anchor in re.findall(r"docs/([\w-]+)\.md(#[\w-]+)?", text)}
     assert len(topics) > 15
     for topic in topics:
-        assert topic in VERBS or manual.found(topic)
+        assert topic in VERBS or manual.find_text(topic)
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,16 @@ def test_what_messages_point_to_is_there() -> None:
 )
 def test_a_part_is_found_by_its_heading(topic: str) -> None:
     """With its page or without, as messages write it or as a person does; it ends where the next one begins."""
-    text = manual.found(topic)
+    text = manual.find_text(topic)
     assert text.startswith("## Backup")
     assert "## Settings" not in text
 
 
 def test_what_the_doctor_names_is_found() -> None:
     """By the finding's id and by the word that is printed: its paragraph alone."""
-    assert manual.found("ollama.answers") == manual.found(pages.topic("ollama.answers"))
-    assert manual.found("ollama.answers").startswith("**`ollama.answers`**")
-    assert "ollama.version" not in manual.found("ollama.answers")
+    assert manual.find_text("ollama.answers") == manual.find_text(pages.topic("ollama.answers"))
+    assert manual.find_text("ollama.answers").startswith("**`ollama.answers`**")
+    assert "ollama.version" not in manual.find_text("ollama.answers")
 
 
 def test_every_error_code_is_a_topic() -> None:
@@ -70,13 +70,13 @@ def test_every_error_code_is_a_topic() -> None:
     }
     for code, kind in codes.items():
         if code not in manual.pages():
-            text = manual.found(code)
+            text = manual.find_text(code)
             assert kind.remedy in text or code in {manual.slug(each.title) for each in manual._sections()}
 
 
 def test_a_word_within_headings_names_them() -> None:
     """Who knows a part of a heading is shown what to type."""
-    assert manual.found("may-speak") == "'may-speak' is spoken of in:\n  batos help protocol#who-may-speak"
+    assert manual.find_text("may-speak") == "'may-speak' is spoken of in:\n  batos help protocol#who-may-speak"
 
 
 def test_code_is_no_heading() -> None:
@@ -90,7 +90,7 @@ def test_code_is_no_heading() -> None:
 def test_what_is_called_nothing_says_what_is_near() -> None:
     """A mistyped topic is told with the nearest one."""
     with pytest.raises(NotFound, match="did you mean 'operating'") as missing:
-        manual.found("oprating")
+        manual.find_text("oprating")
     assert "batos help" in missing.value.remedy
     with pytest.raises(NotFound):
-        manual.found("operating#nowhere-at-all")
+        manual.find_text("operating#nowhere-at-all")

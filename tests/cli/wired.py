@@ -20,7 +20,7 @@ from batos.cli.verb_options import own_folder
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
 from batos.client.wire import server_file
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
@@ -258,7 +258,7 @@ async def wired(
     ring = Keyring(home)
     dispatcher = Dispatcher(cast(UVM, mind), Uploads(home / "uploads", mind.settings.attachment_bytes))
     server = Server(dispatcher, ring, limits)
-    async with server.serving(listening(bind, "bind"), listening(events, "events")) as places:
+    async with server.serving(parse_listening(bind, "bind"), parse_listening(events, "events")) as places:
         yield Wired(mind, server, dispatcher, places, ring)
 
 
@@ -267,7 +267,7 @@ def note_of(wire: Wired, born: str | None = None) -> ServerRecord:
     pid = os.getpid()
     at, events = str(wire.places.bind), str(wire.places.events)
     return ServerRecord(
-        pid, (server_file.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0"
+        pid, (server_file.birth_time(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0"
     )
 
 

@@ -208,7 +208,7 @@ async def test_a_client_finds_its_server_by_the_home(tmp_path: Path) -> None:
         async with AsyncClient(tmp_path):
             pass
     async with wired(tmp_path) as wire:
-        server_file.write(tmp_path, note_of(wire, server_file.born(1) and "1"))
+        server_file.write(tmp_path, note_of(wire, server_file.birth_time(1) and "1"))
         with pytest.raises(NoServer):
             async with AsyncClient(tmp_path):
                 pass

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from batos.cli.verbs.serve import served
+from batos.cli.verbs.serve import open_server
 from batos.config import Settings
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
@@ -24,7 +24,7 @@ async def test_the_example_asks_and_is_answered(own_home: Path) -> None:
         pass  # genesis is done
     anywhere = "tcp://127.0.0.1:*"
     settings = Settings(home=own_home, user="tester", bind=anywhere, events=anywhere)
-    async with served(settings, Seams(bridge=bridge)):
+    async with open_server(settings, Seams(bridge=bridge)):
         program = await asyncio.create_subprocess_exec(
             sys.executable, "-c", example, cwd=ROOT, stdout=asyncio.subprocess.PIPE
         )

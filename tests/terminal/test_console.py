@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.errors import BatosError, BudgetExceeded, Refused
-from batos.terminal.console import Console, counted, size
+from batos.terminal.console import Console, count_text, size
 from batos.terminal.layout import plain
 
 #: What changes the direction of text, and can so hide what it says.
@@ -49,8 +49,8 @@ def test_nothing_brings_a_control_character_out(text: str) -> None:
     error.also = (text,)
     shown.error(error)
     shown.usage(click.UsageError(text))
-    said = out.getvalue() + err.getvalue()
-    assert plain(said) == said
+    for said in (out.getvalue(), err.getvalue()):
+        assert plain(said) == said
 
 
 @given(value=st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3)))
@@ -282,7 +282,7 @@ def test_a_line_that_is_redrawn_is_gone_before_anything_else_is_said() -> None:
 
 def test_counts() -> None:
     """One thing is no plural, none and many are."""
-    assert [counted(number, "call") for number in (0, 1, 2)] == ["0 calls", "1 call", "2 calls"]
+    assert [count_text(number, "call") for number in (0, 1, 2)] == ["0 calls", "1 call", "2 calls"]
 
 
 @given(text=TEXT)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from batos.terminal.layout import Flow, cells, columns, cut, escaped, laid, plain, revealed, table, wrapped
+from batos.terminal.layout import Flow, cells, columns, cut, escape, lay_out, plain, reveal, table, wrap
 
 #: What changes the direction of text, what has no width, and what tags the sign before it.
 BIDI = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -41,9 +41,9 @@ def test_plain_text_keeps_what_is_seen(text: str) -> None:
 def test_what_hides_is_named_for_who_looks_for_it() -> None:
     """A prompt shows which signs were in it; a document has them as escapes and says the same."""
     hidden = "pay\u200b him\U000e0041\x1b"
-    assert revealed(hidden) == "pay<U+200B> him<U+E0041><U+001B>"
-    assert plain(revealed(hidden)) == revealed(hidden)
-    document = escaped(json.dumps(hidden, ensure_ascii=False))
+    assert reveal(hidden) == "pay<U+200B> him<U+E0041><U+001B>"
+    assert plain(reveal(hidden)) == reveal(hidden)
+    document = escape(json.dumps(hidden, ensure_ascii=False))
     assert document.isascii()
     assert json.loads(document) == hidden
 
@@ -53,8 +53,8 @@ def test_what_hides_is_named_for_who_looks_for_it() -> None:
 def test_pieces_become_the_same_lines(text: str, at: int, width: int) -> None:
     """A text in two pieces is laid as the whole is, and no word is lost, changed or broken."""
     flow = Flow(width)
-    assert flow.feed(text[:at]) + flow.feed(text[at:]) + flow.end() == laid(text, width)
-    assert "".join(laid(text, width).split()) == "".join(text.split())
+    assert flow.feed(text[:at]) + flow.feed(text[at:]) + flow.end() == lay_out(text, width)
+    assert "".join(lay_out(text, width).split()) == "".join(text.split())
 
 
 @given(
@@ -62,21 +62,21 @@ def test_pieces_become_the_same_lines(text: str, at: int, width: int) -> None:
 )
 def test_no_line_is_wider_than_the_terminal(words: list[str], width: int) -> None:
     """Lines of words that fit are as wide as the terminal at most, wide letters counted as two columns."""
-    assert max(map(cells, laid(" ".join(words), width).split("\n"))) <= width
+    assert max(map(cells, lay_out(" ".join(words), width).split("\n"))) <= width
 
 
 def test_points_and_labels_hang() -> None:
     """The further lines of a point, a footnote or a labelled line begin under its words; code and tables stay."""
-    assert laid("- one two three four five", 20) == "- one two three four\n  five"
-    assert laid("[1] one two three four", 20) == "[1] one two three\n    four"
-    assert laid("route    one two three", 20) == "route    one two\n         three"
-    assert laid("    one two three four", 20) == "    one two three\n    four"
+    assert lay_out("- one two three four five", 20) == "- one two three four\n  five"
+    assert lay_out("[1] one two three four", 20) == "[1] one two three\n    four"
+    assert lay_out("route    one two three", 20) == "route    one two\n         three"
+    assert lay_out("    one two three four", 20) == "    one two three\n    four"
     row = "usable  6.50 GiB  a card of 8 GiB less one"
-    assert laid(row, 30) == "usable  6.50 GiB  a card of 8\n                  GiB less one"
-    assert laid("One ended.  Two three four", 20) == "One ended.  Two\nthree four"
+    assert lay_out(row, 30) == "usable  6.50 GiB  a card of 8\n                  GiB less one"
+    assert lay_out("One ended.  Two three four", 20) == "One ended.  Two\nthree four"
     code = "```\none two three four five six\n```\n| one | two | three | four |"
-    assert laid(code, 20) == code
-    assert laid("one two three four five", None) == "one two three four five"
+    assert lay_out(code, 20) == code
+    assert lay_out("one two three four five", None) == "one two three four five"
 
 
 def test_a_table() -> None:
@@ -138,7 +138,7 @@ def test_wrapped_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(["word"] * 60) + "\n\nend"
     for wide, widest in (("10", 40), ("60", 60), ("500", 100)):
         monkeypatch.setenv("COLUMNS", wide)
-        lines = wrapped(text, "> ").split("\n")
+        lines = wrap(text, "> ").split("\n")
         assert widest - 5 <= max(map(len, lines)) <= widest
         assert lines[-2:] == ["", "> end"]
         assert all(line.startswith("> ") for line in lines if line)

@@ -37,7 +37,7 @@ def failing() -> None:
 
 def test_every_line_is_one_object(until_end: ExitStack, tmp_path: Path) -> None:
     """Ours, a library's, one with an exception, one with newlines, one with a value that JSON does not know."""
-    until_end.enter_context(logs.configured("warning", "json", tmp_path))
+    until_end.enter_context(logs.configure("warning", "json", tmp_path))
     log = structlog.get_logger("batos")
     log.info("txn.commit", what="m-1", tid="tid:0x1")
     log.warning("two\nlines", path=tmp_path, text="\x1b[31m\udcff")
@@ -67,7 +67,7 @@ def test_stderr_has_a_threshold(
     until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str], level: str, shown: int
 ) -> None:
     """stderr shows the level that was asked for and above; the file has info and above whatever that is."""
-    until_end.enter_context(logs.configured(level, "json", tmp_path))
+    until_end.enter_context(logs.configure(level, "json", tmp_path))
     log = structlog.get_logger("batos")
     for name in ("debug", "info", "warning", "error"):
         getattr(log, name)(name)
@@ -81,7 +81,7 @@ def test_forms(
     until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, is_json: bool
 ) -> None:
     """`auto` is JSON where stderr is no terminal; `console` is a line for people; the file is JSON always."""
-    until_end.enter_context(logs.configured("info", form, tmp_path))
+    until_end.enter_context(logs.configure("info", form, tmp_path))
     structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert capsys.readouterr().err.startswith("{") == is_json
     assert lines(tmp_path)[0]["what"] == "m-1"
@@ -89,7 +89,7 @@ def test_forms(
 
 def test_the_file_is_rotated(until_end: ExitStack, tmp_path: Path) -> None:
     """It never grows much over 2 MB, five older ones are kept, and each is whole lines."""
-    until_end.enter_context(logs.configured("error", "json", tmp_path))
+    until_end.enter_context(logs.configure("error", "json", tmp_path))
     log = structlog.get_logger("batos")
     for number in range(65):
         log.info("inference.end", number=number, text="x" * 250_000)
@@ -106,7 +106,7 @@ def test_a_log_that_cannot_be_written_breaks_nothing(
 ) -> None:
     """What is logged then is not in the file; a warning says so once, and whoever logs goes on."""
     (tmp_path / "batos.log").symlink_to(place)
-    until_end.enter_context(logs.configured("warning", "json", tmp_path))
+    until_end.enter_context(logs.configure("warning", "json", tmp_path))
     for _ in range(3):
         structlog.get_logger("batos").info("txn.commit", what="m-1")
         logging.getLogger("ZODB").warning("stale")
@@ -117,7 +117,7 @@ def test_a_log_that_cannot_be_written_breaks_nothing(
 
 def test_a_logs_folder_is_made_when_there_is_something_to_log(until_end: ExitStack, tmp_path: Path) -> None:
     """It is its owner's alone."""
-    until_end.enter_context(logs.configured("error", "json", tmp_path / "logs"))
+    until_end.enter_context(logs.configure("error", "json", tmp_path / "logs"))
     structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert stat.S_IMODE((tmp_path / "logs").stat().st_mode) == 0o700
     assert len(lines(tmp_path / "logs")) == 1
@@ -128,7 +128,7 @@ def test_an_unforeseen_error_keeps_its_traceback(
 ) -> None:
     """The file has it; stderr only where debug was asked for."""
     for level, shown in (("warning", False), ("debug", True)):
-        until_end.enter_context(logs.configured(level, "json", tmp_path / level))
+        until_end.enter_context(logs.configure(level, "json", tmp_path / level))
         try:
             failing()
         except ValueError as error:
@@ -148,7 +148,7 @@ def test_a_stderr_that_cannot_be_written_breaks_nothing(until_end: ExitStack, tm
             raise OSError("none")
 
     with redirect_stderr(Away()):
-        until_end.enter_context(logs.configured("info", "json", tmp_path))
+        until_end.enter_context(logs.configure("info", "json", tmp_path))
         structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert lines(tmp_path)[0]["event"] == "txn.commit"
 
@@ -165,7 +165,7 @@ def test_what_was_configured_before_is_configured_again(tmp_path: Path) -> None:
         failing()
 
     before = state()
-    with pytest.raises(ValueError, match="broken"), logs.configured("debug", "json", tmp_path):
+    with pytest.raises(ValueError, match="broken"), logs.configure("debug", "json", tmp_path):
         working()
     assert state() == before
     structlog.get_logger("batos").info("txn.commit")

@@ -16,8 +16,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from batos import __version__
-from batos.cli.imports import importing
-from batos.cli.shared_options import shared
+from batos.cli.imports import pause_collector
+from batos.cli.shared_options import shared_options
 from batos.cli.surroundings import Surroundings
 from batos.errors import BatosError, InternalError
 from batos.terminal.console import Console, Terminated
@@ -72,7 +72,7 @@ class Verbs(click.Group):
                 return None  # a shell completes, it does not complain
             near = difflib.get_close_matches(cmd_name, VERBS, 1)
             ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
-        with importing():
+        with pause_collector():
             found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         assert isinstance(found, click.Command)
         return found
@@ -86,7 +86,7 @@ class Verbs(click.Group):
         """List them from the table above."""
         with formatter.section("Verbs"):
             formatter.write_dl([(name, what) for name, (_, what) in VERBS.items()])
-        records = (each.whole(ctx) for each in shared())
+        records = (each.whole(ctx) for each in shared_options())
         with formatter.section("Options that verbs share"):
             formatter.write_dl([each for each in records if each])
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def importing() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Hold the collector back while modules are imported; afterwards it is as it was.
 
     Hundreds of modules make what stays until the end. The collector runs two hundred times meanwhile, a tenth of an

@@ -44,7 +44,7 @@ def title(page: str) -> str:
     return pages()[page].partition("\n")[0].lstrip("# ")
 
 
-def found(topic: str) -> str:
+def find_text(topic: str) -> str:
     """Return the text on a topic: `operating`, `docs/operating.md#backup`, `backup`, `ollama.answers`, `model_missing`.
 
     NotFound, with what is near, where nothing is called so.
@@ -52,14 +52,14 @@ def found(topic: str) -> str:
     name, _, anchor = topic.strip().removeprefix("docs/").partition("#")
     name = name.removesuffix(".md").lower()
     if not anchor and name in pages():
-        return shown(pages()[name])
+        return strip_marks(pages()[name])
     if not anchor and (told := _error(name)):
         return told
     wanted = slug((anchor or name).replace(".", "-"))
     sections = [each for each in _sections() if not anchor or each.page == name]
     exact = [each for each in sections if wanted in (each.anchor, slug(each.title))]
     if exact:
-        return shown("\n\n".join(each.text for each in exact))
+        return strip_marks("\n\n".join(each.text for each in exact))
     within = [each for each in sections if wanted and wanted in slug(each.title)]
     if within:
         lines = [f"  batos help {each.page}#{each.anchor or slug(each.title)}" for each in within]
@@ -78,7 +78,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def shown(text: str) -> str:
+def strip_marks(text: str) -> str:
     """Strip a page of the marks that are for browsers and for scripts."""
     return _MARKS.sub("", text).strip()
 

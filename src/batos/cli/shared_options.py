@@ -58,7 +58,7 @@ def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--server", cls=Common, metavar="URI", shell_complete=file_names, help=told)(verb)
 
 
-def shared() -> list[Common]:
+def shared_options() -> list[Common]:
     """Return all the common options."""
 
     @common_options

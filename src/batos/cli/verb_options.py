@@ -57,7 +57,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         own_folder(settings.home)
         # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
         until_end = click.get_current_context().ensure_object(ExitStack)
-        until_end.enter_context(logs.configured(settings.log_level, settings.log_format, settings.home / "logs"))
+        until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
         console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
@@ -80,7 +80,7 @@ def own_folder(home: Path) -> None:
         ) from error
 
 
-def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
+def with_server(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb what `common` gives, and the server's address: for verbs that speak through a door."""
     return server_option(common(verb))
 

@@ -14,7 +14,7 @@ import zmq
 import zmq.asyncio
 
 from batos.client.wire.pending import Acknowledged, Hear, PendingCall
-from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encoded
+from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encode
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.server_connection import PASSING, ServerConnection
 from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
@@ -101,7 +101,7 @@ class Line:
         self._count += 1
         name = str(self._count)
         given = _keyed(verb, dict(args or {}))
-        data = encoded({"v": VERSION, "id": name, "verb": verb, "args": given})
+        data = encode({"v": VERSION, "id": name, "verb": verb, "args": given})
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
         call = PendingCall(data, hear, acknowledged)

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 
 from batos.errors import BatosError, BudgetExceeded
-from batos.terminal.layout import JOINERS, Flow, columns, cut, escaped, laid, plain
+from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
 
 #: The verbs that take a question.
 _ASKING = frozenset({"batos ask", "batos submit"})
@@ -71,7 +71,7 @@ class Console:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
         ascii_alone = (self.out.encoding or "").lower().replace("-", "") != "utf8"
         # JSON escapes C0 alone, and a document may be looked at on a terminal as well.
-        self._put(f"{escaped(json.dumps(value, ensure_ascii=ascii_alone, default=str))}\n")
+        self._put(f"{escape(json.dumps(value, ensure_ascii=ascii_alone, default=str))}\n")
 
     def _put(self, text: str) -> None:
         """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
@@ -93,7 +93,7 @@ class Console:
     def write(self, text: str, *, warn: bool = False) -> None:
         """Write a result; on a terminal its lines are broken between words, and a warning is red."""
         self.redraw([])
-        shown = laid(plain(text), columns(self.out))
+        shown = lay_out(plain(text), columns(self.out))
         self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.colour and self.out.isatty() else f"{shown}\n")
 
     def stream(self, text: str) -> None:
@@ -124,7 +124,7 @@ class Console:
         """Tell progress, a note or a warning; silent where a program reads, on a terminal broken between words."""
         if not self.as_json:
             self.redraw([])
-            shown, mark = laid(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
+            shown, mark = lay_out(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
             self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
 
     @property
@@ -193,10 +193,10 @@ def pour(stream: TextIO, text: str) -> None:
         raise
 
 
-def counted(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     """Write a number with its noun.
 
-    >>> counted(1, "call"), counted(2, "call")
+    >>> count_text(1, "call"), count_text(2, "call")
     ('1 call', '2 calls')
     """
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -40,16 +40,16 @@ def plain(text: str) -> str:
     return _JOINED.sub(r"\1", _UNSEEN.sub("", text))
 
 
-def revealed(text: str) -> str:
+def reveal(text: str) -> str:
     r"""Name each sign of a text that `plain` leaves out: for whoever reads what a model was sent.
 
-    >>> revealed("pay\u200b him\r\n")
+    >>> reveal("pay\u200b him\r\n")
     'pay<U+200B> him\n'
     """
     return _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
 
 
-def escaped(document: str) -> str:
+def escape(document: str) -> str:
     """Write those signs of a JSON document as escapes; it still says the same."""
     shown = _UNSEEN.sub(lambda found: _escape(found[0]), document)
     return _JOINED.sub(lambda found: found[1] + "".join(map(_escape, found[0][1:])), shown)
@@ -177,7 +177,7 @@ def _begins(letter: str) -> bool:
     )
 
 
-def laid(text: str, width: int | None) -> str:
+def lay_out(text: str, width: int | None) -> str:
     """Break a text's lines between words; without a width the text stays as it is."""
     if width is None:
         return text
@@ -219,7 +219,7 @@ def _padded(cell: str, width: int) -> str:
     return cell + " " * (width - cells(cell))
 
 
-def wrapped(text: str, indent: str = "  ") -> str:
+def wrap(text: str, indent: str = "  ") -> str:
     """Wrap paragraphs to the terminal and indent them."""
     width = max(40, min(100, shutil.get_terminal_size().columns))
     paragraphs = plain(text).split("\n")

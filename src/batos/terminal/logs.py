@@ -28,7 +28,7 @@ _log = structlog.get_logger("batos")
 
 
 @contextmanager
-def configured(level: str, form: str, folder: Path) -> Iterator[None]:
+def configure(level: str, form: str, folder: Path) -> Iterator[None]:
     """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`.
 
     Where there can be no such folder or file, a warning says so once and the lines go to stderr alone. At the end the

@@ -10,7 +10,7 @@ from typing import Any
 
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire import server_file
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Keyring
 from batos.inference.ollama.bridge import ChatRequest
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -29,8 +29,8 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     uploads = Uploads(home / "uploads", uvm.settings.attachment_bytes)
     server = Server(Dispatcher(uvm, uploads), Keyring(home))
-    async with server.serving(listening(ANYWHERE, "bind"), listening(ANYWHERE, "events")) as places:
-        born = server_file.born(os.getpid()) or ""
+    async with server.serving(parse_listening(ANYWHERE, "bind"), parse_listening(ANYWHERE, "events")) as places:
+        born = server_file.birth_time(os.getpid()) or ""
         left = server_file.ServerRecord(
             pid=os.getpid(),
             born=born,

@@ -319,7 +319,7 @@ def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
 
 async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> None:
     """The home's server may hold another one."""
-    left(tmp_path, os.getpid(), server_file.born(os.getpid()) or "")
+    left(tmp_path, os.getpid(), server_file.birth_time(os.getpid()) or "")
     with pytest.raises(NoServer):
         open_door(called(tmp_path, image="memory://other"), "required")
     async with open_door(called(tmp_path, image="memory://other")) as way:

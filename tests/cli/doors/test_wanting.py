@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from batos.cli.doors.wanting import is_wanted, waiting, wanted
+from batos.cli.doors.wanting import announce_wait, is_wanted, wait_until_wanted
 
 WAITS = """
 import sys, pathlib
-from batos.cli.doors.wanting import waiting
-with waiting(pathlib.Path(sys.argv[1])):
+from batos.cli.doors.wanting import announce_wait
+with announce_wait(pathlib.Path(sys.argv[1])):
     print("waits", flush=True)
     sys.stdin.read()
 """
@@ -21,7 +21,7 @@ with waiting(pathlib.Path(sys.argv[1])):
 def test_who_waits_is_heard_until_it_ends(tmp_path: Path) -> None:
     """Another process's note counts, one's own does not, and a killed one's is removed."""
     image = tmp_path / "image.fs"
-    with waiting(image), waiting(None):
+    with announce_wait(image), announce_wait(None):
         assert not is_wanted(image)
     for end in ("close", "kill"):
         with subprocess.Popen(
@@ -30,7 +30,7 @@ def test_who_waits_is_heard_until_it_ends(tmp_path: Path) -> None:
             assert other.stdin is not None
             assert other.stdout is not None
             assert other.stdout.readline() == b"waits\n"
-            asyncio.run(wanted(image))
+            asyncio.run(wait_until_wanted(image))
             other.kill() if end == "kill" else other.stdin.close()
             other.wait(20)
             assert not is_wanted(image)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cli.render.short_names import moment_text, short, when
+from batos.cli.render.short_names import local_time, moment_text, short
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -30,7 +30,7 @@ def at(**ago: float) -> str:
 )
 def test_what_is_near(moment: str, told: str) -> None:
     """Less than an hour is counted in minutes; what is no time stays as it is."""
-    assert when(moment, NOW) == told
+    assert local_time(moment, NOW) == told
     if moment == told:
         assert moment_text(moment, NOW) == told
 
@@ -38,9 +38,9 @@ def test_what_is_near(moment: str, told: str) -> None:
 def test_what_is_further_away_has_its_day() -> None:
     """In local time: the hour of days around, the date within a year, the year of all others."""
     noon = datetime(2026, 11, 22, 12).astimezone()
-    told = [when((noon - timedelta(days=days)).isoformat(), noon) for days in (-1, 1, 9, 999)]
+    told = [local_time((noon - timedelta(days=days)).isoformat(), noon) for days in (-1, 1, 9, 999)]
     assert told == ["tomorrow 12:00", "yesterday 12:00", "13 Nov 12:00", "2024-02-27"]
-    assert when((noon - timedelta(hours=2)).isoformat(), noon) == "today 10:00"
+    assert local_time((noon - timedelta(hours=2)).isoformat(), noon) == "today 10:00"
     assert moment_text(noon.isoformat(), noon) == "2026-11-22 12:00:00 (just now)"
 
 

@@ -12,7 +12,7 @@ from tests.conversations.talks import exchanges, recording, talk
 
 from batos import config
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.local import LocalDoor, opened
+from batos.cli.doors.local import LocalDoor, open_local
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verbs.asking import _ask
 from batos.errors import BatosError, OllamaUnfit
@@ -34,7 +34,7 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
 
     @asynccontextmanager
     async def prepared() -> AsyncIterator[LocalDoor]:
-        async with opened(settings, Seams(bridge=bridge)) as way:
+        async with open_local(settings, Seams(bridge=bridge)) as way:
             assert isinstance(way, LocalDoor)
             await way.uvm.genesis()
             brief["conversation"] = await talk(way.uvm, exchanges(20))

@@ -20,7 +20,7 @@ from tests.conversations.talks import exchanges, is_record, recording, talk
 from batos import config
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Door
-from batos.cli.doors.local import LocalDoor, opened
+from batos.cli.doors.local import LocalDoor, open_local
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verb_options import Called
 from batos.cli.verbs.chatting import Chat
@@ -163,7 +163,7 @@ def at_hand(
     home.mkdir(parents=True, exist_ok=True)
     called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
-    with BackgroundDoor(lambda: opened(loaded.settings, Seams(bridge=bridge))) as way:
+    with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.genesis())
         yield way, chat, out
 
@@ -304,7 +304,7 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
     (tmp_path / "no-folder").write_text("")
     image = f"file://{tmp_path}/no-folder/image.fs"
     settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
-    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(lambda: opened(settings)):
+    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(lambda: open_local(settings)):
         pass
 
 

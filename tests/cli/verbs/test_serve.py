@@ -15,7 +15,7 @@ from tests.cli.processes import WITH_MODELS, User, emulator
 from tests.cli.wired import ANY, eventually
 from tests.forking import Forked
 
-from batos.cli.verbs.serve import go_on, served
+from batos.cli.verbs.serve import go_on, open_server
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire import server_file
 from batos.config import Settings
@@ -31,7 +31,7 @@ def server(user: User, *arguments: str) -> Iterator[Forked]:
     process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
     try:
         deadline = time.monotonic() + 30
-        while server_file.running(user.home) is None:
+        while server_file.running_server(user.home) is None:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -149,7 +149,7 @@ async def test_a_wrong_place_is_refused_before_the_image_is_opened(tmp_path: Pat
     """The setting is named, and nothing is made."""
     settings = Settings(home=tmp_path, image="memory://image", bind=ANY, events=ANY).model_copy(update={setting: text})
     with pytest.raises(ConfigError) as refused:
-        async with served(settings, Seams(bridge=ScriptedBridge())):
+        async with open_server(settings, Seams(bridge=ScriptedBridge())):
             pass
     assert refused.value.field == setting
     assert not (tmp_path / "token").exists()
@@ -161,16 +161,16 @@ async def test_the_start_of_a_server_removes_what_a_killed_one_left(tmp_path: Pa
     left.parent.mkdir()
     left.write_bytes(b"x")
     settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)
-    async with served(settings, Seams(bridge=ScriptedBridge())):
+    async with open_server(settings, Seams(bridge=ScriptedBridge())):
         assert not left.exists()
 
 
 async def test_a_home_has_one_server(tmp_path: Path) -> None:
     """A second one is told which process the first one is, even where each would have an image of its own."""
     settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)
-    async with served(settings, Seams(bridge=ScriptedBridge())) as (uvm, places):
+    async with open_server(settings, Seams(bridge=ScriptedBridge())) as (uvm, places):
         with pytest.raises(ImageBusy, match="the server of process"):
-            async with served(settings, Seams(bridge=ScriptedBridge())):
+            async with open_server(settings, Seams(bridge=ScriptedBridge())):
                 pass
         async with AsyncClient(tmp_path) as client:
             told = (await client.status())["server"]
@@ -192,7 +192,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
 
     settings = Settings(home=tmp_path, user="tester", bind=ANY, events=ANY)
     bridge = Held()
-    async with served(settings, Seams(bridge=bridge)) as (uvm, _):
+    async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
         await uvm.genesis()
         client = AsyncClient(tmp_path)
         await client.__aenter__()
@@ -201,7 +201,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
         await uvm.stop()
         assert [each["status"] for each in uvm.missions()] == ["queued"]
     held.set()
-    async with served(settings, Seams(bridge=bridge)) as (uvm, _):
+    async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
         assert (await asked)["status"] == "done"
         assert len(uvm.missions()) == 1
     assert "connection.restored" in told

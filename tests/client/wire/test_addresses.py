@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.client.wire.addresses import listening, reaching
+from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.errors import ConfigError
 
 
@@ -28,7 +28,7 @@ from batos.errors import ConfigError
 )
 def test_where_a_server_listens(text: str, bound: str, loopback: bool | None, near: str | None) -> None:
     """Only what no other machine can reach is loopback; `near` is how this machine reaches it."""
-    address = listening(text, "bind")
+    address = parse_listening(text, "bind")
     if loopback is not None:
         assert (str(address), address.loopback, address.near) == (bound, loopback, near)
 
@@ -36,7 +36,7 @@ def test_where_a_server_listens(text: str, bound: str, loopback: bool | None, ne
 @pytest.mark.parametrize("text", ["tcp://127.0.0.1:*", "tcp://127.0.0.1:0"])
 def test_any_free_port_may_be_taken(text: str) -> None:
     """A star or zero is whatever port is free; the address with the port that it got is another."""
-    address = listening(text, "bind")
+    address = parse_listening(text, "bind")
     assert str(address) == "tcp://127.0.0.1:*"
     assert str(address.at(5)) == "tcp://127.0.0.1:5"
 
@@ -54,26 +54,26 @@ def test_any_free_port_may_be_taken(text: str) -> None:
 def test_what_is_no_place_to_listen_names_the_setting(text: str, field: str) -> None:
     """Names, interfaces, zones, other transports and what is no address: refused, with how to write it."""
     with pytest.raises(ConfigError) as refused:
-        listening(text, field)
+        parse_listening(text, field)
     assert refused.value.field == field
     assert "tcp://" in refused.value.remedy
 
 
 def test_a_server_is_reached_by_name_too() -> None:
     """A client may name a host; what stands for every address cannot be reached."""
-    assert str(reaching("tcp://box.local:7717", "server")) == "tcp://box.local:7717"
-    assert not reaching("tcp://box.local:7717", "server").loopback
-    assert reaching("tcp://localhost:7717", "server").loopback
+    assert str(parse_reachable("tcp://box.local:7717", "server")) == "tcp://box.local:7717"
+    assert not parse_reachable("tcp://box.local:7717", "server").loopback
+    assert parse_reachable("tcp://localhost:7717", "server").loopback
     for text in ("tcp://*:7717", "tcp://0.0.0.0:7717", "tcp://[::]:7717", "tcp://a b:1", "tcp://-x:1", "tcp://box:*"):
         with pytest.raises(ConfigError):
-            reaching(text, "server")
+            parse_reachable(text, "server")
 
 
 @given(st.text(max_size=40) | st.from_regex(r"tcp://[^/]{0,20}:[0-9*]{1,6}", fullmatch=True))
 def test_any_text_is_an_address_or_a_wrong_setting(text: str) -> None:
     """Nothing else can come of it, and what is one is written the same again."""
     try:
-        address = listening(text, "bind")
+        address = parse_listening(text, "bind")
     except ConfigError:
         return
-    assert listening(str(address), "bind") == address
+    assert parse_listening(str(address), "bind") == address

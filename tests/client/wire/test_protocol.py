@@ -98,9 +98,9 @@ def test_a_verb_that_comes_near_is_named() -> None:
 def test_a_message_of_the_limit_is_read_and_one_byte_more_is_not() -> None:
     """1 MiB is the limit, and it is a limit of bytes."""
     filler = protocol.MESSAGE_BYTES - 2
-    assert len(protocol.parsed(b'"' + b"x" * filler + b'"')) == filler
+    assert len(protocol.parse(b'"' + b"x" * filler + b'"')) == filler
     with pytest.raises(ProtocolError, match="bytes"):
-        protocol.parsed(b'"' + b"x" * (filler + 1) + b'"')
+        protocol.parse(b'"' + b"x" * (filler + 1) + b'"')
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
@@ -109,18 +109,18 @@ def test_a_message_nests_to_the_limit(opening: bytes, closing: bytes) -> None:
     for depth in (protocol.DEPTH, protocol.DEPTH + 1, 150, 250, 100_000):
         data = opening * depth + b"1" + closing * depth
         if depth == protocol.DEPTH:
-            protocol.parsed(data)
+            protocol.parse(data)
         else:
             with pytest.raises(ProtocolError, match=r"deeper|values"):
-                protocol.parsed(data)
+                protocol.parse(data)
 
 
 def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
     """Half a million values would keep the loop busy; signs inside texts are none."""
     with pytest.raises(ProtocolError, match="values"):
-        protocol.parsed(b"[" + b",".join([b"[]"] * 300_000) + b"]")
+        protocol.parse(b"[" + b",".join([b"[]"] * 300_000) + b"]")
     text = json.dumps({"text": '[{,"\\' * 20_000}).encode()
-    assert protocol.parsed(text)["text"].startswith("[{,")
+    assert protocol.parse(text)["text"].startswith("[{,")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
 def test_what_is_no_json_is_said_so(data: bytes) -> None:
     """Broken, foreign or endless: one kind of error."""
     with pytest.raises(ProtocolError):
-        protocol.parsed(data)
+        protocol.parse(data)
 
 
 json_values = st.recursive(
@@ -146,9 +146,9 @@ json_values = st.recursive(
 @given(json_values)
 def test_what_is_encoded_is_parsed_again(value: Any) -> None:
     """Any JSON within the limits survives the way there and back."""
-    data = protocol.encoded({"value": value})
+    data = protocol.encode({"value": value})
     try:
-        assert protocol.parsed(data) == json.loads(data)
+        assert protocol.parse(data) == json.loads(data)
     except ProtocolError as error:
         assert "deeper" in error.message
 
@@ -157,14 +157,14 @@ def test_what_is_encoded_is_parsed_again(value: Any) -> None:
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing else can come of bytes than a value or a ProtocolError."""
     try:
-        protocol.parsed(data)
+        protocol.parse(data)
     except ProtocolError:
         pass
 
 
 def test_text_that_is_none_goes_out_as_question_marks() -> None:
     """Half a surrogate pair of a model's text breaks no reply."""
-    assert protocol.encoded({"text": "a\ud800b"}) == b'{"text":"a?b"}'
+    assert protocol.encode({"text": "a\ud800b"}) == b'{"text":"a?b"}'
 
 
 # -- errors

@@ -18,19 +18,19 @@ from batos.errors import DiskFull
 
 
 def mine(**change: object) -> ServerRecord:
-    given = {"pid": os.getpid(), "born": server_file.born(os.getpid()) or "", "started": "now", "bind": "tcp://127.0.0.1:1",
+    given = {"pid": os.getpid(), "born": server_file.birth_time(os.getpid()) or "", "started": "now", "bind": "tcp://127.0.0.1:1",
              "events": "tcp://127.0.0.1:2", "bind_by": "plain", "events_by": "plain", "batos": "0"}  # fmt: skip
     return ServerRecord(**{**given, **change})  # type: ignore[arg-type]  # what a test puts wrong
 
 
 def test_a_note_is_read_as_it_was_written_for_its_owner_alone(tmp_path: Path) -> None:
     """Written, it is there whole; removed, it is gone; nothing else lies about."""
-    assert server_file.running(tmp_path) is None
+    assert server_file.running_server(tmp_path) is None
     server_file.write(tmp_path, mine())
     assert (tmp_path / "server.json").stat().st_mode & 0o777 == 0o600
-    assert server_file.running(tmp_path) == mine()
+    assert server_file.running_server(tmp_path) == mine()
     server_file.remove(tmp_path, mine(started="before"))
-    assert server_file.running(tmp_path) == mine()
+    assert server_file.running_server(tmp_path) == mine()
     server_file.remove(tmp_path, mine())
     assert list(tmp_path.iterdir()) == []
 
@@ -39,14 +39,14 @@ def test_a_note_of_a_process_that_ended_is_ignored(tmp_path: Path) -> None:
     """Its number may be free, or another's by now: that one was born at another time."""
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     server_file.write(tmp_path, mine(pid=int(done.stdout)))
-    assert server_file.running(tmp_path) is None
+    assert server_file.running_server(tmp_path) is None
     server_file.write(tmp_path, mine(born="1"))
     if Path("/proc/self/stat").exists():
-        assert server_file.running(tmp_path) is None
+        assert server_file.running_server(tmp_path) is None
     server_file.write(tmp_path, mine(pid=0))
-    assert server_file.running(tmp_path) is None
+    assert server_file.running_server(tmp_path) is None
     server_file.write(tmp_path, mine(pid=2**70))
-    assert server_file.running(tmp_path) is None
+    assert server_file.running_server(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"pid": 1}', "[" * 100_000])

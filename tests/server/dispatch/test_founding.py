@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli.wired import eventually
 
-from batos.cli.verbs.serve import served
+from batos.cli.verbs.serve import open_server
 from batos.cli.verbs.status import status_text
 from batos.client.asynchronous import AsyncClient
 from batos.config import Settings
@@ -68,7 +68,7 @@ async def test_a_server_of_an_empty_home_ends_by_answering(tmp_path: Path) -> No
     """While models are pulled a question is told how far that is, and `status` too; then it is answered."""
     bridge = Late()
     settings = Settings(home=tmp_path, user="tester", genesis="auto", bind=ANYWHERE, events=ANYWHERE)
-    async with served(settings, Seams(bridge=bridge), Events(log=False)), AsyncClient(tmp_path) as client:
+    async with open_server(settings, Seams(bridge=bridge), Events(log=False)), AsyncClient(tmp_path) as client:
         async for told in statuses(client):
             if told["genesis"].get("completed"):
                 break

@@ -20,12 +20,12 @@ from tests.server.zmq.test_auth import EVERYWHERE, by, key_of
 
 from batos import AsyncClient
 from batos.cli.verb_options import own_folder
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
 from batos.client.wire.verb_shapes import ARGS
 from batos.errors import BatosError, BriefError, NotFound, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guests import ANSWERS, OWNERS, bounded
+from batos.server.dispatch.guests import ANSWERS, OWNERS, limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Server
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -39,17 +39,17 @@ def test_only_the_home_governs(verb: str) -> None:
     """A guest is refused and told where to do it; the token and the home's own key are the home."""
     args: dict[str, Any] = {"prune": True}
     with pytest.raises(Refused, match="laptop") as refused:
-        bounded(verb, args, GUEST)
+        limit_guest(verb, args, GUEST)
     assert "where the home is" in refused.value.remedy
-    assert bounded(verb, args, OWNER) == bounded(verb, args, HOME) == args
+    assert limit_guest(verb, args, OWNER) == limit_guest(verb, args, HOME) == args
 
 
 @pytest.mark.parametrize("verb", sorted(ANSWERS))
 def test_a_guest_answers_by_its_key(verb: str) -> None:
     """Whoever it says that it is, and for its own missions; the home's own say who they are."""
     said = {"user": "root", "mine": False}
-    assert bounded(verb, said, GUEST) == {"user": "key laptop", "mine": True}
-    assert bounded(verb, said, OWNER) == said
+    assert limit_guest(verb, said, GUEST) == {"user": "key laptop", "mine": True}
+    assert limit_guest(verb, said, OWNER) == said
 
 
 @given(st.sampled_from(sorted(ARGS)), st.dictionaries(st.text(max_size=8), st.text(max_size=8)), st.text())
@@ -58,12 +58,12 @@ def test_no_request_of_a_guest_names_another(verb: str, more: dict[str, str], us
     args = {**more, "user": user, "brief": {"text": "why?", "user": user}, "plan": True}
     if verb in OWNERS - {"genesis"}:
         return
-    meant = bounded(verb, args, GUEST)
+    meant = limit_guest(verb, args, GUEST)
     if "user" in ARGS[verb].model_fields:
         assert (meant["user"], meant["brief"]["user"]) == ("key laptop", "key laptop")
     else:
         assert meant == args
-    assert bounded(verb, args, OWNER) == args
+    assert limit_guest(verb, args, OWNER) == args
 
 
 @pytest.mark.parametrize("verb", sorted(ARGS))
@@ -111,7 +111,7 @@ async def two_guests(home: Path) -> AsyncIterator[Two]:
     async with scripted_uvm(home, ScriptedBridge()) as uvm:
         ring, uploads = Keyring(home), Uploads(home / "uploads", 2**20)
         server = Server(Dispatcher(uvm, uploads), ring)
-        async with server.serving(listening(EVERYWHERE, "bind"), listening(EVERYWHERE, "events")) as places:
+        async with server.serving(parse_listening(EVERYWHERE, "bind"), parse_listening(EVERYWHERE, "events")) as places:
             keys = [ring.new(name, places.bind.near) for name in ("ann", "bob")]
             own = Credentials(pair=ring.own(), server=ring.server().public)
             async with by(keys[0]) as ann, by(keys[1]) as bob, AsyncClient.by(places.bind.near, own, HASTY) as owner:

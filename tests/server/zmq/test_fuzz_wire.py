@@ -20,7 +20,7 @@ from hypothesis import given as given_
 from hypothesis import strategies as st
 
 from batos.client.wire import verb_shapes
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -55,7 +55,7 @@ class Live:
         async with scripted_uvm(self.home, ScriptedBridge()) as uvm:
             dispatcher = Dispatcher(uvm, Uploads(self.home / "uploads", 2**20))
             self.server = Server(dispatcher, Keyring(self.home), LIMITS)
-            async with self.server.serving(listening(ANY, "bind"), listening(ANY, "events")) as places:
+            async with self.server.serving(parse_listening(ANY, "bind"), parse_listening(ANY, "events")) as places:
                 self.endpoint = str(places.bind)
                 self._up.set()
                 await self._stop.wait()

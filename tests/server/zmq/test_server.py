@@ -13,7 +13,7 @@ import zmq
 from tests.cli.wired import ANY, QUICK, Played, Wired, eventually, wired
 
 from batos.client.wire import protocol
-from batos.client.wire.addresses import listening
+from batos.client.wire.addresses import parse_listening
 from batos.config import Settings
 from batos.errors import ConfigError
 from batos.server.zmq.outbox import EVENTS
@@ -240,7 +240,7 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
             # Until the network's own room, whatever it is here, and that of events are used up.
             while wire.server.held <= events and sent < 40_000:
                 for number in range(sent, sent + 100):
-                    burst.send(protocol.encoded({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
+                    burst.send(protocol.encode({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
                 sent += 100
                 await good.ask("hello")
                 await good.reply()
@@ -384,7 +384,7 @@ async def test_a_taken_port_names_the_setting_and_what_to_do(tmp_path: Path) -> 
         for field, places in (("bind", (taken, ANY)), ("events", (ANY, taken))):
             with pytest.raises(ConfigError, match="another process listens") as refused:
                 async with wire.server.__class__(wire.dispatcher, wire.ring).serving(
-                    listening(places[0], "bind"), listening(places[1], "events")
+                    parse_listening(places[0], "bind"), parse_listening(places[1], "events")
                 ):
                     pass
             assert refused.value.field == field

@@ -21,7 +21,7 @@ from batos.notation import masked
 _NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
 
 
-async def found(settings: Settings) -> dict[str, Any]:
+async def status_document(settings: Settings) -> dict[str, Any]:
     """Return what a server would tell, with `server` None; `holder` is the process that has the image open, or "".
 
     An image that cannot be read is told under its `error`. Nothing is changed, and nothing is made that is not there.

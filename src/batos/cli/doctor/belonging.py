@@ -16,7 +16,7 @@ from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import journal
 from batos.objects.prototype import own_slots
-from batos.terminal.console import counted
+from batos.terminal.console import count_text
 
 #: Of so many missions, the newest, it is looked up whether the journal has what they say they asked.
 NEWEST: Final = 500
@@ -84,13 +84,12 @@ def _moment(faces: ReadOnlyPair, root: Root, kept: _Kept) -> Finding:
         if name.startswith("m-") and name not in missions and not (faces.holder and name > newest)
     ]
     if unknown:
-        what = (
-            f"the image is older than the journal: {counted(len(unknown), 'mission')} of the journal it does not have"
-        )
+        lost = count_text(len(unknown), "mission")
+        what = f"the image is older than the journal: {lost} of the journal it does not have"
         return Finding("image.moment", False, what, f"{_ONE_BACKUP} Else what those missions paid for is lost.")
     lacking = [name for name, keys in _said(root) if not keys <= kept.keys]
     if lacking:
-        what = f"the journal is older than the image: it lacks calls of {counted(len(lacking), 'mission')}"
+        what = f"the journal is older than the image: it lacks calls of {count_text(len(lacking), 'mission')}"
         return Finding("image.moment", False, what, f"{_ONE_BACKUP} Answers are there; how they came about is lost.")
     return Finding("image.moment", True, "image and journal are of one moment")
 
@@ -115,17 +114,17 @@ def _files(faces: ReadOnlyPair, root: Root) -> Finding:
         except ImageDamaged as error:
             bad.append(error.message)
     if not bad:
-        return Finding("image.files", True, f"{counted(len(attachments), 'attached file')} as they were attached")
+        return Finding("image.files", True, f"{count_text(len(attachments), 'attached file')} as they were attached")
     more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
     remedy = (
         "Attach the same files again, to any question: that writes them anew. Or bring back the folder of the blobs."
     )
-    return Finding("image.files", False, f"{bad[0]}{more} (of {counted(len(attachments), 'file')})", remedy)
+    return Finding("image.files", False, f"{bad[0]}{more} (of {count_text(len(attachments), 'file')})", remedy)
 
 
 def _calls(kept: _Kept) -> Finding:
     if not kept.damaged:
-        return Finding("image.journal", True, f"{counted(kept.calls, 'call')} in the journal as they were written")
+        return Finding("image.journal", True, f"{count_text(kept.calls, 'call')} in the journal as they were written")
     more = f", and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""
     remedy = f"{_ONE_BACKUP} Or leave it: a mission that needs one of them asks the model again."
     return Finding("image.journal", False, f"damaged in the journal: {kept.damaged[0]}{more}", remedy)

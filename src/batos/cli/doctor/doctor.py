@@ -29,7 +29,7 @@ from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.notation import masked
-from batos.terminal.console import counted, size
+from batos.terminal.console import count_text, size
 
 #: The newest minor version that was tested against.
 TESTED = (0, 33)
@@ -193,7 +193,7 @@ def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
         remedy = f"Nothing is lost, only the start is slower: remove {' and '.join(bad)}; it is written anew."
         yield Finding("image.index", False, f"{' and '.join(bad)} cannot be read", remedy)
     else:
-        yield Finding("image.index", True, f"{counted(len(faces.indexes), 'index file')} can be read")
+        yield Finding("image.index", True, f"{count_text(len(faces.indexes), 'index file')} can be read")
     if faces.unfinished:
         left = ", ".join(f"{size(rest)} at the end of {path}" for path, rest in faces.unfinished)
         remedy = "Nothing that was acknowledged is in it: the next start cuts it off and keeps a copy."
@@ -217,14 +217,14 @@ def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
     tidying = compaction.left(root) if roots.UNFOLDED in root else []
     waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
     if waiting and faces.holder:
-        yield Finding("missions.waiting", True, f"{counted(waiting, 'mission')} under way in {faces.holder}")
+        yield Finding("missions.waiting", True, f"{count_text(waiting, 'mission')} under way in {faces.holder}")
     elif waiting:
-        yield Finding("missions.waiting", False, f"{counted(waiting, 'mission')} left undone", "Run `batos resume`.")
+        yield Finding("missions.waiting", False, f"{count_text(waiting, 'mission')} left undone", "Run `batos resume`.")
     elif asked:
-        told = f"{counted(asked, 'mission')} that you are asked about: `batos approvals`"
+        told = f"{count_text(asked, 'mission')} that you are asked about: `batos approvals`"
         yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
     elif tidying:
-        told = f"{counted(len(tidying), 'compaction')}, which the next turn there goes on with, or `batos resume`"
+        told = f"{count_text(len(tidying), 'compaction')}, which the next turn there goes on with, or `batos resume`"
         yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
     else:
         yield Finding("missions.waiting", True, "no mission was left undone")
@@ -245,7 +245,7 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
         what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
         yield Finding("models.files", False, what, "Run `batos genesis`: it writes them anew.")
     else:
-        what = f"{counted(len(plan.recipes), 'Modelfile')} in {folder} as the codex says"
+        what = f"{count_text(len(plan.recipes), 'Modelfile')} in {folder} as the codex says"
         yield Finding("models.files", True, what)
 
 

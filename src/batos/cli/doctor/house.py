@@ -103,6 +103,6 @@ def _server(home: Path) -> Finding:
     left = server_file.read(home)
     if left is None:
         return Finding("home.server", False, f"{path} cannot be understood", f"Remove {path}.")
-    if server_file.running(home) == left:
+    if server_file.running_server(home) == left:
         return Finding("home.server", True, f"a server runs as process {left.pid}, at {left.bind}")
     return Finding("home.server", False, f"{path} names process {left.pid}, which does not run", f"Remove {path}.")

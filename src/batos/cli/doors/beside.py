@@ -84,7 +84,7 @@ class Beside(Idle):
 
 
 @asynccontextmanager
-async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
+async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
     """Open the image as it was committed last, for reading; where no whole one is on a disk, open the other door.
 
     An image that cannot be read is left to the other door as well, which mends what a crash left, or says what is

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from batos.brief import File
 from batos.cli.doors import wanting
 from batos.cli.doors.idle import Idle
-from batos.cli.imports import importing
+from batos.cli.imports import pause_collector
 from batos.cli.verb_options import Called
 from batos.client.wire import server_file
 from batos.client.wire.pending import Acknowledged, Hear
@@ -103,20 +103,20 @@ def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = Fa
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
-    with importing():
-        from batos.cli.doors.local import opened
+    with pause_collector():
+        from batos.cli.doors.local import open_local
 
-        patient = _patiently(called, lambda: opened(settings), ours=remote != "never" and _is_ours(called))
+        patient = _patiently(called, lambda: open_local(settings), ours=remote != "never" and _is_ours(called))
         if not reads:
             return patient
         from batos.cli.doors import beside
-    return beside.opened(settings, patient)
+    return beside.open_beside(settings, patient)
 
 
 def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
     settings = called.settings
-    if settings.server or (_is_ours(called) and server_file.running(settings.home) is not None):
+    if settings.server or (_is_ours(called) and server_file.running_server(settings.home) is not None):
         return server_door(_client(settings))
     if not again:
         _tell_stale(called)
@@ -145,14 +145,14 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
             try:
                 return await stack.enter_async_context(opened())
             except ImageBusy as busy:
-                if ours and server_file.running(settings.home) is not None:
+                if ours and server_file.running_server(settings.home) is not None:
                     client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
                     return await stack.enter_async_context(server_door(client))
                 now = loop.time()
                 if until is None:
                     until = now + settings.busy_seconds
                     _tell_waiting(called, busy.owner)
-                    saying.enter_context(wanting.waiting(file_of(settings.image_uri)))
+                    saying.enter_context(wanting.announce_wait(file_of(settings.image_uri)))
                 if now >= until:
                     raise
             await asyncio.sleep(_PAUSE)
@@ -160,7 +160,7 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
 
 def _client(settings: Settings) -> AsyncClient:
     """Make a client of the server that the settings name, or else of the home's."""
-    with importing():  # where no server runs, nothing of sockets is loaded
+    with pause_collector():  # where no server runs, nothing of sockets is loaded
         from batos.client.asynchronous import AsyncClient
     return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from batos.brief import File
-from batos.cli.doors.wanting import wanted
+from batos.cli.doors.wanting import wait_until_wanted
 from batos.client.wire.pending import Acknowledged, Hear
 from batos.client.wire.protocol import read_args
 from batos.client.wire.verb_shapes import PIECE_BYTES
@@ -103,7 +103,7 @@ class LocalDoor:
         """
         call = writing_seconds(self.uvm.mission(mission)["cost"])
         image = file_of(self.uvm.settings.image_uri)
-        unless = None if image is None else wanted(image)
+        unless = None if image is None else wait_until_wanted(image)
         told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
         return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.wished())}
 
@@ -126,7 +126,7 @@ def _ignored(*_told: Any) -> None:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
+async def open_local(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
     """Open the settings' image and yield the door to it; missions that run when it is closed go back to the queue."""
     async with open_uvm(settings, Events(log=True), seams) as uvm:
         await asyncio.to_thread(sweep, settings.home)

@@ -16,12 +16,12 @@ _PAUSE: Final = 0.2
 
 
 @contextmanager
-def waiting(image: Path | None) -> Iterator[None]:
+def announce_wait(image: Path | None) -> Iterator[None]:
     """Say beside the image's file that this process waits for it; one that is no file is waited for in silence."""
     mine = None if image is None else Path(f"{image}.wanted-{os.getpid()}")
     if mine is not None:
         with suppress(OSError):  # nobody needs to know
-            mine.write_text(server_file.born(os.getpid()) or "", encoding="utf-8")
+            mine.write_text(server_file.birth_time(os.getpid()) or "", encoding="utf-8")
     try:
         yield
     finally:
@@ -36,7 +36,7 @@ def is_wanted(image: Path) -> bool:
     for each in image.parent.glob(f"{image.name}.wanted-*"):
         pid = each.name.rpartition("-")[2]
         with suppress(OSError):
-            born = server_file.born(int(pid)) if pid.isdecimal() else None
+            born = server_file.birth_time(int(pid)) if pid.isdecimal() else None
             # The file is empty for the moment between being made and being written.
             if born is None or each.read_text(encoding="utf-8") not in ("", born):
                 each.unlink()
@@ -45,7 +45,7 @@ def is_wanted(image: Path) -> bool:
     return found
 
 
-async def wanted(image: Path) -> None:
+async def wait_until_wanted(image: Path) -> None:
     """Return when another process waits for the image."""
     while True:
         if await asyncio.to_thread(is_wanted, image):

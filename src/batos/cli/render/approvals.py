@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.cli.render.short_names import short, when
-from batos.terminal.console import counted
-from batos.terminal.layout import JOINERS, plain, table, wrapped
+from batos.cli.render.short_names import local_time, short
+from batos.terminal.console import count_text
+from batos.terminal.layout import JOINERS, plain, table, wrap
 
 #: Characters of a digest that people compare.
 _DIGEST: Final = 12
@@ -44,9 +44,9 @@ def _status(found: Mapping[str, Any]) -> str:
 def _when(found: Mapping[str, Any]) -> str:
     if found["status"] == "asked":
         waits = len(found["missions"])
-        kept = f", {counted(waits, 'mission')} {'waits' if waits == 1 else 'wait'}" if waits else ""
-        return f"{when(found['asked_at'])}, until {when(found['until'])}{kept}"
-    return when(found.get("answered_at") or found["until"])
+        kept = f", {count_text(waits, 'mission')} {'waits' if waits == 1 else 'wait'}" if waits else ""
+        return f"{local_time(found['asked_at'])}, until {local_time(found['until'])}{kept}"
+    return local_time(found.get("answered_at") or found["until"])
 
 
 def _slot(found: Mapping[str, Any]) -> str:
@@ -68,14 +68,14 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
     intent, wish = found.get("intent"), found.get("wish")
     if intent is not None:
         yield f"intent   {visible(intent['name'])} {visible(intent['signature'])}".rstrip()
-        yield wrapped(visible(intent["text"]), " " * 9)
+        yield wrap(visible(intent["text"]), " " * 9)
     if wish:
         yield f"wish     {visible(_plain(wish))}"
     if found["missions"]:
         yield f"for      {', '.join(found['missions'])}"
     made = found["provenance"]
     by = made.get("by") or f"{made.get('model', '?')} ({str(made.get('model_digest', ''))[:_DIGEST]})"
-    yield f"made by  {visible(str(by))} at {when(made.get('at', '?'))}, trust {made.get('trust', '?')}"
+    yield f"made by  {visible(str(by))} at {local_time(made.get('at', '?'))}, trust {made.get('trust', '?')}"
 
 
 def _takes_the_place(found: Mapping[str, Any]) -> str:
@@ -92,7 +92,7 @@ def _judged(found: Mapping[str, Any]) -> Iterator[str]:
         yield from _verdict(each, f" of {selector}")
     if not several:
         yield from _verdict(verdict, "")
-    yield f"checks   {counted(len(found['checks']), 'check')}, passed in a cell"
+    yield f"checks   {count_text(len(found['checks']), 'check')}, passed in a cell"
     for check in found["checks"]:
         yield f"         {visible(_plain(check))}"
     if mutants.get("made"):

@@ -100,7 +100,7 @@ class Bar:
             return told, "", ""
         if rate <= 0:
             return told, "", ", standing still"
-        return told, f", {size(rate)}/s", f", {lasting((total - completed) / rate)} left"
+        return told, f", {size(rate)}/s", f", {duration_text((total - completed) / rate)} left"
 
 
 class Bars:
@@ -172,10 +172,10 @@ def _worded(progress: Growth) -> str:
     return progress.status
 
 
-def lasting(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Write a time for people.
 
-    >>> lasting(42.4), lasting(87), lasting(7_500)
+    >>> duration_text(42.4), duration_text(87), duration_text(7_500)
     ('42 s', '1 min 27 s', '2 h 5 min')
     """
     whole = round(seconds)

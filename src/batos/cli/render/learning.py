@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from batos.terminal.console import counted
+from batos.terminal.console import count_text
 
 #: Characters of why something was not learnt.
 _WHY: Final = 200
@@ -62,7 +62,7 @@ def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
         elif each["outcome"] != "gone" and each not in made:
             yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_why(each)}."
     if told["left"]:
-        many = counted(told["left"], "method")
+        many = count_text(told["left"], "method")
         yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
 
 
@@ -76,5 +76,5 @@ def _cost(generated: Iterable[Mapping[str, Any]]) -> str:
     told = list(generated)
     calls, tokens = (sum(each[name] for each in told) for name in ("calls", "tokens"))
     if calls:
-        return f"{counted(calls, 'call')}, {counted(tokens, 'token')}, beside what was spent"
+        return f"{count_text(calls, 'call')}, {count_text(tokens, 'token')}, beside what was spent"
     return "nothing was paid"

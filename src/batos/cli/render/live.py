@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.cli.render.bars import lasting
+from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import who
 
 
@@ -42,7 +42,7 @@ class LiveLine:
     def line(self) -> str:
         """Return the line as it is now."""
         doing = " ".join(each for each in (self._who, self._state) if each) or "asking"
-        told = (doing, self._told_parts(), self._awaited(), lasting(self.clock() - self._begun), self.stop)
+        told = (doing, self._told_parts(), self._awaited(), duration_text(self.clock() - self._begun), self.stop)
         return " · ".join(each for each in told if each)
 
     def _told_parts(self) -> str:

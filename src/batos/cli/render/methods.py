@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batos.cli.render.short_names import moment_text, when
-from batos.terminal.console import counted
-from batos.terminal.layout import table, wrapped
+from batos.cli.render.short_names import local_time, moment_text
+from batos.terminal.console import count_text
+from batos.terminal.layout import table, wrap
 
 
 def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -43,7 +43,7 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
     acts = "is active" if method["active"] == method["revision"] else _acting(method)
     yield f"method   {method['method']} ({method['kind']}), {method['state']}"
     yield f"revision {method['revision']} of {method['revisions']}: {acts}"
-    yield f"intent   {wrapped(method['intent'], ' ' * 9).strip()}"
+    yield f"intent   {wrap(method['intent'], ' ' * 9).strip()}"
     provenance = method["provenance"]
     yield f"made     {moment_text(provenance['at'])} by {_maker(provenance)}"
     yield f"trust    {provenance['trust']}{_approved(provenance)}"
@@ -93,8 +93,8 @@ def ledger_text(ledger: Mapping[str, Any]) -> str:
     if not ledger["calls"]:
         return "never used"
     control = f"{ledger['control']} interpreted as its control"
-    ended = f"{counted(ledger['faults'], 'fault')}, {counted(ledger['gate_faults'], 'fault')} of the gate"
-    return f"{counted(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}"
+    ended = f"{count_text(ledger['faults'], 'fault')}, {count_text(ledger['gate_faults'], 'fault')} of the gate"
+    return f"{count_text(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}"
 
 
 def history_text(history: Mapping[str, Any]) -> str:
@@ -102,7 +102,7 @@ def history_text(history: Mapping[str, Any]) -> str:
     rows = [
         [
             f"{'*' if line['active'] else ' '}{line['revision']}",
-            when(line["came"]["at"]),
+            local_time(line["came"]["at"]),
             line["model"] or line["came"]["by"],
             str(line["calls"]),
             str(line["bad"]),
@@ -113,7 +113,7 @@ def history_text(history: Mapping[str, Any]) -> str:
     changes = [
         [
             str(line["number"]),
-            when(line["at"]),
+            local_time(line["at"]),
             line["event"],
             f"{line['former']} > {line['revision']}",
             line["by"],

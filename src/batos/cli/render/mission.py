@@ -10,7 +10,7 @@ from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.voices import changes_lines, voices_lines
 from batos.client.wire.protocol import error_of
 from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
-from batos.terminal.console import counted, size
+from batos.terminal.console import count_text, size
 
 #: Seconds of waiting that are told of.
 _NOTICED = 0.1
@@ -97,7 +97,7 @@ def cost_text(mission: Mapping[str, Any]) -> str:
     cost = mission.get("cost") or {}
     told = []
     if cost.get("calls"):
-        told.append(counted(cost["calls"], "call"))
+        told.append(count_text(cost["calls"], "call"))
     if cost.get("prompt_tokens") or cost.get("answer_tokens"):
         told.append(f"{cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens")
     if cost.get("seconds", 0) >= _NOTICED:
@@ -105,16 +105,17 @@ def cost_text(mission: Mapping[str, Any]) -> str:
     if cost.get("waited", 0) >= _NOTICED:
         told.append(f"{cost['waited']:.1f} s of waiting there")
     if cost.get("loads"):
-        told.append(counted(cost["loads"], "load"))
+        told.append(count_text(cost["loads"], "load"))
     if cost.get("from_journal"):
-        told.append(f"{counted(cost['from_journal'], 'answer')} from the journal")
+        told.append(f"{count_text(cost['from_journal'], 'answer')} from the journal")
     return f"{', '.join(told) or 'nothing was spent'}{_learning_text(cost.get('learning') or {})}"
 
 
 def _learning_text(learning: Mapping[str, Any]) -> str:
     if not learning.get("calls"):
         return ""
-    return f"; beside it, for methods, {counted(learning['calls'], 'call')} and {counted(learning['tokens'], 'token')}"
+    calls, tokens = count_text(learning["calls"], "call"), count_text(learning["tokens"], "token")
+    return f"; beside it, for methods, {calls} and {tokens}"
 
 
 def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
@@ -169,9 +170,9 @@ def _combined(provenance: Mapping[str, Any]) -> list[str]:
     if "winner" not in combined:
         return undivided
     if "votes" in combined:
-        way = f"by vote, {combined['asked']} of {counted(combined['of'], 'part')} asked"
+        way = f"by vote, {combined['asked']} of {count_text(combined['of'], 'part')} asked"
     else:
-        way = f"by selection among {counted(combined['candidates'], 'answer')}"
+        way = f"by selection among {count_text(combined['candidates'], 'answer')}"
     return [*undivided, f"combined {way}: that of {combined['winner']['name']} stands"]
 
 
@@ -182,7 +183,7 @@ def _sources(provenance: Mapping[str, Any]) -> list[str]:
         for each in provenance["citations"]
     ]
     omitted = provenance["omitted"]
-    left = [counted(omitted[what], what[:-1]) for what in ("passages", "turns") if omitted[what]]
+    left = [count_text(omitted[what], what[:-1]) for what in ("passages", "turns") if omitted[what]]
     if left:
         lines.append(f"left out {' and '.join(left)}, for want of room")
     return lines
@@ -194,5 +195,5 @@ def _gate(provenance: Mapping[str, Any]) -> list[str]:
         return []
     revised = " after one revision" if gate["revised"] else ""
     if gate["ok"]:
-        return [f"gate     passed{revised} ({counted(len(gate['checked']), 'check')})"]
+        return [f"gate     passed{revised} ({count_text(len(gate['checked']), 'check')})"]
     return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]

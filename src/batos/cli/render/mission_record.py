@@ -12,7 +12,7 @@ from batos.cli.render.mission import cost_text, moment, notes_text, placements, 
 from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
 from batos.errors import NotFound
-from batos.terminal.layout import revealed, table, wrapped
+from batos.terminal.layout import reveal, table, wrap
 
 #: The words for missions that nobody works on.
 _STANDS = {
@@ -37,7 +37,7 @@ _WISHES = {
 def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = False) -> str:
     """Write a mission read back; `served` by a server, which runs what waits. Calls are told where they belong."""
     reason = mission.get("reason")
-    lines = [*_asked(mission), "", wrapped(mission["brief"]["text"]), ""]
+    lines = [*_asked(mission), "", wrap(mission["brief"]["text"]), ""]
     if not served and mission["status"] in _STANDS:
         # Whoever reads this holds the image, so nobody is working on it.
         lines.append(f"stands   {_STANDS[mission['status']]}")
@@ -136,7 +136,7 @@ def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
             lines.append(f"--- embedded\n{call['input']}")
             continue
         lines.append(f"--- answer\n{(call['response'] or {}).get('text', 'none yet')}")
-    return revealed("\n".join(lines))
+    return reveal("\n".join(lines))
 
 
 def _tokens(tokens: Mapping[str, Any]) -> str:

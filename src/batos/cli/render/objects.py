@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from batos.terminal.console import counted
-from batos.terminal.layout import table, wrapped
+from batos.terminal.console import count_text
+from batos.terminal.layout import table, wrap
 
 #: Characters of a slot's value on its line.
 _LINE: Final = 200
@@ -21,7 +21,7 @@ def inspected_text(found: Mapping[str, Any]) -> str:
         return "\n".join(_slot(found))
     if "api" in found:
         head = f"object   {found['object']}, declared: the first message makes it"
-        return "\n".join([head, "", wrapped(str(found["api"]))])
+        return "\n".join([head, "", wrap(str(found["api"]))])
     return "\n".join(_object(found))
 
 
@@ -52,7 +52,7 @@ def _told(value: Any) -> tuple[str, str]:
     if intent is not None:
         return str(intent.get("kind") or "intent"), _short(f"{intent.get('name') or 'intent'}: {intent['text']}")
     if isinstance(value, Mapping):
-        return "map", counted(len(value), "key")
+        return "map", count_text(len(value), "key")
     if isinstance(value, list):
         return "list", _short(", ".join(each if isinstance(each, str) else json.dumps(each) for each in value))
     return "value", _short(json.dumps(value, ensure_ascii=False))
@@ -91,7 +91,7 @@ def _intent(intent: Mapping[str, Any]) -> Iterator[str]:
     heads = {"name": "intent", "signature": "called", "inspiration": "after"}
     yield from (f"{head.ljust(8)} {intent[name]}" for name, head in heads.items() if intent.get(name))
     yield ""
-    yield wrapped(str(intent["text"]))
+    yield wrap(str(intent["text"]))
     if intent.get("examples"):
         yield ""
         yield from (f"  - {each}" for each in intent["examples"])

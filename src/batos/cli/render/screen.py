@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from batos.cli.render.mission import moment, placements, who
 from batos.cli.render.voices import voices_lines
-from batos.terminal.console import counted
+from batos.terminal.console import count_text
 
 #: Characters of a quotation in a footnote, and how many of one document are shown.
 _QUOTE: Final = 240
@@ -31,7 +31,7 @@ def _waiting(provenance: Mapping[str, Any]) -> Iterator[str]:
     if len(asked) == 1:
         yield f"{asked[0]['selector']} waits for your approval: batos approvals {asked[0]['approval']}"
     elif asked:
-        yield f"{counted(len(asked), 'method')} wait for your approval: batos approvals"
+        yield f"{count_text(len(asked), 'method')} wait for your approval: batos approvals"
 
 
 def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -57,11 +57,11 @@ def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
     gone = []
     if omitted["passages"]:
         shown = sum("document" in each for each in provenance["recalled"])
-        gone.append(f"{counted(omitted['passages'], 'passage')} of the files ({shown:,} shown)")
+        gone.append(f"{count_text(omitted['passages'], 'passage')} of the files ({shown:,} shown)")
     if omitted["turns"]:
-        gone.append(counted(omitted["turns"], "earlier turn"))
+        gone.append(count_text(omitted["turns"], "earlier turn"))
     if omitted.get("parts"):
-        gone.append(f"the end of {counted(omitted['parts'], 'part')}")
+        gone.append(f"the end of {count_text(omitted['parts'], 'part')}")
     if gone:
         yield f"Not shown to the model, for want of room: {', '.join(gone)}."
 
@@ -72,8 +72,8 @@ def summary_line(mission: Mapping[str, Any], again: str) -> str:
     seconds = _seconds(mission)
     took = [
         *([f"{who(route)}, {route['effort']}"] if route["personas"] else []),
-        counted(cost["calls"], "call"),
-        *([f"{counted(cost['from_journal'], 'answer')} from the journal"] if cost["from_journal"] else []),
+        count_text(cost["calls"], "call"),
+        *([f"{count_text(cost['from_journal'], 'answer')} from the journal"] if cost["from_journal"] else []),
         f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s",
     ]
     return " · ".join([*took, again] if again else took)

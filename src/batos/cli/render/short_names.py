@@ -10,12 +10,12 @@ from typing import Final
 _LEAST: Final = 12
 
 
-def when(at: str, now: datetime | None = None) -> str:
+def local_time(at: str, now: datetime | None = None) -> str:
     """Write a moment as it is seen from `now`, in local time; a text that is no moment is returned as it stands.
 
     >>> now = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    >>> when("2026-01-02T11:55:00Z", now), when("2026-01-02T11:59:30Z", now), when("2026-01-02T12:05:00Z", now)
-    ('5 min ago', 'just now', 'in 5 min')
+    >>> [local_time(f"2026-01-02T{time}Z", now) for time in ("11:55:00", "11:59:30", "12:05:00")]
+    ['5 min ago', 'just now', 'in 5 min']
     """
     now = datetime.now(UTC) if now is None else now
     try:
@@ -41,7 +41,7 @@ def moment_text(at: str, now: datetime | None = None) -> str:
         told = f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError):
         return at
-    seen = when(at, now)
+    seen = local_time(at, now)
     return told if seen[-1].isdigit() else f"{told} ({seen})"
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.cli.render.short_names import when
-from batos.terminal.console import counted
-from batos.terminal.layout import wrapped
+from batos.cli.render.short_names import local_time
+from batos.terminal.console import count_text
+from batos.terminal.layout import wrap
 
 
 def history_text(page: Mapping[str, Any]) -> str:
     """Write a page of turns, word for word, with the summaries that stand for older ones in prompts."""
     files = ", ".join(each["name"] for each in page["files"])
-    lines = [f"{page['conversation']}: {counted(page['count'], 'turn')}{f', with {files}' if files else ''}"]
+    lines = [f"{page['conversation']}: {count_text(page['count'], 'turn')}{f', with {files}' if files else ''}"]
     for each in page["turns"]:
-        lines += ["", f"{each['position']}. {each['mission']}, {when(each['at'])}", wrapped(each["question"])]
-        lines += [f"   {', '.join(each['personas'])}:", wrapped(each["answer"])]
+        lines += ["", f"{each['position']}. {each['mission']}, {local_time(each['at'])}", wrap(each["question"])]
+        lines += [f"   {', '.join(each['personas'])}:", wrap(each["answer"])]
     if page["next"] is not None:
         lines += ["", f"The next is {page['next']}."]
     if page["compactions"]:
@@ -24,7 +24,7 @@ def history_text(page: Mapping[str, Any]) -> str:
     for each in page["compactions"]:
         lines += [
             f"   turns {each['turns'][0]} to {each['turns'][1]}, by {each['by']}:",
-            wrapped(each["text"], "     "),
+            wrap(each["text"], "     "),
         ]
     return "\n".join(lines)
 
@@ -32,8 +32,8 @@ def history_text(page: Mapping[str, Any]) -> str:
 def compacted_text(result: Mapping[str, Any], cost: str) -> str:
     """Write what a compaction made."""
     covered, whole = result["covered"], result["turns"]
-    stands = f"{counted(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
-    done = f"{stands} of {whole}; {counted(len(result['made']), 'piece')} made, {cost}." if covered else ""
+    stands = f"{count_text(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
+    done = f"{stands} of {whole}; {count_text(len(result['made']), 'piece')} made, {cost}." if covered else ""
     return " ".join(each for each in (done, result["note"]) if each)
 
 
@@ -47,7 +47,7 @@ def recalled_text(provenance: Mapping[str, Any], compaction: str | None) -> str:
         f"{'a summary' if each['by_model'] else 'first sentences'} of turns {each['turns'][0]} to {each['turns'][1]}"
         for each in views
     ]
-    lines.append(f"left out: {counted(provenance['omitted']['turns'], 'turn')}")
+    lines.append(f"left out: {count_text(provenance['omitted']['turns'], 'turn')}")
     if compaction is not None:
         lines.append(f"older turns are being compacted by {compaction}")
     return "\n".join(lines)

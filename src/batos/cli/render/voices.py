@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batos.terminal.console import counted
-from batos.terminal.layout import wrapped
+from batos.terminal.console import count_text
+from batos.terminal.layout import wrap
 
 #: The columns before a line's text.
 _MARGIN = 9
@@ -20,7 +20,7 @@ def voices_lines(voices: Sequence[Mapping[str, Any]], *, whole: bool, depth: int
         asked = f", asked: {voice['query']}" if voice["query"] else ""
         yield f"{indent}{kind.ljust(_MARGIN)}{voice['name']}{asked} ({_came_of(voice)})"
         if whole and voice["answer"]:
-            yield wrapped(voice["answer"], indent + " " * _MARGIN)
+            yield wrap(voice["answer"], indent + " " * _MARGIN)
         yield from voices_lines(voice.get("voices", ()), whole=whole, depth=depth + 1)
 
 
@@ -29,7 +29,7 @@ def _came_of(voice: Mapping[str, Any]) -> str:
         return f"failed: {voice['failure']['message']}"
     said = "answered" if voice["known"] else "had no answer"
     faults = voice.get("faults", ())
-    return f"{said}; the gate found {counted(len(faults), 'fault')}" if faults else said
+    return f"{said}; the gate found {count_text(len(faults), 'fault')}" if faults else said
 
 
 def changes_lines(provenance: Mapping[str, Any]) -> Iterator[str]:

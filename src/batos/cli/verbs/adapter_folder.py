@@ -49,7 +49,7 @@ def _none(settings: Settings) -> str:
 
 def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
-    codex = adapter_choice.standing(settings)
+    codex = adapter_choice.current_codex(settings)
     shelf, _ = run(_held(settings, codex, offline.laid(settings)))
     choices, proxies = offline.read(settings, _kept)
     used = in_use(shelf, choices)
@@ -105,7 +105,7 @@ def _shown(adapter: Adapter) -> dict[str, Any]:
 def check(called: Called, which: str) -> int:
     """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
-    codex = adapter_choice.standing(settings)
+    codex = adapter_choice.current_codex(settings)
     found, unchecked = run(_held(settings, codex, _asked_for(offline.laid(settings), which)))
     doubts = {
         adapter.label: compatibility.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
@@ -120,12 +120,12 @@ def _asked_for(shelf: AdapterInventory, which: str) -> AdapterInventory:
     if not which:
         return shelf
     named, _, name = which.partition("/")
-    persona = adapter_choice.persona_named(named)
+    persona = adapter_choice.find_persona(named)
     adapters = tuple(each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold())
     faults = tuple(each for each in shelf.faults
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
-        raise adapter_choice.unknown(shelf, persona, name)
+        raise adapter_choice.no_such_adapter(shelf, persona, name)
     return AdapterInventory(adapters, faults)
 
 
@@ -158,9 +158,9 @@ def _tell_check(
 def convert(called: Called, which: str) -> int:
     """Run the verb `adapters convert`; `which` is PERSONA/NAME."""
     named, _, name = which.partition("/")
-    persona = adapter_choice.persona_named(named)
-    adapter = adapter_choice.chosen(offline.laid(called.settings), persona, name)
-    base = adapter_choice.standing(called.settings).model_for(persona, called.settings.profile)
+    persona = adapter_choice.find_persona(named)
+    adapter = adapter_choice.find_adapter(offline.laid(called.settings), persona, name)
+    base = adapter_choice.current_codex(called.settings).model_for(persona, called.settings.profile)
     card = run(_card(called.settings, base))
     faults = [fault for fault in compatibility.misfits(adapter, card) if fault.where != compatibility.ARCHITECTURE]
     if faults:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from batos.cli.doors.door import open_door
-from batos.cli.verb_options import Called, common, reaching, run
-from batos.cli.verbs.show import asked
+from batos.cli.verb_options import Called, common, run, with_server
+from batos.cli.verbs.show import ask_once
 
 
 @click.group()
@@ -52,10 +52,10 @@ def convert(called: Called, which: str) -> int:
 @adapters.command(short_help="Choose which one a persona thinks with.")
 @click.argument("persona")
 @click.argument("name", metavar="NAME|none")
-@reaching
+@with_server
 def use(called: Called, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(asked(open_door(called), "adapters_use", {"persona": persona, "name": name}))
+    told = run(ask_once(open_door(called), "adapters_use", {"persona": persona, "name": name}))
     if called.console.as_json:
         called.console.document(told)
         return 0

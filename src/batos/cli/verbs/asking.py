@@ -12,7 +12,7 @@ from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import why
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.briefing import Wish, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.errors import BatosError
@@ -32,7 +32,7 @@ def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -
 )
 @click.argument("text", required=False)
 @brief_options
-@reaching
+@with_server
 def ask(called: Called, wish: Wish, text: str | None) -> int:
     """Ask, and wait for the answer. TEXT is the question, and what is piped is a document to answer from.
 
@@ -75,7 +75,7 @@ async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]
 )
 @click.argument("text", required=False)
 @brief_options
-@reaching
+@with_server
 def submit(called: Called, wish: Wish, text: str | None) -> int:
     """Give it a question and go; the mission's id is all that is written.
 
@@ -105,7 +105,7 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 @click.option("--seconds", type=click.FloatRange(min=0), help="At most so long; then exit 7, and the mission goes on.")
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
-@reaching
+@with_server
 def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
     """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
     followed = FollowedMission(_teller(called, Wish(voices=voices, stream=stream), again=None))
@@ -124,7 +124,7 @@ async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any])
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1)
 @policy_options
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
-@reaching
+@with_server
 def send(
     called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
 ) -> int:

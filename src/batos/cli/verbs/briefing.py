@@ -65,7 +65,7 @@ class Wish:
         limit = settings.attachment_bytes
         # A byte more than the limit is read, so that what is too long is refused and never cut.
         return [
-            as_file(piped.NAME, piped.taken(limit + 1, "attachments", say), limit)
+            as_file(piped.NAME, piped.read_stdin(limit + 1, "attachments", say), limit)
             if path == "-"
             else read_file(_local(path), limit)
             for path in self.paths

@@ -14,14 +14,14 @@ import click
 
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Opened, open_door
-from batos.cli.doors.wanting import wanted
+from batos.cli.doors.wanting import wait_until_wanted
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
-from batos.cli.verb_options import Called, reaching
+from batos.cli.verb_options import Called, with_server
 from batos.cli.verbs import piped
 from batos.cli.verbs.briefing import Wish, brief_options
 from batos.cli.verbs.chatting import Chat
-from batos.cli.verbs.commands import LEAVING, completions, found
+from batos.cli.verbs.commands import LEAVING, completions, find_command
 from batos.cli.verbs.typed_input import MessageSource, source
 from batos.errors import BatosError
 from batos.terminal.console import Terminated
@@ -43,7 +43,7 @@ _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True,
               help="With --history: how many turns at most.")  # fmt: skip
 @click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, make them anew, and leave.")
-@reaching
+@with_server
 def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, recompact: bool) -> int:
     """Talk. Each question is a turn of one conversation: a new one, or that of --conversation.
 
@@ -55,9 +55,9 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
     live = called.console.out.isatty() if wish.stream is None else wish.stream
     chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
     if "-" in wish.paths:
-        there = piped.terminal()
+        there = piped.open_terminal()
         chat.attach(wish.paths)
-        piped.read_on(there)
+        piped.replace_stdin(there)
     else:
         chat.attach(wish.paths)
     lends = _lends(called)
@@ -98,7 +98,7 @@ def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
     from batos.image import storage  # here alone: a talk through a pipe or for a program loads nothing of the database
 
     image = storage.file_of(called.settings.image_uri)
-    return partial(wanted, image) if image is not None else None
+    return partial(wait_until_wanted, image) if image is not None else None
 
 
 def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
@@ -171,7 +171,7 @@ def _one(chat: Chat, way: BackgroundDoor, text: str) -> int:
         asked = text[1:] if text.startswith("//") else text
         return way.do(lambda door: chat.turn(door, asked))
     name, _, rest = text[1:].partition(" ")
-    return found(name).run(chat, way, rest.strip())
+    return find_command(name).run(chat, way, rest.strip())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import Called
 from batos.cli.verbs.briefing import Wish
 from batos.errors import BatosError, NotFound
-from batos.terminal.console import counted
+from batos.terminal.console import count_text
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
 
@@ -119,7 +119,7 @@ class Chat:
             self.conversation = page["conversation"]
             if not self._quiet:
                 files = ", ".join(each["name"] for each in page["files"])
-                told = f"{counted(page['count'], 'turn')}{f', with {files}' if files else ''}"
+                told = f"{count_text(page['count'], 'turn')}{f', with {files}' if files else ''}"
                 self.console.say(f"This is {self.conversation}, {told}.", dim=True)
         return 0
 

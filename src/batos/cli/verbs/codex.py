@@ -19,8 +19,8 @@ from batos.config import CONFIG_FILE, Loaded, Settings
 from batos.errors import BatosError, CodexError
 from batos.image import roots
 from batos.image.looking import exists, looking
-from batos.terminal.console import Console, counted
-from batos.terminal.layout import table, wrapped
+from batos.terminal.console import Console, count_text
+from batos.terminal.layout import table, wrap
 
 _WHOSE = ("mind", *(name.lower() for name in PILLARS))
 _SHOWN = 56  # characters of a value that stands in a line of a table
@@ -74,7 +74,7 @@ def _tell_row(console: Console, row: CodexRow) -> None:
         console.write(f"{row.entry.key} = {value}  [{source}]")
         return
     many = row.entry.value if isinstance(row.entry.value, tuple | list) else (value,)
-    shown = "\n".join(wrapped(str(each), "    ") for each in many)
+    shown = "\n".join(wrap(str(each), "    ") for each in many)
     console.write(f"{row.entry.key}  [{source}]\n{shown}")
 
 
@@ -135,11 +135,11 @@ def check(called: Called) -> int:
     for fault in faults:
         called.console.write(f"{fault.message}\n    {fault.remedy}")
     if faults:
-        files = counted(len({fault.file for fault in faults}), "file")
-        called.console.write(f"{counted(len(faults), 'fault')} in {files}.")
+        files = count_text(len({fault.file for fault in faults}), "file")
+        called.console.write(f"{count_text(len(faults), 'fault')} in {files}.")
     elif found.codex is not None and not called.quiet:
         intents = [intent for each in found.codex.personas.values() for intent in (*each.pillars, *each.protocols)]
-        counts = f"{counted(len(found.codex.personas), 'persona')}, {counted(len(intents), 'intent')}"
+        counts = f"{count_text(len(found.codex.personas), 'persona')}, {count_text(len(intents), 'intent')}"
         called.console.write(f"The codex is sound: {counts}, digest {found.codex.digest[:12]}.")
     return 1 if faults else 0
 
@@ -206,7 +206,9 @@ def diff(called: Called, against_shipped: bool) -> int:
     if summary is not None:
         _tell_summary(called.console, summary, side)
     elif found.faults:
-        called.console.write(f"The files have {counted(len(found.faults), 'fault')}: `batos codex check` tells them.")
+        called.console.write(
+            f"The files have {count_text(len(found.faults), 'fault')}: `batos codex check` tells them."
+        )
     else:
         called.console.write("What it is compared with was written by another version: only the text is compared.")
     return 0

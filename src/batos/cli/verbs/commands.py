@@ -15,7 +15,7 @@ from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verbs.chatting import Chat
 from batos.errors import BatosError, NotFound, UsageError
-from batos.terminal.console import counted
+from batos.terminal.console import count_text
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
 LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})
@@ -43,7 +43,7 @@ class Command:
         return 0
 
 
-def found(name: str) -> Command:
+def find_command(name: str) -> Command:
     """Find the command of that name; UsageError names the near one."""
     command = COMMANDS.get(name)
     if command is None:
@@ -154,7 +154,7 @@ def _new(chat: Chat, rest: str) -> None:
 def _cost(chat: Chat, rest: str) -> None:
     timed = ("seconds", "waited")
     spent = {name: round(value, 3) if name in timed else int(value) for name, value in chat.spent.items()}
-    text = f"{counted(chat.turns, 'turn')}: {cost_text({'cost': spent})}." if chat.turns else "Nothing was asked."
+    text = f"{count_text(chat.turns, 'turn')}: {cost_text({'cost': spent})}." if chat.turns else "Nothing was asked."
     chat.tell({"turns": chat.turns, "cost": spent}, text)
 
 

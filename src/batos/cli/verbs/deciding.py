@@ -10,9 +10,9 @@ import click
 
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import approval_ids
-from batos.cli.verbs.show import asked
+from batos.cli.verbs.show import ask_once
 from batos.errors import UsageError
 
 STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
@@ -22,7 +22,7 @@ STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 @click.argument("approval", required=False, shell_complete=approval_ids)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
-@reaching
+@with_server
 def approvals(called: Called, approval: str | None, limit: int, status: str | None) -> int:
     """List the methods that wait for your yes, then what was answered. With APPROVAL show one whole.
 
@@ -31,11 +31,11 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
     """
     if approval is not None:
-        found = run(asked(open_door(called, reads=True), "approvals", {"approval": approval}))
+        found = run(ask_once(open_door(called, reads=True), "approvals", {"approval": approval}))
         _write(called, found, whole_text)
         return 0
     args = {"limit": limit, **({} if status is None else {"status": status})}
-    found = run(asked(open_door(called, reads=True), "approvals", args))
+    found = run(ask_once(open_door(called, reads=True), "approvals", args))
     if found["approvals"] or called.console.as_json:
         _write(called, found, partial(listing_text, whole=called.verbose))
     else:
@@ -56,7 +56,7 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
 @click.option(
     "--matching", metavar="PATTERN", help="With --all: over OBJECT.SELECTOR, with * and ?; '*' is everything."
 )
-@reaching
+@with_server
 def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
     """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN: as they were asked.
 
@@ -81,7 +81,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 @click.command()
 @click.argument("approval", shell_complete=approval_ids)
 @click.option("--why", required=True, metavar="TEXT", help="What its missions are told.")
-@reaching
+@with_server
 def reject(called: Called, approval: str, why: str) -> int:
     """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}

@@ -8,7 +8,7 @@ import click
 
 from batos.cli.doctor.pages import page, topic
 from batos.cli.verb_options import Called, common, run
-from batos.terminal.console import Console, counted, size
+from batos.terminal.console import Console, count_text, size
 from batos.terminal.layout import table
 
 
@@ -37,7 +37,7 @@ def doctor(called: Called) -> int:
     wrong = [finding for finding in findings if not finding["ok"]]
     tell_findings(called.console, wrong if called.quiet else findings)
     if not called.quiet:
-        called.console.write(f"{counted(len(findings) - len(wrong), 'check')} passed, {len(wrong)} failed.")
+        called.console.write(f"{count_text(len(findings) - len(wrong), 'check')} passed, {len(wrong)} failed.")
     return 0 if healthy else 1
 
 

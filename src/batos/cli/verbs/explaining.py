@@ -36,7 +36,7 @@ def help(topic: tuple[str, ...], as_json: bool) -> None:
         _list(console)
         return
     text = "" if " ".join(topic) in manual.pages() else _verb(topic)
-    text = text or manual.found(" ".join(topic))
+    text = text or manual.find_text(" ".join(topic))
     if as_json:
         console.document({"topic": " ".join(topic), "text": text})
     elif sys.stdout.isatty():

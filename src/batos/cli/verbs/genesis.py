@@ -10,9 +10,9 @@ import click
 
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.bars import Bars
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.doctor import tell_findings
-from batos.terminal.console import Console, counted, size
+from batos.terminal.console import Console, count_text, size
 
 _SHOWN = 12  # names of models in one line
 
@@ -20,7 +20,7 @@ _SHOWN = 12  # names of models in one line
 @click.command()
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would be done; only copy the codex.")
 @click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
-@reaching
+@with_server
 def genesis(called: Called, plan_only: bool, prune: bool) -> int:
     """Bring models and image to what codex and adapters say. A second run changes nothing."""
     opened = open_door(called)
@@ -95,7 +95,7 @@ def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -
     if not quiet:
         console.write(_summary(report))
         passed = len(findings) - len(wrong)
-        told = f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed"
+        told = f"ALFRED's System Integrity Audit: {count_text(passed, 'check')} passed, {len(wrong)} failed"
         console.write(f"{told} ({len(report['found'])} before)." if report["found"] else f"{told}.")
         _tell_stale(console, report["plan"])
     tell_findings(console, wrong)
@@ -107,7 +107,7 @@ def _summary(report: Mapping[str, Any]) -> str:
         done[step["kind"]] = done.get(step["kind"], 0) + 1
     words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
     verbs = {"pull": "pulled", "upload": "handed over", "create": "made", "delete": "deleted"}
-    told = [f"{counted(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
+    told = [f"{count_text(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
     if report["changes"]:
-        told.append(f"{counted(len(report['changes']), 'change')} of the image")
+        told.append(f"{count_text(len(report['changes']), 'change')} of the image")
     return f"{', '.join(told)}." if told else "Nothing had to be done."

@@ -10,7 +10,7 @@ import click
 from batos import private_files
 from batos.cli.shared_options import file_names
 from batos.cli.verb_options import Called, common
-from batos.client.wire.addresses import listening, reaching
+from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
 from batos.config import Settings
 from batos.errors import ConfigError, UsageError
@@ -25,7 +25,7 @@ def token(called: Called, new: bool) -> int:
     settings = called.settings
     ring = Keyring(settings.home)
     found = ring.renew_token() if new else ring.token()
-    bound = listening(settings.bind, "bind")
+    bound = parse_listening(settings.bind, "bind")
     if called.console.as_json:
         called.console.document({"token": found, "file": str(settings.home / "token"), "bind": str(bound)})
         return 0
@@ -96,7 +96,7 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
     else:
         called.console.write(str(target))
         called.console.say(f"It leads to {bind}. There: BATOS_SERVER={target.name} batos status")
-        if reaching(bind, "address").loopback:
+        if parse_reachable(bind, "address").loopback:
             called.console.say(
                 "That is this machine: for a client on another one say how it gets here, --address HOST."
             )
@@ -115,7 +115,7 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
 
 def _reached(settings: Settings, address: str | None) -> str:
     """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
-    bound = listening(settings.bind, "bind")
+    bound = parse_listening(settings.bind, "bind")
     if bound.loopback:
         raise ConfigError(
             f"bind is {bound}: nobody on another machine can reach it, and here the token is enough",
@@ -125,7 +125,7 @@ def _reached(settings: Settings, address: str | None) -> str:
     if address is None:
         return bound.near
     named = f"[{address}]" if ":" in address and "[" not in address else address
-    return str(reaching(f"tcp://{named}:{bound.port}", "address"))
+    return str(parse_reachable(f"tcp://{named}:{bound.port}", "address"))
 
 
 @keys.command(short_help="Shut a client out, at once.")

@@ -14,9 +14,9 @@ from batos.cli.doors.door import open_door
 from batos.cli.render import methods as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import method_names, object_names
-from batos.cli.verbs.show import asked
+from batos.cli.verbs.show import ask_once
 from batos.client.wire.verb_shapes import SOURCE_LIMIT
 from batos.errors import BriefError
 
@@ -30,10 +30,10 @@ def method() -> None:
 
 @method.command("list", short_help="List every slot that ever had a method.")
 @click.argument("object", required=False, shell_complete=object_names)
-@reaching
+@with_server
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
-    found = run(asked(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
+    found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
     if found["methods"] or called.console.as_json:
         return _told(called, found, lambda told: telling.list_text(told["methods"]))
     called.console.say(
@@ -46,10 +46,10 @@ def list_(called: Called, object: str | None) -> int:
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
-@reaching
+@with_server
 def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
     """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
-    found = run(asked(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
+    found = run(ask_once(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
         return 0
@@ -58,16 +58,16 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
 
 @method.command(short_help="Show every revision, and why each came and went.")
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
-@reaching
+@with_server
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
     return _told(
-        called, run(asked(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
+        called, run(ask_once(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
     )
 
 
 @method.command(short_help="Make now what is to be made after answers.")
-@reaching
+@with_server
 def make(called: Called) -> int:
     """Make the methods that answers did without, one after the other; a question that comes goes first.
 
@@ -78,21 +78,21 @@ def make(called: Called) -> int:
     def hear(_event: str, keys: Mapping[str, Any]) -> None:
         called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
 
-    found = run(asked(open_door(called), "method_make", {}, hear))
+    found = run(ask_once(open_door(called), "method_make", {}, hear))
     return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
 
 
 @method.command(short_help="Let a former revision be active again.")
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=0), help="Which one; 0 is the intent. Else the one before.")
-@reaching
+@with_server
 def rollback(called: Called, name: str, revision: int | None) -> int:
     """Let a former revision be active again, from the next mission on; nothing is lost, and it can be rolled back.
 
     Without --revision: the one before the active, or where none is active the one that was last.
     """
     args = _args(name, revision=revision, user=called.settings.asker)
-    found = run(asked(open_door(called), "method_rollback", args))
+    found = run(ask_once(open_door(called), "method_rollback", args))
     if called.console.as_json:
         called.console.document(found)
     elif not called.quiet:
@@ -117,7 +117,7 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
     shell_complete=file_names,
     help="JSON: what your source has to pass, else what the method had to.",
 )
-@reaching
+@with_server
 def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
     """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
 
@@ -127,17 +127,17 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
         raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
     source = None if path is None else _text(path, "file")
     args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
-    found = run(asked(open_door(called), "method_redefine", args))
+    found = run(ask_once(open_door(called), "method_redefine", args))
     if called.console.as_json or not called.quiet:
         return _told(called, found)
     return 0
 
 
 @click.command()
-@reaching
+@with_server
 def tools(called: Called) -> int:
     """List the tools: methods that go on being usable, each with how it is called."""
-    found = run(asked(open_door(called, reads=True), "tools", {}))
+    found = run(ask_once(open_door(called, reads=True), "tools", {}))
     if found["tools"] or called.console.as_json:
         if found["tools"] and not called.quiet:
             called.console.say(

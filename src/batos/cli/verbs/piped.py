@@ -21,7 +21,7 @@ _PATIENCE = 1.0
 _QUESTION_BYTES = 4 * TEXT_LIMIT
 
 
-def piped() -> bool:
+def is_piped() -> bool:
     """Say whether stdin can be read without anybody typing: it is a pipe, a file or a socket."""
     try:
         kind = os.fstat(sys.stdin.fileno()).st_mode
@@ -37,11 +37,11 @@ def question(text: str | None, say: Callable[[str], None]) -> str:
     """
     if text is not None and text != "-" and text.strip():
         return text
-    if text != "-" and (text is not None or not piped()):
+    if text != "-" and (text is not None or not is_piped()):
         raise UsageError(
             "there is no question", field="text", remedy='Ask one: batos ask "...", or pipe it: echo "..." | batos ask'
         )
-    data = taken(_QUESTION_BYTES + 1, "text", say)
+    data = read_stdin(_QUESTION_BYTES + 1, "text", say)
     if len(data) > _QUESTION_BYTES:
         raise BriefError(
             f"the question on stdin has more than {TEXT_LIMIT:,} characters",
@@ -61,7 +61,7 @@ def document(limit: int, say: Callable[[str], None]) -> list[File]:
 
     BriefError: it has more than `limit` bytes, or is no text.
     """
-    data = taken(limit + 1, "attachments", say) if piped() else b""
+    data = read_stdin(limit + 1, "attachments", say) if is_piped() else b""
     if not data.strip():
         return []
     file = as_file(NAME, data, limit)
@@ -69,18 +69,18 @@ def document(limit: int, say: Callable[[str], None]) -> list[File]:
     return [file]
 
 
-def taken(most: int, name: str, say: Callable[[str], None]) -> bytes:
+def read_stdin(most: int, name: str, say: Callable[[str], None]) -> bytes:
     """Read stdin to its end, or so many bytes, and say when that waits. BriefError: it is closed."""
     # Python has none when the process was started with it closed, whatever its types say.
     source: TextIO | None = sys.stdin
     if source is None:
         raise BriefError("stdin is closed", field=name, remedy="Give it what is to be read, or leave the - out.")
-    if piped() and not select.select([source], [], [], _PATIENCE)[0]:
+    if is_piped() and not select.select([source], [], [], _PATIENCE)[0]:
         say("Waiting for what is piped to stdin; </dev/null leaves it out.")
     return source.buffer.read(most)
 
 
-def terminal() -> int:
+def open_terminal() -> int:
     """Open the terminal for one who reads a document from stdin and then questions; UsageError without one."""
     try:
         return os.open("/dev/tty", os.O_RDWR)
@@ -92,7 +92,7 @@ def terminal() -> int:
         ) from error
 
 
-def read_on(there: int) -> None:
+def replace_stdin(there: int) -> None:
     """Let stdin be an opened file from here on."""
     os.dup2(there, sys.stdin.fileno())
     os.close(there)

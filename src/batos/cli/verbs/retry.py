@@ -10,7 +10,7 @@ from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids
 
 #: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
@@ -21,7 +21,7 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 @click.argument("mission", default="last", shell_complete=mission_ids)
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
-@reaching
+@with_server
 def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> int:
     """Ask again what a MISSION asked, or your `last`: its question, files and options.
 

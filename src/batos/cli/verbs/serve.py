@@ -15,7 +15,7 @@ import structlog
 from batos import __version__
 from batos.cli.verb_options import Called, common, run
 from batos.client.wire import server_file
-from batos.client.wire.addresses import Address, listening
+from batos.client.wire.addresses import Address, parse_listening
 from batos.client.wire.keys import Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
@@ -47,7 +47,7 @@ def serve(called: Called) -> int:
 async def _serve(called: Called) -> int:
     # Where nobody has named a port another one does: clients find the server by the note in its home.
     unasked = frozenset(name for name in ("bind", "events") if called.loaded.sources.get(name) == "default")
-    async with served(called.settings, unasked=unasked) as (uvm, places):
+    async with open_server(called.settings, unasked=unasked) as (uvm, places):
         _tell(called, places)
         try:
             await asyncio.Event().wait()
@@ -62,7 +62,7 @@ async def _serve(called: Called) -> int:
 
 
 @asynccontextmanager
-async def served(
+async def open_server(
     settings: Settings,
     seams: Seams | None = None,
     told: Events | None = None,
@@ -74,9 +74,9 @@ async def served(
     ConfigError: it cannot listen where the settings say. ImageBusy: the home has a server, or its image an owner.
     """
     home = settings.home
-    bind = replace(listening(settings.bind, "bind"), or_free="bind" in unasked)
-    events = replace(listening(settings.events, "events"), or_free="events" in unasked)
-    other = server_file.running(home)
+    bind = replace(parse_listening(settings.bind, "bind"), or_free="bind" in unasked)
+    events = replace(parse_listening(settings.events, "events"), or_free="events" in unasked)
+    other = server_file.running_server(home)
     if other is not None:
         remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."
         raise ImageBusy(str(home), f"the server of process {other.pid}", remedy=remedy)
@@ -134,7 +134,7 @@ def _note(places: Places) -> ServerRecord:
     pid = os.getpid()
     return ServerRecord(
         pid=pid,
-        born=server_file.born(pid) or "",
+        born=server_file.birth_time(pid) or "",
         started=iso(utc_now()),
         bind=places.bind.near,
         events=places.events.near,

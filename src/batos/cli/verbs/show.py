@@ -12,9 +12,9 @@ import click
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.mission_record import calls_named, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
-from batos.cli.render.short_names import short, when
+from batos.cli.render.short_names import local_time, short
 from batos.cli.render.turns import history_text
-from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import Hear
@@ -31,7 +31,7 @@ STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancell
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
 @click.option("--mine", is_flag=True, help="Only those that you asked.")
 @click.option("--follow", "-f", "following", is_flag=True, help="Then every change as it happens, until Ctrl-C.")
-@reaching
+@with_server
 def missions(called: Called, limit: int, status: str | None, mine: bool, following: bool) -> int:
     """List the newest missions; --follow watches the server's."""
     args: dict[str, Any] = {"limit": limit}
@@ -64,7 +64,7 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
         called.console.document({"missions": found})
     elif found:
         names = {line["id"]: line["id"] for line in found} if called.verbose else short([line["id"] for line in found])
-        rows = [[names[line["id"]], line["status"], when(line["accepted_at"]), line["text"]] for line in found]
+        rows = [[names[line["id"]], line["status"], local_time(line["accepted_at"]), line["text"]] for line in found]
         called.console.write(table(rows, ("mission", "status", "asked", "question")))
     else:
         called.console.say("There is no such mission." if some else _NO_MISSION)
@@ -77,12 +77,12 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
-@reaching
+@with_server
 def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
     if mission.startswith("c-"):
         place = {"conversation": mission, "user": called.settings.asker, **page}
-        turns = run(asked(open_door(called, reads=True), "turns", place))
+        turns = run(ask_once(open_door(called, reads=True), "turns", place))
         if called.console.as_json:
             called.console.document(turns)
         else:
@@ -114,7 +114,7 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 @click.command()
 @click.argument("object", required=False, shell_complete=object_names)
-@reaching
+@with_server
 def inspect(called: Called, object: str | None) -> int:
     """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
@@ -139,7 +139,7 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
         return await way.call("inspect", {"object": name, "user": user} if name else {})
 
 
-async def asked(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
+async def ask_once(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
     """Ask one thing at a door, close the door, and return the result."""
     async with opened as way:
         return await way.call(verb, args, hear)

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from batos.cli.doors.door import chosen_server, open_door
-from batos.cli.render.bars import lasting
+from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import placement_text, who
-from batos.cli.render.short_names import short, when
-from batos.cli.verb_options import Called, reaching, run
-from batos.cli.verbs.show import asked
+from batos.cli.render.short_names import local_time, short
+from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verbs.show import ask_once
 from batos.client.wire.protocol import error_of
 from batos.server.dispatch.founding import in_words
-from batos.terminal.console import counted, size
+from batos.terminal.console import count_text, size
 from batos.terminal.layout import table
 
 #: The most running missions, and failures, that fit a screen.
@@ -25,7 +25,7 @@ _SHOWN = 8
 
 @click.command()
 @click.option("--ready", is_flag=True, help="Only say whether a question would be answered now; exit 0 if it would.")
-@reaching
+@with_server
 def status(called: Called, ready: bool) -> int:
     """Show how things stand: server, queue, running missions, totals, models in memory, newest failures.
 
@@ -35,11 +35,11 @@ def status(called: Called, ready: bool) -> int:
     """
     server = open_door(called, "required") if ready else chosen_server(called)
     if server is not None:
-        found = run(asked(server, "status", {}))
+        found = run(ask_once(server, "status", {}))
     else:
         from batos.cli.doctor import alone  # a server's client loads nothing of the database
 
-        found = run(alone.found(called.settings))
+        found = run(alone.status_document(called.settings))
     if ready:
         return _ready(called, found)
     if called.console.as_json:
@@ -97,7 +97,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
     asked = (found.get("approvals") or {}).get("waiting", 0)
     if asked:
-        yield f"asked    {counted(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
+        yield f"asked    {count_text(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
     yield from _learning(found.get("learning") or {}, now)
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
@@ -117,7 +117,7 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
     making, waiting = learning.get("making"), learning.get("waiting", 0)
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
-        yield f"learning {counted(waiting, 'method')} to be made{doing}"
+        yield f"learning {count_text(waiting, 'method')} to be made{doing}"
 
 
 def _running(running: Any, now: datetime) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _who(running: Mapping[str, Any]) -> str:
 
 
 def _since(moment: str | None, now: datetime) -> str:
-    return lasting(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
+    return duration_text(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
 
 
 def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
@@ -195,4 +195,4 @@ def _mean(histogram: Mapping[str, Any]) -> float:
 def _reason(failure: Mapping[str, Any], now: datetime) -> str:
     reason = failure.get("reason") or {}
     what = f"{reason.get('code', failure.get('status', 'failed'))}: {reason.get('message', '')}"
-    return f"{when(failure.get('at', ''), now)}  {what}"
+    return f"{local_time(failure.get('at', ''), now)}  {what}"

@@ -40,12 +40,12 @@ class Address:
         return f"tcp://{own if self.everywhere else self.host}:{self.port}"
 
 
-def listening(text: str, field: str) -> Address:
+def parse_listening(text: str, field: str) -> Address:
     """Read an address to listen at: an IP address of this machine, `localhost` or `*`.
 
     Raises: ConfigError: it is none of these; the error names `field`.
 
-    >>> str(listening("tcp://localhost:7717", "bind")), listening("tcp://[::1]:7717", "bind").loopback
+    >>> str(parse_listening("tcp://localhost:7717", "bind")), parse_listening("tcp://[::1]:7717", "bind").loopback
     ('tcp://127.0.0.1:7717', True)
     """
     host, port = _parts(text, field)
@@ -59,7 +59,7 @@ def listening(text: str, field: str) -> Address:
     return _address(address, text, field, port)
 
 
-def reaching(text: str, field: str) -> Address:
+def parse_reachable(text: str, field: str) -> Address:
     """Read a server's address, an IP address or a name. Raises: ConfigError: it is neither; the error names `field`."""
     host, port = _parts(text, field)
     if not port:

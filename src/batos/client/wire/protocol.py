@@ -73,7 +73,7 @@ S = TypeVar("S", bound=StrictModel)
 # -- reading
 
 
-def parsed(data: bytes) -> Any:
+def parse(data: bytes) -> Any:
     """Parse the JSON of a message. Raises: ProtocolError: it is too long, too deep, has too many values, or is none."""
     if len(data) > MESSAGE_BYTES:
         raise ProtocolError(
@@ -154,7 +154,7 @@ def _valid(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
         raise ProtocolError(f"{under}{place}: {first['msg']}", field=f"{under}{place}") from None
 
 
-def encoded(value: Mapping[str, Any]) -> bytes:
+def encode(value: Mapping[str, Any]) -> bytes:
     """Return a message as it goes over the wire; what is no Unicode text becomes question marks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batos.client.wire import server_file
-from batos.client.wire.addresses import reaching
+from batos.client.wire.addresses import parse_reachable
 from batos.client.wire.keys import Credentials, Keyring, read_key_file
 from batos.errors import ConfigError, NoServer
 
@@ -26,7 +26,7 @@ class ServerAddress:
 
 def of_home(home: Path) -> ServerAddress:
     """Return the address of the home's own server. Raises: NoServer: none runs."""
-    running = server_file.running(home)
+    running = server_file.running_server(home)
     if running is None:
         raise NoServer(f"no server runs for the home {home}")
     ring = Keyring(home)
@@ -44,8 +44,8 @@ def of_setting(server: str, home: Path) -> ServerAddress:
     """
     if not server.startswith("tcp://"):
         file = read_key_file(Path(server).expanduser())
-        return ServerAddress(str(reaching(file.endpoint, "server")), "", file.credentials, None)
-    address = reaching(server, "server")
+        return ServerAddress(str(parse_reachable(file.endpoint, "server")), "", file.credentials, None)
+    address = parse_reachable(server, "server")
     if not address.loopback:
         raise ConfigError(
             f"server: {server} is on another machine, where the home's token may not go",

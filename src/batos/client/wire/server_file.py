@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from batos import private_files
-from batos.client.wire.addresses import reaching
+from batos.client.wire.addresses import parse_reachable
 from batos.errors import ConfigError
 
 NAME = "server.json"
@@ -73,24 +73,24 @@ def _sound(note: ServerRecord) -> bool:
 def _guarded(address: str, by: str) -> bool:
     """Say if a server guards such an address so: the token goes to no other machine."""
     try:
-        return by == "curve" or (by == "plain" and reaching(address, "server").loopback)
+        return by == "curve" or (by == "plain" and parse_reachable(address, "server").loopback)
     except ConfigError:
         return False
 
 
-def running(home: Path) -> ServerRecord | None:
+def running_server(home: Path) -> ServerRecord | None:
     """Return the note of the home's server, if it runs; log one that an ended process left, and ignore it."""
     note = read(home)
     if note is None:
         return None
-    now = born(note.pid)
+    now = birth_time(note.pid)
     if now is None or note.born not in ("", now):
         _log.info("stale server note", file=str(home / NAME), pid=note.pid)
         return None
     return note
 
 
-def born(pid: int) -> str | None:
+def birth_time(pid: int) -> str | None:
     """Return when a process was born, by the kernel's count ("": it does not tell); None: there is no process."""
     if pid <= 0:
         return None

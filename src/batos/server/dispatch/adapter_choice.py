@@ -22,11 +22,11 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
 
     NotFound: no such persona or adapter. AdapterError: it would not load.
     """
-    settings, persona = uvm.settings, persona_named(persona)
+    settings, persona = uvm.settings, find_persona(persona)
     # Reading files takes longer than a server's loop may be held.
     shelf = await asyncio.to_thread(offline.laid, settings)
-    codex = await asyncio.to_thread(standing, settings)
-    adapter = None if name.casefold() == NONE else chosen(shelf, persona, name)
+    codex = await asyncio.to_thread(current_codex, settings)
+    adapter = None if name.casefold() == NONE else find_adapter(shelf, persona, name)
     notes = [] if adapter is None else await _fits(uvm, codex, adapter)
     label = None if adapter is None else adapter.name
     changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, label))
@@ -37,12 +37,12 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
     return {"persona": persona, "adapter": label, "changed": changed, "notes": told}
 
 
-def standing(settings: Settings) -> Codex:
+def current_codex(settings: Settings) -> Codex:
     """Return the codex as the next genesis finds it."""
     return codices.standing(settings.home / "codex")[0].sound()
 
 
-def persona_named(named: str) -> str:
+def find_persona(named: str) -> str:
     """Find a persona by its name in any case. Raises: NotFound: there is none; the remedy names a near one."""
     if named.upper() in PILLARS:
         return named.upper()
@@ -51,7 +51,7 @@ def persona_named(named: str) -> str:
     raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
 
 
-def chosen(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
+def find_adapter(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
     """Find an adapter by its name. Raises: AdapterError: it has faults. NotFound: there is none."""
     adapter = shelf.find(persona, name)
     if adapter is not None:
@@ -59,10 +59,10 @@ def chosen(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
     faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
     if faults:
         raise adapter_check.refusal(faults)
-    raise unknown(shelf, persona, name)
+    raise no_such_adapter(shelf, persona, name)
 
 
-def unknown(shelf: AdapterInventory, persona: str, name: str) -> NotFound:
+def no_such_adapter(shelf: AdapterInventory, persona: str, name: str) -> NotFound:
     """Make the error that says which adapters a persona has instead."""
     known = [each.name for each in shelf.of(persona)]
     near = difflib.get_close_matches(name, known, 1)

@@ -187,7 +187,7 @@ def sweep(home: Path) -> None:
     """Remove what processes that have ended left on its way in a home, each in a folder that has its number."""
     for folder in home.glob("uploads-*"):
         pid = folder.name.rpartition("-")[2]
-        if pid.isdecimal() and server_file.born(int(pid)) is None:
+        if pid.isdecimal() and server_file.birth_time(int(pid)) is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -13,7 +13,7 @@ import zmq.asyncio
 
 from batos.client.wire.addresses import Address
 from batos.client.wire.listening import bound
-from batos.client.wire.protocol import VERSION, encoded
+from batos.client.wire.protocol import VERSION, encode
 from batos.errors import ConfigError
 from batos.server.zmq.auth import EVENTS, Gate
 
@@ -50,7 +50,7 @@ class Bulletin:
         at = self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         notice = {**keys, "v": VERSION, "seq": self._next(stream), "at": at, "event": event}
         # PUB never waits: what a slow watcher does not take is lost to it.
-        sent = self._socket.send_multipart([topic.encode("utf-8", "replace"), encoded(notice)], zmq.DONTWAIT)
+        sent = self._socket.send_multipart([topic.encode("utf-8", "replace"), encode(notice)], zmq.DONTWAIT)
         cast("asyncio.Future[None]", sent).exception()
 
     def _next(self, stream: str) -> int:

@@ -19,7 +19,7 @@ from batos.client.wire.listening import bound
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.image.ids import utc_now
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guests import bounded
+from batos.server.dispatch.guests import limit_guest
 from batos.server.zmq.auth import REQUESTS, Gate
 from batos.server.zmq.bulletin import Bulletin
 from batos.server.zmq.outbox import Outbox
@@ -186,7 +186,7 @@ class Server:
             self._begin(talk, body.bytes)
         else:
             with suppress(ProtocolError):  # what cannot be read has no name
-                talk.name = protocol.request_id(protocol.parsed(body.bytes))
+                talk.name = protocol.request_id(protocol.parse(body.bytes))
             told = talk.say("error", error=why.as_dict())
             # The refusal is the end of a request, and is kept as one is, as long as there is room.
             kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
@@ -250,14 +250,14 @@ class Server:
             self._left(talk)
 
     async def _result(self, talk: Talk, data: bytes) -> list[bytes]:
-        value = protocol.parsed(data)
+        value = protocol.parse(data)
         talk.name = protocol.request_id(value)
         request = protocol.read_request(value)
         if any(each.name == talk.name for each in talk.peer.talks.values() if each is not talk):
             raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
         result = await self._dispatcher.handle(
             request.verb,
-            bounded(request.verb, request.args, talk.peer.user),
+            limit_guest(request.verb, request.args, talk.peer.user),
             self._on_loop(lambda event, keys: self._tell(talk, talk.heard(event, keys))),
             self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
         )
@@ -265,9 +265,9 @@ class Server:
         reply = talk.reply("result", data=result)
         if any(isinstance(value, dict | list | tuple) for value in result.values()):
             # The reply may be long, and nobody else is to wait while it is written down.
-            written = await asyncio.to_thread(protocol.encoded, reply)
+            written = await asyncio.to_thread(protocol.encode, reply)
         else:
-            written = protocol.encoded(reply)
+            written = protocol.encode(reply)
         return talk.fitting(written, self._limits.held - self.held)
 
     def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:

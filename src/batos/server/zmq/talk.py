@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.client.wire.protocol import VERSION, Kind, encoded
+from batos.client.wire.protocol import VERSION, Kind, encode
 from batos.errors import Busy
 from batos.server.zmq.outbox import Outbox
 
@@ -48,7 +48,7 @@ class Talk:
 
     def say(self, kind: Kind, **fields: Any) -> list[bytes]:
         """Make the next reply and return its frames."""
-        return self.frames(encoded(self.reply(kind, **fields)))
+        return self.frames(encode(self.reply(kind, **fields)))
 
     def fitting(self, data: bytes, spare: int) -> list[bytes]:
         """Return the frames of the last reply; a short one that says so where a slow reader leaves no room for it."""
