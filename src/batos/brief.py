@@ -71,7 +71,7 @@ _Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 
 
 def _plain_arguments(value: object) -> object:
-    """JSON that can be written, kept and shown; looked at before anything else walks into it."""
+    """Check that arguments are JSON that can be written, stored and shown, before any other code walks into them."""
     level: list[object] = [value]
     for _ in range(ARGUMENTS_DEPTH + 1):
         level = [inner for outer in level for inner in _inner(outer)]
@@ -119,7 +119,7 @@ class AttachmentRef(BaseModel):
 
 
 class Budget(BaseModel):
-    """What this mission may spend at most; what is absent is the configured limit."""
+    """The most that this mission may spend; an absent field means the configured limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -129,12 +129,12 @@ class Budget(BaseModel):
 
 
 class MissionPolicy(BaseModel):
-    """How this mission is to go about it."""
+    """The way in which this mission is to be worked on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     combine: Combine = "auto"
-    #: Whether an intent becomes a method, and whether one without a method is interpreted; absent: as configured.
+    #: The policies for making a method of an intent, and for interpreting one without a method; absent: as configured.
     install: Install | None = None
     interpret: Interpret | None = None
     #: With the daemon away it waits until it is back, instead of failing.
@@ -153,7 +153,7 @@ class Message(BaseModel):
     ] = ()
 
     def in_words(self) -> str:
-        """As people read it, where a mission shows its question."""
+        """Return the message as people read it, where a mission shows its question."""
         given = "".join(f" {json.dumps(each, ensure_ascii=False)}" for each in self.arguments)
         words = f"{self.receiver} {self.selector}{given}"
         return words if len(words) <= TEXT_LIMIT else f"{words[: TEXT_LIMIT - 1]}…"
@@ -169,9 +169,9 @@ class Origin(BaseModel):
 
 
 class MissionBrief(BaseModel):
-    """What is asked, by whom, with what, and how it is to be worked on.
+    """A question with its asker, its attachments, and the way in which it is to be worked on.
 
-    `text` may be left out of a brief with a message, which then is said in words.
+    `text` may be left out of a brief with a message, and is then the message in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -197,7 +197,10 @@ class MissionBrief(BaseModel):
 
 
 def parse(value: object) -> MissionBrief:
-    """A brief from plain data; raises BriefError naming the first field that is wrong."""
+    """Parse a brief from plain data.
+
+    Raises: BriefError: a field is wrong; the error names the first.
+    """
     if not isinstance(value, Mapping):
         raise BriefError(f"a brief is an object with fields, not a {type(value).__name__}", remedy="Send its fields.")
     given = dict(value)
@@ -211,7 +214,7 @@ def parse(value: object) -> MissionBrief:
         raise _wrong(error) from error
 
 
-#: What is wrong with a field, by pydantic's name of the fault; `it` is the field, `given` its value.
+#: Messages for a wrong field, by pydantic's name of the fault; `it` is the field, `given` its value.
 _FAULTS = {
     "missing": "{it} is not there",
     "string_type": "{it} must be text, not {given}",
@@ -233,9 +236,9 @@ _FAULTS = {
     "tuple_type": "{it} must be a list, not {given}",
     "value_error": "{error}",
 }
-#: What people call a field.
+#: Names of fields for people.
 _CALLED = {"text": "the question"}
-#: What helps where it is more than to correct the field.
+#: Remedies beyond correcting the field.
 _REMEDIES = {("text", "string_too_long"): "A text to answer from is a file: give it with --file, and ask about it."}
 #: Characters or bits of a wrong value that is still shown.
 _SHOWN = 60
@@ -260,7 +263,7 @@ def _wrong(error: ValidationError) -> BriefError:
 
 
 def _shown(given: object) -> str:
-    """A wrong value in a message: what is long, nested or endless is named by its kind."""
+    """Describe a wrong value for an error message; a long, nested or endless one is named by its kind."""
     if isinstance(given, str) and len(given) <= _SHOWN:
         return repr(given)
     if given is None or isinstance(given, float) or (isinstance(given, int) and given.bit_length() <= _SHOWN):
@@ -279,7 +282,10 @@ class File:
 
 
 def read_file(path: Path, limit: int) -> File:
-    """A text file as an attachment; `limit` in bytes. Raises BriefError when it is not one."""
+    """Read a text file as an attachment; `limit` in bytes.
+
+    Raises: BriefError: the file cannot be read, is too large, or is no text.
+    """
     try:
         with path.open("rb") as file:
             # Never more than the limit: a pipe or a device has no size to ask for.
@@ -293,7 +299,10 @@ def read_file(path: Path, limit: int) -> File:
 
 
 def as_file(name: str, data: bytes, limit: int | None = None) -> File:
-    """Bytes as a text attachment; raises BriefError when they are more than `limit`, or no UTF-8 text."""
+    """Make a text attachment of bytes.
+
+    Raises: BriefError: there are more than `limit` bytes, or they are no UTF-8 text.
+    """
     name = _name(name)
     if limit is not None and len(data) > limit:
         raise BriefError(
@@ -321,7 +330,7 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
 
 
 def _name(name: str) -> str:
-    """A file's name as a brief may have it: without what is no text, since any bytes can be a name on a disk."""
+    """Return a file's name without characters that are no text, since a name on a disk can hold any bytes."""
     text = name.encode("utf-8", "replace").decode("utf-8")
     return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
 

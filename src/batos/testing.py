@@ -28,7 +28,7 @@ Vectors = Callable[[str], Sequence[float] | BatosError]
 
 
 def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
-    """A valid value of a compiled schema: strings say `text`, numbers are the least, lists are empty if they may be."""
+    """Return a valid value of a compiled schema: `text` for strings, the least numbers, the shortest lists."""
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
@@ -43,12 +43,12 @@ def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
 
 
 def plain_reply(request: ChatRequest) -> str:
-    """What a scripted bridge says unless told otherwise: the least valid decision, or a sentence."""
+    """Return the usual answer of a scripted bridge: the least valid decision, or a sentence."""
     return json.dumps(instance(request.schema)) if request.schema else "A scripted sentence."
 
 
 def wanted(request: ChatRequest) -> str:
-    """The selector that a coder is asked to write a method for; "" for any other request."""
+    """Return the selector for which a coder is asked to write a method; "" for any other request."""
     if not request.messages or not request.messages[0]["content"].startswith(HEAD):
         return ""
     lines = request.messages[1]["content"].splitlines()
@@ -56,14 +56,14 @@ def wanted(request: ChatRequest) -> str:
 
 
 def written(source: str, checks: Sequence[Mapping[str, Any]]) -> str:
-    """A coder's reply: each field of a check is given as plain data, and becomes JSON in a text."""
+    """Return a coder's reply. Each field of a check is given as plain data and becomes JSON text."""
     fields = ("arguments", "before", "replies", "result", "slots")
     texts = [{name: json.dumps(each[name]) if name in each else "" for name in fields} for each in checks]
     return json.dumps({"checks": [{**each, "result": each["result"] or "null"} for each in texts], "source": source})
 
 
 def author(source: str, checks: Sequence[Mapping[str, Any]], otherwise: Responder = plain_reply) -> Responder:
-    """A responder that writes this method whenever a coder is asked; `SELECTOR` in it is the one that is wanted."""
+    """Return a responder that writes this method for every coder request, with `SELECTOR` replaced by the selector."""
 
     def respond(request: ChatRequest) -> str | BatosError:
         selector = wanted(request)
@@ -123,7 +123,10 @@ class ScriptedBridge:
         options: Mapping[str, Any] | None = None,
         keep_alive: float | str | None = None,
     ) -> Embedding:
-        """What `vectors` gives for each text; ModelUnsuitable without it."""
+        """Return the result of `vectors` for each text.
+
+        Raises: ModelUnsuitable: there is no `vectors`.
+        """
         if self.vectors is None:
             raise ModelUnsuitable(f"{model} embeds nothing here", field="model")
         found: list[list[float]] = []
@@ -142,15 +145,15 @@ class ScriptedBridge:
         return int(sum(len(each["content"].encode()) for each in request.messages) * self.density)
 
     async def version(self) -> str:
-        """A supported one."""
+        """Return a supported version."""
         return "0.33.0"
 
     async def list(self) -> Sequence[ModelRow]:
-        """The models it was made with, and those created since."""
+        """List the models given at the start, and those created since."""
         return tuple(self.rows.values())
 
     async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
-        """It is there at once."""
+        """Add the model at once."""
         self.rows[model] = _row(model)
         yield PullProgress("success")
 
@@ -164,7 +167,7 @@ class ScriptedBridge:
         adapters: Mapping[str, str] | None = None,
         template: str | None = None,
     ) -> AsyncGenerator[PullProgress, None]:
-        """It is there at once."""
+        """Add the model at once."""
         self.rows[model] = _row(model)
         yield PullProgress("success")
 
@@ -176,26 +179,29 @@ class ScriptedBridge:
         return ModelCard(model, ("completion", "embedding"), {}, weights, "", "", "llama", "", "")
 
     async def ps(self) -> Sequence[RunnerRow]:
-        """Nothing is in memory."""
+        """Return no runners: nothing is in memory."""
         return ()
 
     async def upload_blob(
         self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
     ) -> str:
-        """The file's digest; nothing is kept."""
+        """Return the file's digest and store nothing."""
         return blobs.measure(path, digest).digest
 
     async def unload(self, model: str) -> bool:
-        """It is not in memory."""
+        """Return True: no model is in memory."""
         return True
 
     async def delete(self, model: str) -> None:
-        """It is gone at once; ModelMissing."""
+        """Remove the model at once.
+
+        Raises: ModelMissing: there is none.
+        """
         if self.rows.pop(model, None) is None:
             raise ModelMissing(model)
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: no connection was opened."""
 
 
 def _row(name: str) -> ModelRow:
@@ -203,7 +209,7 @@ def _row(name: str) -> ModelRow:
 
 
 def shipped_models() -> tuple[str, ...]:
-    """The models that the shipped codex's default profile names."""
+    """Return the models that the shipped codex's default profile names."""
     mind = tomllib.loads(codices.shipped()[codices.MIND])
     return (mind["default_model"], mind["embedder"])
 
@@ -218,9 +224,9 @@ async def scripted_uvm(
     seams: Seams | None = None,
     **settings: Any,
 ) -> AsyncIterator[UVM]:
-    """An open UVM over a scripted bridge, which answers eight calls of a mission at once unless `settings` say else.
+    """Open a UVM over a scripted bridge that answers eight calls of a mission at a time unless `settings` differ.
 
-    Genesis is done; the image is in memory, or in `home`. `seams` may have a clock or pauses. No intent becomes a
+    Genesis is done. The image is in memory, or in `home`. `seams` may have a clock or pauses. No intent becomes a
     method unless `settings` say so (`install`).
     """
     image = "memory://image" if memory else ""
@@ -236,11 +242,13 @@ async def scripted_uvm(
 async def emulated_uvm(
     home: Path, options: Options | None = None, *, memory: bool = True, events: Events | None = None, **settings: Any
 ) -> AsyncIterator[tuple[UVM, Emulator]]:
-    """An open UVM that speaks over a socket with an emulator in this process, and that emulator.
+    """Open a UVM that speaks over a socket with an emulator in this process, and yield both.
 
     Nothing is pulled or made yet: `await uvm.genesis()`. No intent becomes a method unless `settings` say so. The
-    emulator tells what it was asked (`requests`), takes faults (`faults.add({...})`) and has its store and scheduler to
-    look at. ConfigError for options that cannot be.
+    emulator lists its requests (`requests`), takes faults (`faults.add({...})`), and gives access to its store and
+    scheduler.
+
+    Raises: ConfigError: an option of the emulator is wrong.
     """
     try:
         emulator = Emulator(options)

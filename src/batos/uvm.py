@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.brief import File
 from batos.codex.codex import Codex
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
@@ -369,7 +369,7 @@ async def _counting(uvm: UVM) -> AsyncIterator[None]:
     finally:
         for leave in leaving:
             leave()
-        await settled(asyncio.ensure_future(uvm.counters.close()))
+        await finish_despite_cancel(asyncio.ensure_future(uvm.counters.close()))
 
 
 @asynccontextmanager
@@ -394,7 +394,7 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
             except BaseException as error:  # raised below, as it is: the group would wrap it
                 failure = error
             uvm.approvals.close()
-            await settled(asyncio.ensure_future(uvm.learning.aclose()))
-            await settled(asyncio.ensure_future(uvm.stop()))
+            await finish_despite_cancel(asyncio.ensure_future(uvm.learning.aclose()))
+            await finish_despite_cancel(asyncio.ensure_future(uvm.stop()))
     if failure is not None:
         raise failure

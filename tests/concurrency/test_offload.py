@@ -9,7 +9,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, ask
 
 from batos.brief import as_file
-from batos.concurrency.offload import LIGHT, aside
+from batos.concurrency.offload import LIGHT, offload
 
 
 async def test_a_large_file_never_holds_the_loop(mind: Mind) -> None:
@@ -27,12 +27,12 @@ async def test_a_large_file_never_holds_the_loop(mind: Mind) -> None:
 async def test_heavy_work_goes_aside_and_light_work_stays() -> None:
     """Above the limit another thread does it; below it is done at once; an error comes back as it was raised."""
     here = threading.current_thread()
-    assert await aside(LIGHT, threading.current_thread) is here
-    assert await aside(LIGHT + 1, threading.current_thread) is not here
+    assert await offload(LIGHT, threading.current_thread) is here
+    assert await offload(LIGHT + 1, threading.current_thread) is not here
 
     def breaks() -> None:
         raise KeyError("x")
 
     for size in (0, LIGHT + 1):
         with pytest.raises(KeyError):
-            await aside(size, breaks)
+            await offload(size, breaks)

@@ -27,13 +27,13 @@ class Alarms:
         return len(self._set)
 
     def set(self, mission: str, deadline: str) -> None:
-        """Ring for the mission when its deadline (ISO 8601) has passed; one that has passed rings at once."""
+        """Set a mission's alarm for its deadline (ISO 8601); a passed deadline rings at once."""
         self.drop(mission)
         left = min(max(0.0, self._left(deadline)), self._look)
         self._set[mission] = asyncio.get_running_loop().call_later(left, self._due, mission, deadline)
 
     def passed(self, deadline: str) -> bool:
-        """Whether it is too late."""
+        """Test if a deadline has passed."""
         return self._left(deadline) <= 0
 
     def _left(self, deadline: str) -> float:
@@ -41,26 +41,26 @@ class Alarms:
 
     def _due(self, mission: str, deadline: str) -> None:
         if not self.passed(deadline):
-            # It is a look, or the clock was set back meanwhile.
+            # This was a look before the deadline, or the clock was set back meanwhile.
             self.set(mission, deadline)
             return
         del self._set[mission]
         self._ring(mission)
 
     def drop(self, mission: str) -> None:
-        """Its deadline is of no interest any more."""
+        """Cancel a mission's alarm."""
         handle = self._set.pop(mission, None)
         if handle is not None:
             handle.cancel()
 
     def clear(self) -> None:
-        """No deadline is of interest any more."""
+        """Cancel every alarm."""
         for mission in tuple(self._set):
             self.drop(mission)
 
 
 def timed_out(mission: str, deadline: str) -> TimedOut:
-    """Why a mission has failed whose deadline passed."""
+    """Return the TimedOut error for a mission whose deadline passed."""
     return TimedOut(
         f"it had no answer by its deadline, {deadline}",
         field="deadline",

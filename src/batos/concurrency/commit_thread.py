@@ -22,14 +22,14 @@ class CommitThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Queue work and wait for its end, whatever happens to the task that waits."""
-        return await settled(asyncio.wrap_future(self.submit(work)))
+        return await finish_despite_cancel(asyncio.wrap_future(self.submit(work)))
 
     def close(self) -> None:
         """Finish what is queued, then end the thread."""
         self._executor.shutdown(wait=True)
 
 
-async def settled(future: asyncio.Future[T]) -> T:
+async def finish_despite_cancel(future: asyncio.Future[T]) -> T:
     """Wait until `future` is done, also while being cancelled; a cancellation is raised afterwards.
 
     A commit that runs in a thread cannot be stopped. Leaving before its end would give its connection away while

@@ -1,4 +1,4 @@
-"""Heavy work on plain data goes to a thread, so that the loop stays free; light work is done where it stands."""
+"""Runs heavy work on plain data in a thread, so that the loop stays free; light work runs at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 
 T = TypeVar("T")
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 LIGHT = 48 * 1024
 
 
-async def aside(size: int, work: Callable[[], T]) -> T:
-    """What `work` gives; in a thread if `size` is more than LIGHT.
+async def offload(size: int, work: Callable[[], T]) -> T:
+    """Return `work()`, run in a thread if `size` is more than LIGHT.
 
-    Its end is waited for even while cancelled: what it reads (a mission's connection) is closed after.
+    Waits for the thread even when cancelled, because the caller then closes the connection that the work reads.
     """
     if size <= LIGHT:
         return work()
-    return await settled(asyncio.ensure_future(asyncio.to_thread(work)))
+    return await finish_despite_cancel(asyncio.ensure_future(asyncio.to_thread(work)))

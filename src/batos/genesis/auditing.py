@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from batos.codex.codex import Codex
 from batos.config import Settings
@@ -15,13 +15,14 @@ from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan, compare
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.roots import Root
 
 
 class Audit(Protocol):
     """The audit itself, which only computes."""
 
     def __call__(
-        self, root: Any, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()
+        self, root: Root, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()
     ) -> tuple[Finding, ...]:
         """Return the findings on codex, image and models, with `extra` after them."""
         ...

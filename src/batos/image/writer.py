@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import transaction
 from ZODB.DB import DB
 
-from batos.concurrency.commit_thread import CommitThread, settled
+from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
 from batos.errors import InternalError
 from batos.image.organisation import changed_in, uphold
 
@@ -59,7 +59,7 @@ class Writer(Generic[R]):
         if not self._flushing:
             self._flushing = True
             loop.call_soon(self._next, loop)
-        return await settled(waiting.done)
+        return await finish_despite_cancel(waiting.done)
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hand all that waits to the commit thread; only the loop touches the queue."""

@@ -35,7 +35,7 @@ class Passage:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in a prompt."""
+        """Return the bytes of the passage in a prompt."""
         return len(self.block().encode()) + 1
 
 
@@ -54,15 +54,15 @@ class Turn:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in a prompt, the template's marks counted."""
+        """Return the bytes of the turn in a prompt, with the template's marks."""
         return len(self.question.encode()) + len(self.answer.encode()) + 2 * MARKS
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is left of the turns `first` to `last` of a conversation: made by a model, or their first sentences.
+    """A summary of the turns `first` to `last` of a conversation, written by a model or made of their first sentences.
 
-    `trust` is the least of its turns'. It is shown as what it is, and its text is never an instruction.
+    `trust` is the least of its turns'. A prompt shows it as a summary, and its text is never an instruction.
     """
 
     first: int
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def turns(self) -> int:
-        """How many turns it stands for."""
+        """Return the number of turns that the summary stands for."""
         return self.last - self.first + 1
 
     def block(self) -> str:
@@ -86,16 +86,16 @@ class Summary:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in a prompt."""
+        """Return the bytes of the summary in a prompt."""
         return len(self.block().encode()) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was said before in a conversation of `count` turns, the last of them loaded one by one.
+    """The earlier part of a conversation of `count` turns; its newest turns are loaded one by one.
 
-    `newest` gives the turns from the last down to the one after `view`, which are summaries, oldest first, of all
-    turns before. `meant` is the exchange that is replied to; it may be of no conversation.
+    `newest` yields the turns from the last down to the one after `view`. `view` holds summaries, oldest first, of all
+    turns before. `meant` is the exchange that is replied to, which may be outside any conversation.
     """
 
     count: int = 0
@@ -111,7 +111,7 @@ class Past:
 
     @property
     def covered(self) -> int:
-        """The last turn that the view stands for."""
+        """Return the last turn that the view stands for."""
         return _last(self.view)
 
 
@@ -121,9 +121,9 @@ def _last(view: Sequence[Summary]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was recalled for a mission, and how many passages and turns were left out for want of room.
+    """The evidence recalled for a mission, and the number of passages and turns left out for lack of space.
 
-    `view` stands for older turns than `turns`; the exchange that is replied to is the last of these.
+    `view` stands for turns older than `turns`; the exchange that is replied to is the last of `turns`.
     """
 
     passages: tuple[Passage, ...] = ()

@@ -30,7 +30,7 @@ def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
 
 
 def _joined(text: str) -> list[tuple[int, int]]:
-    """Neighbouring pieces together as long as they make no more than PASSAGE characters."""
+    """Join neighbouring pieces as long as they make no more than PASSAGE characters."""
     spans: list[tuple[int, int]] = []
     for start, end in _pieces(text):
         if spans and end - spans[-1][0] <= PASSAGE:
@@ -41,7 +41,7 @@ def _joined(text: str) -> list[tuple[int, int]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Paragraphs without the blanks around them, cut where they are longer than PASSAGE."""
+    """Yield paragraphs without the blanks around them, cut if they are longer than PASSAGE."""
     start = 0
     for gap in (*(found.span() for found in _GAP.finditer(text)), (len(text), len(text))):
         yield from _cut(text, start, gap[0])
@@ -67,7 +67,7 @@ def _blanks_end(text: str, start: int) -> int:
 
 
 def _first_cut(window: str) -> int:
-    """Where to cut a window that begins a long paragraph: after a sentence, else a line, else a word, else anywhere."""
+    """Return the place to cut a window that begins a long paragraph: after a sentence, else a line, else a word."""
     ends = [found.end() for found in SENTENCE_END.finditer(window) if found.end() <= PASSAGE]
     if ends:
         return ends[-1]

@@ -15,7 +15,7 @@ class HasText(Protocol):
 
     @property
     def text(self) -> str:
-        """The text."""
+        """Return the text."""
         ...
 
 

@@ -15,11 +15,11 @@ VIEW_SHARE = 3
 
 
 def recall(candidates: Sequence[Passage], past: Past, query: str, room: int) -> Evidence:
-    """Return the evidence that fits into `room` bytes: earlier turns in half of it at most, passages in the rest.
+    """Return the evidence that fits into `room` bytes: earlier turns in at most half of it, passages in the rest.
 
-    All passages if they fit; else the best that match, or the first where none does. They come back in the order of
-    their files, since neighbours explain each other, and are numbered anew from 1. Turns are loaded, newest first,
-    until one has no room.
+    All passages are returned if they fit; else the best matches, or the first ones if none matches. Passages keep the
+    order of their files, since neighbours explain each other, and are numbered from 1. Turns are loaded, newest first,
+    until one does not fit.
     """
     kept = remembered(past, room // 2 if candidates else room)
     room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)

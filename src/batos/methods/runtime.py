@@ -11,7 +11,7 @@ from typing import Protocol
 
 from batos.approvals.approvals import Approvals
 from batos.cell.cell import Cell
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
 from batos.guardian import dialect
@@ -71,7 +71,7 @@ async def crafting(parts: RuntimeParts) -> AsyncIterator[Crafts]:
     try:
         yield Crafts(cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret))
     finally:
-        await settled(asyncio.ensure_future(_close(cell, rehearsal, jit)))
+        await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, jit)))
 
 
 async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:

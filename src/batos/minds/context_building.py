@@ -12,7 +12,7 @@ from batos.brief import MissionBrief
 from batos.codex import graph_names
 from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
-from batos.concurrency.offload import aside
+from batos.concurrency.offload import offload
 from batos.errors import NotFound
 from batos.genesis import measures
 from batos.image import roots
@@ -142,7 +142,7 @@ async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
     """The passages of the brief's files; long files are read and cut aside."""
     kept = root[roots.ATTACHMENTS]
     files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
-    return await aside(sum(file.size for _, _, file in files), partial(_cut, files))
+    return await offload(sum(file.size for _, _, file in files), partial(_cut, files))
 
 
 def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:

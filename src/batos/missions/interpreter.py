@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.concurrency.offload import aside
+from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trusted
@@ -190,7 +190,7 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
         room if context.mission.past.count else 0
     )
-    return await aside(size, lambda: recall(context.mission.passages, context.mission.past, query, room))
+    return await offload(size, lambda: recall(context.mission.passages, context.mission.past, query, room))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:

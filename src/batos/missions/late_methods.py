@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.events import Events
@@ -183,7 +183,7 @@ class LateMethods:
             await asyncio.wait({self._task})
         except asyncio.CancelledError:
             self._task.cancel()
-            await settled(asyncio.ensure_future(asyncio.wait({self._task})))
+            await finish_despite_cancel(asyncio.ensure_future(asyncio.wait({self._task})))
             raise
         finally:
             task, self._task, self._making = self._task, None, None

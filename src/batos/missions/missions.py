@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from batos.brief import File
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, NotFound, Refused
 from batos.image import keeping
@@ -138,7 +138,7 @@ class Missions:
             end = self._workers.end(mission)
             await asyncio.wait({end})
         except asyncio.CancelledError:
-            await settled(asyncio.ensure_future(self._give_up(mission)))
+            await finish_despite_cancel(asyncio.ensure_future(self._give_up(mission)))
             raise
         ending = end.result()
         if ending.error is not None and ending.word not in _PEACEFUL:

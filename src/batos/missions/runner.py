@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, InternalError, MissionFailed, Refused
 from batos.events import Events
@@ -138,10 +138,10 @@ class MissionRunner:
                 # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
                 raise
             if attempt.tid is None:
-                await settled(asyncio.ensure_future(self._stopped(attempt, error)))
+                await finish_despite_cancel(asyncio.ensure_future(self._stopped(attempt, error)))
                 raise
             # Cancelled while the commit was under way, and it went through: the mission is done all the same.
-            await settled(asyncio.ensure_future(self._done(attempt)))
+            await finish_despite_cancel(asyncio.ensure_future(self._done(attempt)))
             raise
         await self._done(attempt)
 

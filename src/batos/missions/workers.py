@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from batos.concurrency.alarms import Alarms, timed_out
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.events import Events
 from batos.image.image import LivingImage
@@ -157,7 +157,7 @@ class Workers:
             error = failure
         settling = asyncio.ensure_future(self._settled(run, error))
         with suppress(asyncio.CancelledError):  # said too late: who said it waits for what is being written down
-            await settled(settling)
+            await finish_despite_cancel(settling)
         ending = settling.result()
         del self._running[mission]
         if ending.word == "done":

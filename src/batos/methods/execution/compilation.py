@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from batos.cell.program import Program, prepare
-from batos.concurrency.offload import aside
+from batos.concurrency.offload import offload
 from batos.errors import CovenantViolation
 from batos.guardian.audit import Context, audit
 from batos.objects.method import Method
@@ -24,7 +24,7 @@ async def program_of(method: Method) -> Program:
     accepts now. CovenantViolation: it does not. MethodFailed: the cell has no way to run it.
     """
     source, selector = method.source, method.selector
-    return await aside(_WORK * len(source), lambda: _program(source, selector))
+    return await offload(_WORK * len(source), lambda: _program(source, selector))
 
 
 @lru_cache(maxsize=_KEPT)

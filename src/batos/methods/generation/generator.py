@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.concurrency.commit_thread import settled
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import (
     ApprovalNeeded,
     BatosError,
@@ -124,7 +124,7 @@ class Jit:
         try:
             await self.generations.learnt(asks)
         except asyncio.CancelledError:
-            await settled(asyncio.ensure_future(self.generations.leave(asks)))
+            await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(asks)))
             raise
         except (MethodFailed, Refused) as error:
             told.update(outcome=told["outcome"] or "failed", failure=error.as_dict())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from batos.concurrency.offload import aside
+from batos.concurrency.offload import offload
 from batos.gate import checks
 from batos.gate.checks import GateVerdict
 from batos.gate.ground import OWN_NAMES, Draft, Ground
@@ -136,4 +136,4 @@ def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int
 async def _judged(draft: Draft) -> GateVerdict:
     """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
     size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
-    return await aside(size, lambda: checks.judge(draft))
+    return await offload(size, lambda: checks.judge(draft))
