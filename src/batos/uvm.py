@@ -32,7 +32,7 @@ from batos.inference.ollama.opening import bridge
 from batos.methods.generation.generator import Jit
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
-from batos.methods.runtime import Crafts, crafting
+from batos.methods.runtime import OpenedRuntime, open_method_runtime
 from batos.minds.stopping import Hold
 from batos.missions import reports
 from batos.missions.contributions import APPLIERS
@@ -94,7 +94,7 @@ class UVM(Readings):
     lives: MethodLifecycle
     publisher: Publisher
     approvals: Approvals = field(init=False)
-    crafts: Crafts = field(init=False)
+    crafts: OpenedRuntime = field(init=False)
     workers: Workers = field(init=False)
     control: Missions = field(init=False)
     counters: Counters = field(init=False)
@@ -385,7 +385,7 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
         uvm.control = Missions(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
         then = Consequences(uvm.control.wake, uvm.lives.settle)
         uvm.approvals = Approvals(uvm.image, events, uvm.clock, uvm.settings.approval_days, group, then)
-        async with crafting(uvm) as uvm.crafts:
+        async with open_method_runtime(uvm) as uvm.crafts:
             uvm.afterwards = FollowUps(uvm.image, uvm.control, group)
             uvm.learning = LateMethods(uvm, group, seams.pauses[-1])
             try:

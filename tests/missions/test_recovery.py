@@ -81,9 +81,9 @@ async def test_what_a_coder_answered_for_it_is_progress(tmp_path: Path) -> None:
     """A mission that waits for a method gains by every answer of the coder, though its own log stands still."""
     async with scripted_uvm(tmp_path) as uvm:
         mission = await submit(uvm)
-        await generation_log.await_(uvm.journal, mission, "g-1")
-        await generation_log.await_(uvm.journal, mission, "g-1")
-        assert generation_log.awaited(uvm.journal.notes(mission)) == ["g-1"]
+        await generation_log.record_wait(uvm.journal, mission, "g-1")
+        await generation_log.record_wait(uvm.journal, mission, "g-1")
+        assert generation_log.awaited_logs(uvm.journal.notes(mission)) == ["g-1"]
         for number in range(6):
             await dies(uvm, mission)
             await paid(uvm, "g-1", number)

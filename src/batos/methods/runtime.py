@@ -19,7 +19,7 @@ from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
-from batos.methods.generation.attempt import Workshop
+from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import Generations
 from batos.methods.generation.generator import Jit
 from batos.methods.generation.quota import GenerationLimits
@@ -52,7 +52,7 @@ class RuntimeParts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Crafts:
+class OpenedRuntime:
     """What one process has: the cell, the jit, and both as a mission is given them."""
 
     cell: Cell
@@ -61,7 +61,7 @@ class Crafts:
 
 
 @asynccontextmanager
-async def crafting(parts: RuntimeParts) -> AsyncIterator[Crafts]:
+async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntime]:
     """The cell that methods run in, and who makes them; no worker is started before it is needed."""
     cell = Cell(parts.settings.cell_workers, events=parts.events)
     # Of its own, with one worker: no mission waits for a rehearsal, and what mutants do is no alarm.
@@ -69,7 +69,9 @@ async def crafting(parts: RuntimeParts) -> AsyncIterator[Crafts]:
     workshop = _workshop(parts, rehearsal)
     jit = Jit(parts.image, workshop, Generations(workshop, parts.lives, parts.approvals))
     try:
-        yield Crafts(cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret))
+        yield OpenedRuntime(
+            cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret)
+        )
     finally:
         await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, jit)))
 
@@ -80,7 +82,7 @@ async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:
     await cell.aclose()
 
 
-def _workshop(parts: RuntimeParts, rehearsal: Cell) -> Workshop:
+def _workshop(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
     chosen = parts.settings
     allowance = GenerationLimits(
         calls=chosen.generation_calls,
@@ -90,7 +92,7 @@ def _workshop(parts: RuntimeParts, rehearsal: Cell) -> Workshop:
         hour=chosen.hour_generations,
         again=chosen.generation_again,
     )
-    return Workshop(
+    return GenerationDeps(
         journal=parts.journal,
         bridge=parts.bridge,
         digests=parts.digests,

@@ -17,7 +17,7 @@ from batos.memory.recall import recall
 from batos.methods.execution import method_results, method_run, resolution, usage
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.plain_data import data_of
-from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.resolution import Resolution
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, states
 from batos.minds.calls import questions, sample_paths
@@ -63,9 +63,9 @@ class MissionInterpreter:
 
         Else what it rested on and others have changed since, in words: nothing is laid.
         """
-        moved = None if self._sheet is None else self._sheet.moved()
+        moved = None if self._sheet is None else self._sheet.stale_read()
         if moved is None and self._sheet is not None:
-            self.context.trace.changed(self._sheet.lay())
+            self.context.trace.changed(self._sheet.merge_down())
         return moved
 
     def voiced(self, context: MindContext) -> MissionInterpreter:
@@ -101,7 +101,7 @@ class MissionInterpreter:
 
     async def _behaved(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
-        choice = await resolution.chosen(self.context, receiver, found, selector, args)
+        choice = await resolution.resolve(self.context, receiver, found, selector, args)
         if choice.method is None and not args:
             raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
         number = 0
@@ -112,11 +112,11 @@ class MissionInterpreter:
         errand = replace(errand, number=number)
         if choice.method is None:
             return await self.interpreted(errand, choice)
-        ran = await self.ran(errand, choice, method_results.taken)
+        ran = await self.ran(errand, choice, method_results.check_result)
         return self._result(errand, ran) if isinstance(ran, InvocationResult) else ran
 
     def errand(
-        self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen
+        self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
     ) -> Invocation:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
         synthesis = states.work(self.cycle)
@@ -138,7 +138,7 @@ class MissionInterpreter:
             mind=self._sheet,
         )
 
-    async def ran(self, errand: Invocation, choice: Chosen, takes: method_run.Takes = method_run.anything) -> Any:
+    async def ran(self, errand: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any) -> Any:
         """Return what the method gave; where there is no cell, what its intent gives, if policy lets that be."""
         try:
             return await method_run.run(errand, takes)
@@ -148,7 +148,7 @@ class MissionInterpreter:
                 raise
             return await self.interpreted(errand, choice, usage.CELLLESS)
 
-    async def interpreted(self, errand: Invocation, choice: Chosen, how: str = "") -> Any:
+    async def interpreted(self, errand: Invocation, choice: Resolution, how: str = "") -> Any:
         """Interpret an intent: its text guides `infer_`. Return a part's result, of a protocol its text."""
         part = await usage.of_intent(errand, choice, self._interpret(errand), how)
         return part.answer if choice.kind == "protocol" else part
@@ -171,7 +171,7 @@ class MissionInterpreter:
             path = sample_paths.protocol(self.context.mind.name, errand.selector)
             self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)
             return said
-        return method_results.plain(ran)
+        return method_results.as_plain(ran)
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:

@@ -22,7 +22,7 @@ from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.methods.execution import method_results, resolution
 from batos.methods.execution.invocation import InvocationResult
-from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.resolution import Resolution
 from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
@@ -142,7 +142,7 @@ async def _answered(sent: _Sent) -> _Result | None:
 async def _behaved(sent: _Sent) -> _Result:
     """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
     args = sent.message.arguments
-    choice = await resolution.chosen(sent.context, sent.receiver, sent.found, sent.message.selector, args)
+    choice = await resolution.resolve(sent.context, sent.receiver, sent.found, sent.message.selector, args)
     if choice.method is None:
         return await _interpreted(sent, choice)
     context = sent.context
@@ -152,13 +152,13 @@ async def _behaved(sent: _Sent) -> _Result:
     ran = await sent.interpreter.ran(errand, choice)
     if not isinstance(ran, InvocationResult):
         return _spoken(sent, ran)
-    value, said = method_results.plain(ran), None
+    value, said = method_results.as_plain(ran), None
     if isinstance(value, str) and choice.kind in ("facet", "protocol"):
         said = Said(value.strip(), tuple(each for thought in ran.thoughts for each in thought.citations))
     return _Result(value, ran.trust, said)
 
 
-async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
+async def _interpreted(sent: _Sent, choice: Resolution) -> _Result:
     """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
     context, text, intent = sent.context, _text(sent.message), choice.intent
     _need_persona(sent)

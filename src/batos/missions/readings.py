@@ -10,7 +10,7 @@ from batos.config import Settings
 from batos.conversations import conversations
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
-from batos.methods.lifecycle.method_readings import LivesRead
+from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions import reports
 
 
@@ -22,7 +22,7 @@ class Readings:
     settings: Settings
     image: ReadableImage
     journal: Entries
-    lives: LivesRead
+    lives: MethodReader
     clock: Callable[[], datetime]
 
     def mission(self, mission: str) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class Recovery:
     def _reached(self, mission: str) -> tuple[int, int, str]:
         """Tell how far a mission came, with the generations that it waited for: what a coder answered is progress."""
         entries, closed, path = self._journal.progress(mission)
-        beside = [self._journal.progress(log) for log in generation_log.awaited(self._journal.notes(mission))]
+        beside = [self._journal.progress(log) for log in generation_log.awaited_logs(self._journal.notes(mission))]
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
     async def _count(self, mission: str) -> QueueEntry | None:

@@ -148,7 +148,7 @@ def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
 
     `cost.learning` {calls, tokens} is beside what the mission itself spent.
     """
-    told = generation_log.told(journal.notes(found["id"]))
+    told = generation_log.read(journal.notes(found["id"]))
     if "cost" in found:
         known = found.get("provenance") or {}
         learnt = _with_after(known.get("generated", ()), [each for each in told if each.get("after")])

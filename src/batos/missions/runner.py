@@ -296,7 +296,7 @@ class MissionRunner:
         if before is not None:
             generated, learned = before.trace.generated, before.trace.learned
         else:
-            generated, learned = {}, generation_log.told(decided.mine())
+            generated, learned = {}, generation_log.read(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
 
     def _session(

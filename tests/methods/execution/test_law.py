@@ -129,7 +129,7 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         friend = dict(own_slots(before["friend"]))
         dirty = set(map(id, opened.transaction._connection._registered_objects))
         try:
-            await method_run.settled(sent, cell, program(*FREE, *KEPT))
+            await method_run.run_until_unchanged(sent, cell, program(*FREE, *KEPT))
             failed = False
         except MethodFailed:
             failed = True

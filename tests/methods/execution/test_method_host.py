@@ -30,7 +30,7 @@ async def test_an_object_that_it_was_never_shown_is_refused(mind: Crafted) -> No
 
     async with errands(mind.uvm) as (_, given):
         with pytest.raises(MethodFailed, match="never shown"):
-            await method_run.settled(given, FakeCell(forge), program("total"))
+            await method_run.run_until_unchanged(given, FakeCell(forge), program("total"))
     assert [each.kind for each in found] == ["RuntimeError"] * 8
 
 
@@ -42,7 +42,7 @@ async def test_writes_without_a_marker_are_refused_here_too(mind: Crafted) -> No
 
     async with errands(mind.uvm) as (opened, given):
         with pytest.raises(CovenantViolation, match="did not mark"):
-            await method_run.settled(given, FakeCell(unmarked), program("total"))
+            await method_run.run_until_unchanged(given, FakeCell(unmarked), program("total"))
         assert "total" not in own_slots(opened.context.mind.persona)
 
 
@@ -69,7 +69,7 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Cra
     async with errands(mind.uvm) as (opened, given):
         before = dict(own_slots(opened.context.mind.persona))
         with pytest.raises(MethodFailed):
-            await method_run.settled(
+            await method_run.run_until_unchanged(
                 given,
                 FakeCell(write),
                 program("total", "core_identity", "core_method", "codex_digests", "guide_facet_", "name"),
@@ -95,7 +95,7 @@ async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: Crafted, r
     async with errands(mind.uvm) as (opened, given):
         before = dict(own_slots(opened.context.mind.persona))
         with pytest.raises(MethodFailed, match="too large for a method"):
-            await method_run.settled(given, FakeCell(flood), program("total", "a", "b", "c"))
+            await method_run.run_until_unchanged(given, FakeCell(flood), program("total", "a", "b", "c"))
         assert dict(own_slots(opened.context.mind.persona)) == before
 
 
@@ -115,7 +115,7 @@ async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted)
         async with errands(mind.uvm) as (opened, given):
             opened.context.io.session.hold = _raising(error)
             with pytest.raises(type(error)):
-                await method_run.settled(given, FakeCell(stubborn), program())
+                await method_run.run_until_unchanged(given, FakeCell(stubborn), program())
     assert mind.bridge.history == []
 
 
@@ -140,7 +140,7 @@ async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Craf
     async with errands(mind.uvm) as (_, given):
         given = with_cell(given, FakeCell(kill))
         with pytest.raises(CellKilled, match="too long"):
-            await method_run.settled(given, FakeCell(outer), program())
+            await method_run.run_until_unchanged(given, FakeCell(outer), program())
 
 
 async def test_messages_are_counted_here_too(mind: Crafted) -> None:
@@ -155,7 +155,7 @@ async def test_messages_are_counted_here_too(mind: Crafted) -> None:
         return answers[-1].raised.message, Writes()
 
     async with errands(mind.uvm) as (_, given):
-        ran = await method_run.settled(given, FakeCell(flood), program())
+        ran = await method_run.run_until_unchanged(given, FakeCell(flood), program())
     assert "more than 2,000" in ran.value
 
 
@@ -171,7 +171,7 @@ async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: Cra
 
         cell = FakeCell(overtaken)
         with pytest.raises(MethodFailed, match="was changed by other parts of the mission each of the 12 times"):
-            await method_run.settled(given, cell, program("total"))
+            await method_run.run_until_unchanged(given, cell, program("total"))
         assert (cell.runs, persona.total) == (method_run.MOST_RUNS, method_run.MOST_RUNS)
 
 
@@ -186,6 +186,6 @@ async def test_two_nested_messages_at_once_lose_nothing(mind: Crafted) -> None:
 
     async with errands(mind.uvm) as (opened, given):
         opened.context.mind.persona.total = 0
-        ran = await method_run.settled(given, FakeCell(both), program("total"))
+        ran = await method_run.run_until_unchanged(given, FakeCell(both), program("total"))
         assert ran.value == [None, None, None]
         assert opened.context.mind.persona.total == 17

@@ -14,7 +14,16 @@ from persistent.mapping import PersistentMapping
 
 from batos.cell.values import same
 from batos.errors import MethodFailed
-from batos.methods.execution.plain_data import MOST_TEXT, MOST_VALUES, Room, data_of, fits, is_record, matches, replaced
+from batos.methods.execution.plain_data import (
+    MOST_TEXT,
+    MOST_VALUES,
+    SizeBudget,
+    check_size,
+    data_of,
+    is_record,
+    matches,
+    replace_leaves,
+)
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
 
@@ -87,7 +96,7 @@ def test_containers_of_other_kinds_match_what_they_are_shown_as() -> None:
 
 def test_bounds_are_for_all_that_is_shown_together() -> None:
     """Two slots that would do alone are too much together."""
-    room = Room()
+    room = SizeBudget()
     data_of([0] * (MOST_VALUES // 2), "a", room)
     with pytest.raises(MethodFailed, match="b is too large"):
         data_of([0] * (MOST_VALUES // 2), "b", room)
@@ -107,9 +116,9 @@ def test_what_holds_itself_or_is_too_deep_is_refused() -> None:
 
 def test_leaves_are_replaced_wherever_they_are() -> None:
     """In lists and dictionaries, and as the value itself."""
-    found = replaced([1, {"a": [1, 2]}], lambda each: each * 10, lambda each: each == 1)
+    found = replace_leaves([1, {"a": [1, 2]}], lambda each: each * 10, lambda each: each == 1)
     assert found == [10, {"a": [10, 2]}]
-    assert replaced(1, str, lambda each: True) == "1"
+    assert replace_leaves(1, str, lambda each: True) == "1"
 
 
 @pytest.mark.parametrize(
@@ -123,8 +132,8 @@ def test_the_kernels_containers_are_known(value: Any, record: bool) -> None:
 @given(st.lists(plain, max_size=4))
 def test_what_fits_is_what_may_be_copied(value: list[Any]) -> None:
     """Both count alike, so what was found to fit is never refused as too large."""
-    counted, copied = Room(), Room()
-    fits(value, "it", counted)
+    counted, copied = SizeBudget(), SizeBudget()
+    check_size(value, "it", counted)
     data_of(value, "it", copied)
     assert (counted.values, counted.text) == (copied.values, copied.text)
 
@@ -136,12 +145,12 @@ def test_what_fits_is_what_may_be_copied(value: list[Any]) -> None:
 def test_what_does_not_fit_is_not_walked_to_its_end(value: Any) -> None:
     """The loop looks at what a method gives back: of what is too large it sees no more than that."""
     with pytest.raises(MethodFailed, match="the result is too large"):
-        fits(value, "the result", Room())
+        check_size(value, "the result", SizeBudget())
 
 
 def test_values_share_one_room() -> None:
     """Forty slots that are each just small enough are too large together."""
-    room = Room()
-    fits([0] * (MOST_VALUES // 2), "a", room)
+    room = SizeBudget()
+    check_size([0] * (MOST_VALUES // 2), "a", room)
     with pytest.raises(MethodFailed, match="b is too large"):
-        fits([0] * (MOST_VALUES // 2), "b", room)
+        check_size([0] * (MOST_VALUES // 2), "b", room)

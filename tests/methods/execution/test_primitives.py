@@ -64,7 +64,7 @@ def test_what_is_remembered_is_texts() -> None:
     found = Evidence(
         (Passage(1, "a.txt", "x", 0, "text"),), (Turn("m", "q", "a", "user"),), view=(Summary(1, 2, "s", "user"),)
     )
-    assert primitives.remembered(found) == ["a.txt: text", "s", "q\na"]
+    assert primitives.recalled_texts(found) == ["a.txt: text", "s", "q\na"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_remembered_is_texts() -> None:
 )
 def test_a_question_as_methods_write_it(args: list[Any], kwargs: dict[str, Any], expected: tuple[Any, ...]) -> None:
     """A prompt, a system if there is one, and options; one that is None is not set."""
-    found = primitives.asked(args, kwargs)
+    found = primitives.parse_question(args, kwargs)
     assert (found.prompt, found.system, dict(found.options)) == expected
 
 
@@ -102,7 +102,7 @@ def test_a_question_as_methods_write_it(args: list[Any], kwargs: dict[str, Any],
 def test_a_question_that_is_none_is_refused(args: list[Any], kwargs: dict[str, Any]) -> None:
     """By name, before anything is asked."""
     with pytest.raises(ObjectError, match="infer_"):
-        primitives.asked(args, kwargs)
+        primitives.parse_question(args, kwargs)
 
 
 async def test_lines_of_the_log_are_data_and_bounded(mind: Crafted) -> None:

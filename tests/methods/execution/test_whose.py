@@ -38,7 +38,7 @@ def test_each_user_sees_what_was_everybodys_and_what_is_theirs(steps: list[Any],
     for user, slot, value in steps:
         sheet = WriteBuffer(user=user)
         sheet.write(obj, {slot: BufferedWrite(DELETED if value is None else value, "model")})
-        sheet.lay()
+        sheet.merge_down()
         theirs[user].pop(slot, None)
         if value is not None:
             theirs[user][slot] = value

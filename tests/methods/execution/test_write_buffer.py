@@ -49,16 +49,16 @@ def test_what_moved_is_named_only_if_something_rests_on_it() -> None:
     sheet.read(obj, "a")
     sheet.read(obj, "c")
     obj.a = 2
-    assert sheet.moved() is None
+    assert sheet.stale_read() is None
     sheet.write(obj, {"b": BufferedWrite(2, "model")})
-    assert "'a' of" in str(sheet.moved())
+    assert "'a' of" in str(sheet.stale_read())
     obj.a = 1
-    assert sheet.moved() is None
+    assert sheet.stale_read() is None
     obj.c = None
-    assert "'c' of" in str(sheet.moved())
+    assert "'c' of" in str(sheet.stale_read())
     del obj.c
     obj.a = True  # equal to 1, and another value
-    assert "'a' of" in str(sheet.moved())
+    assert "'a' of" in str(sheet.stale_read())
 
 
 def test_what_became_behaviour_has_moved() -> None:
@@ -68,7 +68,7 @@ def test_what_became_behaviour_has_moved() -> None:
     sheet.read(obj, "a")
     sheet.write(obj, {"b": BufferedWrite(1, "model")})
     obj.a = Intent("Sing.")
-    assert sheet.moved() is not None
+    assert sheet.stale_read() is not None
     with pytest.raises(MethodFailed, match="holds behaviour"):
         WriteBuffer().read(obj, "a")
 
@@ -79,11 +79,11 @@ def test_what_a_sheet_rests_on_its_own_sheet_below_rests_on() -> None:
     below = WriteBuffer()
     above = WriteBuffer(below)
     above.read(obj, "a")
-    assert above.lay() == []
+    assert above.merge_down() == []
     obj.a = 2
-    assert below.moved() is None
+    assert below.stale_read() is None
     below.write(obj, {"b": BufferedWrite(1, "model")})
-    assert below.moved() is not None
+    assert below.stale_read() is not None
 
 
 def test_what_is_laid_into_the_image_says_what_was_there() -> None:
@@ -94,7 +94,7 @@ def test_what_is_laid_into_the_image_says_what_was_there() -> None:
         obj, {"a": BufferedWrite([1, 2], "model"), "b": BufferedWrite(2, "model"), "c": BufferedWrite(DELETED, "model")}
     )
     sheet.write(obj, {"d": BufferedWrite(DELETED, "model"), "e": BufferedWrite(5, "model")})
-    changed = [(each["slot"], each["had"], each["former"]) for each in sheet.lay()]
+    changed = [(each["slot"], each["had"], each["former"]) for each in sheet.merge_down()]
     assert changed == [("a", True, [1]), ("c", True, 3), ("e", False, None)]
     assert dict(own_slots(obj)) == {"a": [1, 2], "b": 2, "e": 5}
 
@@ -104,13 +104,13 @@ def test_trust_is_kept_by_slot_where_it_is_less_than_a_models() -> None:
     obj = UvmObject({"a": 1})
     sheet = WriteBuffer()
     sheet.write(obj, {"a": BufferedWrite(2, "external"), "b": BufferedWrite(1, "model"), "c": BufferedWrite(1, "tool")})
-    sheet.lay()
+    sheet.merge_down()
     assert own_slots(obj)[SLOT_TRUST] == {"a": "external", "c": "tool"}
     assert [trust_of(own_slots(obj), slot) for slot in SLOTS] == ["external", "model", "tool"]
     again = WriteBuffer()
     assert again.read(obj, "a") == (obj, 2, "external")
     again.write(obj, {"a": BufferedWrite(3, "user"), "c": BufferedWrite(DELETED, "user")})
-    again.lay()
+    again.merge_down()
     assert own_slots(obj)[SLOT_TRUST] == {}
 
 
@@ -167,9 +167,9 @@ class Parts(RuleBasedStateMachine):
             return
         now = {each: self.image.get(each, DELETED) for each in self.read[part]}
         sound = all(type(now[each]) is type(seen) and now[each] == seen for each, seen in self.read[part].items())
-        assert (sheet.moved() is None) == (sound or not self.written[part])
-        if sheet.moved() is None:
-            sheet.lay()
+        assert (sheet.stale_read() is None) == (sound or not self.written[part])
+        if sheet.stale_read() is None:
+            sheet.merge_down()
             self.image |= self.written[part]
             self.image = {each: value for each, value in self.image.items() if value is not DELETED}
         self.sheets[part] = None

@@ -81,7 +81,7 @@ async def test_every_request_of_the_shipped_codex_fits_its_window() -> None:
                 persona = named_objects(root)[graph_names.prototype_name(name)]
                 for slot in (*persona.facets, *persona.protocols):
                     intent = vars(persona)[slot]
-                    wanted = wants.of_intent(root, persona, slot, intent, args=("str",), digests={})
+                    wanted = wants.spec_of_intent(root, persona, slot, intent, args=("str",), digests={})
                     assert wanted.owner.startswith("You are")
                     # A quarter of a token for a byte is what models of this family need for such text.
                     assert len(asked(wanted).encode()) / 4 + REPLY.num_predict + prompt.MARGIN < 4096, slot
@@ -107,7 +107,7 @@ def _nothing_is_told(root: Any) -> None:
             vars(brick).pop(name, None)
         for name, value in slots.items():
             setattr(brick, name, value)  # in a snapshot, so it is nobody else's
-        wanted = wants.wanted(root, brick, "guide_facet_", args, {})
+        wanted = wants.spec_for(root, brick, "guide_facet_", args, {})
         assert wanted is not None
         text = asked(wanted)
         for secret in _texts([args, list(slots.values())]):
@@ -170,8 +170,8 @@ async def test_an_object_from_outside_makes_what_is_from_outside() -> None:
         await image.writer.apply(given)
         with image.snapshot() as root:
             brick = root["brick_prototype_obj"]
-            inside = wants.wanted(root, brick, "guide_facet_", (), {})
-            outside = wants.wanted(root, brick.tool, "guide_facet_", (), {})
+            inside = wants.spec_for(root, brick, "guide_facet_", (), {})
+            outside = wants.spec_for(root, brick.tool, "guide_facet_", (), {})
             assert inside is not None
             assert outside is not None
             assert (inside.trust, outside.trust) == ("model", "external")
@@ -183,4 +183,4 @@ async def test_only_a_declared_intent_is_wanted(slot: str) -> None:
     async with living(None) as image:
         await minded(image)
         with image.snapshot() as root:
-            assert wants.wanted(root, root["brick_prototype_obj"], slot, (), {}) is None
+            assert wants.spec_for(root, root["brick_prototype_obj"], slot, (), {}) is None

@@ -46,10 +46,10 @@ def record(path: str, **more: Any) -> Record:
 
 async def test_one_that_was_cut_off_is_gone_on_with(journal: Journal) -> None:
     """Until a round has ended, whoever opens the log has that round and what was paid for in it, in order."""
-    assert generation_log.opened(journal, LOG) == generation_log.Round(LOG, 0, ())
+    assert generation_log.current(journal, LOG) == generation_log.Round(LOG, 0, ())
     await journal.write(record("generation#0/attempt0"))
     await journal.write(record("generation#0/attempt1"))
-    opened = generation_log.opened(journal, LOG)
+    opened = generation_log.current(journal, LOG)
     assert (opened.number, [each.path for each in opened.paid]) == (
         0,
         ["generation#0/attempt0", "generation#0/attempt1"],
@@ -61,8 +61,8 @@ async def test_one_that_was_cut_off_is_gone_on_with(journal: Journal) -> None:
 async def test_one_that_ended_is_followed_by_another(journal: Journal, ended: str) -> None:
     """What was paid for in a round that ended is no part of the next, which begins under a path of its own."""
     await journal.write(record("generation#0/attempt0"))
-    await generation_log.close(journal, generation_log.opened(journal, LOG), ended, iso(AT))
-    opened = generation_log.opened(journal, LOG)
+    await generation_log.close(journal, generation_log.current(journal, LOG), ended, iso(AT))
+    opened = generation_log.current(journal, LOG)
     assert (opened.number, opened.path, opened.paid, opened.begun) == (1, "generation#1", (), ())
     assert opened.before is not None
     assert opened.before["ended"] == ended
@@ -71,7 +71,7 @@ async def test_one_that_ended_is_followed_by_another(journal: Journal, ended: st
 async def test_calls_that_failed_are_nothing_to_begin_with(journal: Journal) -> None:
     """Only an answer is paid for: a first call that was cut leaves the next process free to ask as things are now."""
     await journal.write(Record(**{**_fields(record("generation#0/attempt0")), "state": "cut", "partial": "{"}))
-    assert generation_log.opened(journal, LOG).begun == ()
+    assert generation_log.current(journal, LOG).begun == ()
 
 
 def _fields(one: Record) -> dict[str, Any]:
@@ -86,24 +86,24 @@ async def test_a_failure_stands_for_its_time(journal: Journal) -> None:
     assert declined.failure(LOG) is None
     declined.add(LOG, error)
     assert declined.failure(LOG) is error
-    await generation_log.close(journal, generation_log.opened(journal, LOG), "failed", iso(AT), FAILED)
+    await generation_log.close(journal, generation_log.current(journal, LOG), "failed", iso(AT), FAILED)
     another = NegativeCache(60.0, lambda: now)
-    found = another.read(generation_log.opened(journal, LOG))
+    found = another.read(generation_log.current(journal, LOG))
     assert isinstance(found, GenerationFailed)
     assert found.message == "nothing came of it"
     assert another.failure(LOG) is found
     now = AT + timedelta(seconds=60)
     assert declined.failure(LOG) is None
     assert another.failure(LOG) is None
-    assert another.read(generation_log.opened(journal, LOG)) is None
+    assert another.read(generation_log.current(journal, LOG)) is None
 
 
 async def test_the_guardians_faults_are_kept(journal: Journal) -> None:
     """A source that the guardian refused is told with its faults, after a restart too."""
     fault = {"rule": "covenant", "line": 2, "column": 4, "why": "no marker", "remedy": "end with it"}
     failed = {**FAILED, "code": "covenant_violation", "faults": [fault]}
-    await generation_log.close(journal, generation_log.opened(journal, LOG), "failed", iso(AT), failed)
-    found = NegativeCache(60.0, lambda: AT).read(generation_log.opened(journal, LOG))
+    await generation_log.close(journal, generation_log.current(journal, LOG), "failed", iso(AT), failed)
+    found = NegativeCache(60.0, lambda: AT).read(generation_log.current(journal, LOG))
     assert isinstance(found, CovenantViolation)
     assert found.faults == (fault,)
 
@@ -113,4 +113,4 @@ async def test_another_log_is_no_failure(journal: Journal) -> None:
     declined = NegativeCache(60.0, lambda: AT)
     declined.add(LOG, GenerationFailed("nothing came of it"))
     assert declined.failure("g-another") is None
-    assert declined.read(generation_log.opened(journal, "g-another")) is None
+    assert declined.read(generation_log.current(journal, "g-another")) is None

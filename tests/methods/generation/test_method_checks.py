@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batos.errors import UsageError
 from batos.methods.generation.coder_reply import CheckText
-from batos.methods.generation.method_checks import GONE, Check, alike, parse, weak
+from batos.methods.generation.method_checks import GONE, Check, equal, parse, weaknesses
 
 SLOT = st.from_regex(r"[a-z][a-z_]{0,8}[a-z]", fullmatch=True)
 PLAIN: st.SearchStrategy[Any] = st.recursive(
@@ -90,14 +90,14 @@ def test_every_fault_of_every_check_is_told() -> None:
 @given(PLAIN)
 def test_a_value_is_like_itself_and_a_whole_number_like_its_float(value: Any) -> None:
     """A value equals what JSON makes of it; 1 is 1.0, and neither is True."""
-    assert alike(value, json.loads(json.dumps(value)))
-    assert alike(1, 1.0)
-    assert alike(0.1 + 0.2, 0.3)
-    assert not alike(1, True)
-    assert not alike(0, False)
-    assert not alike([1], [1, 1])
-    assert not alike({"a": 1}, {"b": 1})
-    assert not alike(10**400, 1.0)
+    assert equal(value, json.loads(json.dumps(value)))
+    assert equal(1, 1.0)
+    assert equal(0.1 + 0.2, 0.3)
+    assert not equal(1, True)
+    assert not equal(0, False)
+    assert not equal([1], [1, 1])
+    assert not equal({"a": 1}, {"b": 1})
+    assert not equal(10**400, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_what_came_of_a_call_is_compared_with_what_was_to_come() -> None:
 def test_checks_that_doing_nothing_passes_are_weak() -> None:
     """At least two checks must tell, and each slot that is written must be compared by one."""
     telling = Check(result=1)
-    assert weak([telling, telling], []) == []
-    assert weak([telling, telling, Check()], []) == []
-    (few,) = weak([telling, Check()], [])
+    assert weaknesses([telling, telling], []) == []
+    assert weaknesses([telling, telling, Check()], []) == []
+    (few,) = weaknesses([telling, Check()], [])
     assert few.startswith("1 of its 2 checks fail")
-    (blind,) = weak([telling, telling], ["count", "seen"])
+    (blind,) = weaknesses([telling, telling], ["count", "seen"])
     assert "`count`, `seen`" in blind
-    assert weak([telling, Check(slots={"count": 1, "seen": True})], ["count", "seen"]) == []
+    assert weaknesses([telling, Check(slots={"count": 1, "seen": True})], ["count", "seen"]) == []
 
 
 @pytest.mark.parametrize("written", [{"result": 1, "reply": 2}, {"arguments": 1}, {"slots": {"_x": 1}}])

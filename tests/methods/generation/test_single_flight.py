@@ -35,8 +35,8 @@ class Work:
 async def test_who_comes_while_it_is_made_waits_for_it() -> None:
     """Eight who want the same begin it once, and each has what came of it; another key is work of its own."""
     flights, work, other = SingleFlight[str](), Work(), Work()
-    waiting = [asyncio.ensure_future(flights.join("guide", work)) for _ in range(8)]
-    waiting.append(asyncio.ensure_future(flights.join("sage", other)))
+    waiting = [asyncio.ensure_future(flights.run_once("guide", work)) for _ in range(8)]
+    waiting.append(asyncio.ensure_future(flights.run_once("sage", other)))
     await asyncio.sleep(0)
     assert flights.flying("guide")
     work.gate.set()
@@ -49,9 +49,9 @@ async def test_who_comes_while_it_is_made_waits_for_it() -> None:
 async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
     """The mission that began it may end: as long as another waits, it goes on and is made once."""
     flights, work = SingleFlight[str](), Work()
-    first = asyncio.ensure_future(flights.join("guide", work))
+    first = asyncio.ensure_future(flights.run_once("guide", work))
     await asyncio.sleep(0)
-    second = asyncio.ensure_future(flights.join("guide", work))
+    second = asyncio.ensure_future(flights.run_once("guide", work))
     await asyncio.sleep(0)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -64,7 +64,7 @@ async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
 async def test_where_nobody_waits_nothing_more_is_paid() -> None:
     """The call under way is finished; the next is not begun, and who comes later begins again."""
     flights, work = SingleFlight[str](), Work()
-    only = asyncio.ensure_future(flights.join("guide", work))
+    only = asyncio.ensure_future(flights.run_once("guide", work))
     await asyncio.sleep(0)
     only.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -75,17 +75,17 @@ async def test_where_nobody_waits_nothing_more_is_paid() -> None:
         await asyncio.sleep(0)
     assert not flights.flying("guide")
     assert (work.paid, work.done) == (1, 0)
-    assert await flights.join("guide", work) == "made 2"
+    assert await flights.run_once("guide", work) == "made 2"
 
 
 async def test_who_comes_while_the_last_call_is_finished_is_waited_for() -> None:
     """One that nobody waited for goes on when somebody comes before its next call."""
     flights, work = SingleFlight[str](), Work()
-    only = asyncio.ensure_future(flights.join("guide", work))
+    only = asyncio.ensure_future(flights.run_once("guide", work))
     await asyncio.sleep(0)
     only.cancel()
     await asyncio.gather(only, return_exceptions=True)
-    late = asyncio.ensure_future(flights.join("guide", work))
+    late = asyncio.ensure_future(flights.run_once("guide", work))
     await asyncio.sleep(0)
     work.gate.set()
     assert await late == "made 1"
@@ -105,7 +105,7 @@ async def test_who_comes_when_it_has_stopped_begins_again() -> None:
             raise Abandoned
         return "made"
 
-    waiting = asyncio.ensure_future(flights.join("guide", stops))
+    waiting = asyncio.ensure_future(flights.run_once("guide", stops))
     await asyncio.sleep(0)
     gate.set()
     assert await waiting == "made"
@@ -120,7 +120,7 @@ async def test_what_it_fails_with_is_told_to_each() -> None:
         await asyncio.sleep(0)
         raise GenerationFailed("nothing came of it")
 
-    found = await asyncio.gather(*(flights.join("guide", fails) for _ in range(3)), return_exceptions=True)
+    found = await asyncio.gather(*(flights.run_once("guide", fails) for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in found] == [GenerationFailed] * 3
     assert not flights.flying("guide")
 
@@ -135,7 +135,7 @@ async def test_wishes_of_all_who_wait_are_known() -> None:
         seen.update(flight.wishes)
         return "made"
 
-    waiting = [asyncio.ensure_future(flights.join("guide", looks, wish)) for wish in ("ask", "auto")]
+    waiting = [asyncio.ensure_future(flights.run_once("guide", looks, wish)) for wish in ("ask", "auto")]
     await asyncio.sleep(0)
     gate.set()
     await asyncio.gather(*waiting)
@@ -158,7 +158,7 @@ async def test_closing_ends_what_is_under_way(many: int) -> None:
 
         return work
 
-    waiting = [asyncio.ensure_future(flights.join(name, waits(name))) for name in map(str, range(many))]  # type: ignore[arg-type]
+    waiting = [asyncio.ensure_future(flights.run_once(name, waits(name))) for name in map(str, range(many))]  # type: ignore[arg-type]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await flights.aclose()

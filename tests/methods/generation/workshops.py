@@ -20,7 +20,7 @@ from batos.image.writer import Writer
 from batos.inference.journal import Journal, JournalRoot
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation import generation_log
-from batos.methods.generation.attempt import Workshop
+from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
@@ -61,7 +61,7 @@ WISH = MethodSpec(
 class Bench:
     """A workshop, what was asked of its coder, and what it told."""
 
-    workshop: Workshop
+    workshop: GenerationDeps
     bridge: ScriptedBridge
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -71,7 +71,7 @@ class Bench:
 
     async def make(self, wanted: MethodSpec = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
-        opened = generation_log.opened(self.workshop.journal, wanted.log("dialect"))
+        opened = generation_log.current(self.workshop.journal, wanted.log("dialect"))
         session = self.workshop.session(wanted, opened, hold)
         return await self.workshop.make(wanted, opened, session, {"missions": ["m-1"]})
 
@@ -101,7 +101,7 @@ async def bench(*said: str | BatosError, allowance: GenerationLimits | None = No
     bridge = ScriptedBridge(Coding(*said), models=(CODER,))
     cell = Cell(1, LIMITS)
     told: list[tuple[str, Mapping[str, Any]]] = []
-    workshop = Workshop(
+    workshop = GenerationDeps(
         journal=Journal(db, writer),
         bridge=bridge,
         digests={CODER: "d" * 64},

@@ -20,7 +20,7 @@ from batos.image.ids import utc_now
 from batos.image.looking import ReadOnlyPair, exists, looking
 from batos.image.readable import ReadableImage, complete
 from batos.inference.journal import Entries
-from batos.methods.lifecycle.method_readings import LivesRead
+from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
 from batos.server.dispatch.reads import Reader
 
@@ -34,7 +34,7 @@ class Looked(Readings):
     settings: Settings
     image: ReadableImage
     journal: Entries
-    lives: LivesRead
+    lives: MethodReader
     clock: Callable[[], datetime] = utc_now
 
 
@@ -97,7 +97,7 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
             yield await stack.enter_async_context(otherwise)
             return
         image = ReadableImage(settings.image_uri, faces.image, faces.journal)
-        looked = Looked(settings, image, Entries(faces.journal), LivesRead(image))
+        looked = Looked(settings, image, Entries(faces.journal), MethodReader(image))
         file = storage.file_of(settings.image_uri)
         since = storage.held_since(file) if file is not None and faces.holder else 0.0
         yield Beside(looked, faces.holder, since)

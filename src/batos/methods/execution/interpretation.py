@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batos.errors import ObjectError
 from batos.methods.execution.invocation import Invocation, Thought
-from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.resolution import Resolution
 from batos.methods.execution.usage import of_intent
 from batos.minds.calls import sample_paths
 from batos.minds.parts import interpret
@@ -13,7 +13,7 @@ from batos.objects.method import Intent
 from batos.objects.prototype import label
 
 
-async def thought_of(errand: Invocation, choice: Chosen) -> Thought:
+async def thought_of(errand: Invocation, choice: Resolution) -> Thought:
     """The persona's thought on the one text that the message has; nothing of it is streamed."""
     intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
     if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():

@@ -26,7 +26,7 @@ from batos.methods.execution import interpretation, name_rules, primitives
 from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
-from batos.methods.execution.resolution import chosen
+from batos.methods.execution.resolution import resolve
 from batos.methods.execution.write_buffer import BufferedSlot, WriteBuffer
 from batos.minds import provenance
 from batos.minds.calls import sample_paths
@@ -144,7 +144,7 @@ class MethodHost:
     async def _kernel(self, target: UvmObject, selector: str, primitive: Primitive, given: _Given) -> Sent:
         """The few functions of the kernel that take plain data from a method."""
         if primitive.name == "llm.infer":
-            question = primitives.asked(*given)
+            question = primitives.parse_question(*given)
             # Counted before anything waits: the order of sending is the same in every attempt, also under gather.
             number, self._inferred = self._inferred, self._inferred + 1
             thought = await primitives.think(self._errand, target, number, question)
@@ -153,7 +153,7 @@ class MethodHost:
         if primitive.name in _RECALLS:
             found = await primitives.recall(self._errand, *given)
             self._saw(provenance.lineage_trust(found))
-            return Sent([*primitives.remembered(found)])
+            return Sent([*primitives.recalled_texts(found)])
         if primitive.name == "traits.log":
             primitives.log(self._errand, *given)
             return Sent()
@@ -169,9 +169,9 @@ class MethodHost:
         path = sample_paths.within(errand.path, selector, self._places[selector])
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
-        context = primitives.voice_of(errand.context, target)
+        context = primitives.in_voice_of(errand.context, target)
         told = (*given.args, *given.kwargs.values())
-        choice = await chosen(context, target, Found(kept.holder, kept.value, 0), selector, told)
+        choice = await resolve(context, target, Found(kept.holder, kept.value, 0), selector, told)
         self._flush(pending, runs=choice.method is not None)
         onward = replace(
             errand,

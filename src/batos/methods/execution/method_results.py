@@ -10,7 +10,7 @@ from batos.gate.citing import Quoted, stands
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data
-from batos.methods.execution.write_buffer import pointed
+from batos.methods.execution.write_buffer import with_references
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import SubQuery
@@ -58,7 +58,7 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
     )
 
 
-def taken(errand: Invocation, ran: InvocationResult) -> None:
+def check_result(errand: Invocation, ran: InvocationResult) -> None:
     """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
     if errand.kind == "facet":
         given = _fields(ran.value, errand.selector)
@@ -101,9 +101,9 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
     return value
 
 
-def plain(ran: InvocationResult) -> Any:
+def as_plain(ran: InvocationResult) -> Any:
     """What a method returned, as JSON can hold it: objects by reference."""
-    return pointed(ran.value)
+    return with_references(ran.value)
 
 
 def _gist(answer: str, thoughts: Iterable[Thought]) -> str:

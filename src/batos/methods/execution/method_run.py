@@ -27,11 +27,11 @@ MOST_RUNS: Final = 12
 Takes: TypeAlias = Callable[[Invocation, InvocationResult], None]
 
 
-def anything(errand: Invocation, ran: InvocationResult) -> None:
+def accept_any(errand: Invocation, ran: InvocationResult) -> None:
     """A method and `batos send` take whatever a method gives."""
 
 
-async def run(errand: Invocation, takes: Takes = anything) -> InvocationResult:
+async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult:
     """Run a method to its end; what it wrote is in the image, or on the sheet below, when this returns, and only then.
 
     What `takes` refuses is its failure like any other. MethodFailed, CovenantViolation, CellKilled: it failed, and
@@ -48,19 +48,21 @@ async def run(errand: Invocation, takes: Takes = anything) -> InvocationResult:
 
 async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult:
     assert errand.method is not None
-    return await settled(errand, cell, await program_of(errand.method), takes)
+    return await run_until_unchanged(errand, cell, await program_of(errand.method), takes)
 
 
-async def settled(errand: Invocation, cell: Runs, program: Program, takes: Takes = anything) -> InvocationResult:
+async def run_until_unchanged(
+    errand: Invocation, cell: Runs, program: Program, takes: Takes = accept_any
+) -> InvocationResult:
     """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
         sheet = WriteBuffer(errand.below or errand.mind, errand.context.mission.brief.user)
         ran = await _once(errand, cell, program, sheet)
-        moved = sheet.moved()
+        moved = sheet.stale_read()
         if moved is None:
             takes(errand, ran)
             # No await since it was looked at: what is laid now rests on what is there.
-            errand.context.trace.changed(sheet.lay())
+            errand.context.trace.changed(sheet.merge_down())
             errand.tally.seconds += ran.seconds
             if errand.below is None:
                 errand.context.trace.saw(ran.trust)

@@ -32,7 +32,7 @@ _RECORDS = (PersistentMapping, PersistentList, OOBTree, OOTreeSet, OOSet)
 
 
 @dataclass(slots=True)
-class Room:
+class SizeBudget:
     """What is left of the bounds while values are looked at; `objects` once one of them was an object."""
 
     values: int = MOST_VALUES
@@ -40,15 +40,15 @@ class Room:
     objects: bool = False
 
 
-def data_of(value: Any, what: str, room: Room | None = None) -> Data:
+def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
     """A copy of a slot's value in exact types; tuples and sets become lists. MethodFailed: it holds something else.
 
     `what` names the slot for the error. Objects stay what they are: whoever shows the copy puts references for them.
     """
-    return _copied(value, what, room or Room(), ())
+    return _copied(value, what, room or SizeBudget(), ())
 
 
-def _copied(value: Any, what: str, room: Room, above: tuple[int, ...]) -> Data:
+def _copied(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> Data:
     room.values -= 1
     if room.values < 0:
         raise _too_large(what)
@@ -74,14 +74,14 @@ def _copied(value: Any, what: str, room: Room, above: tuple[int, ...]) -> Data:
     raise _no_data(what, value)
 
 
-def _text(value: str, what: str, room: Room) -> str:
+def _text(value: str, what: str, room: SizeBudget) -> str:
     room.text -= len(value)
     if room.text < 0:
         raise _too_large(what)
     return value
 
 
-def _key(key: Any, what: str, room: Room) -> str:
+def _key(key: Any, what: str, room: SizeBudget) -> str:
     if type(key) is not str:
         raise MethodFailed(f"{what} has a key that is a {type(key).__name__}: only text is one for a method")
     return _text(key, what, room)
@@ -101,7 +101,7 @@ def _no_data(what: str, value: Any) -> MethodFailed:
     return MethodFailed(f"{what} holds {kind}, which is no plain data: a method cannot be shown it")
 
 
-def fits(value: Any, what: str, room: Room) -> None:
+def check_size(value: Any, what: str, room: SizeBudget) -> None:
     """Take plain data out of the room; MethodFailed as soon as it does not fit: what is too large is not walked."""
     waiting = [value]
     while waiting:
@@ -138,10 +138,10 @@ def is_record(value: Any) -> bool:
     return isinstance(value, _RECORDS)
 
 
-def replaced(value: Data, change: Callable[[Any], Any], leaf: Callable[[Any], bool]) -> Any:
+def replace_leaves(value: Data, change: Callable[[Any], Any], leaf: Callable[[Any], bool]) -> Any:
     """Data with every leaf that `leaf` knows replaced by what `change` makes of it."""
     if type(value) is list:
-        return [replaced(each, change, leaf) for each in value]
+        return [replace_leaves(each, change, leaf) for each in value]
     if type(value) is dict:
-        return {key: replaced(each, change, leaf) for key, each in value.items()}
+        return {key: replace_leaves(each, change, leaf) for key, each in value.items()}
     return change(value) if leaf(value) else value

@@ -48,7 +48,7 @@ class ModelQuestion:
     options: Mapping[str, int | float]
 
 
-def asked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
+def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
     """The question in the arguments of an `infer_`; ObjectError names what is wrong with them."""
     given = _bound(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
@@ -101,7 +101,7 @@ async def think(errand: Invocation, target: UvmObject, number: int, question: Mo
 
     Who thinks is `target`, to whom the method sent `infer_`, if it is a persona; else who thinks for the mission.
     """
-    context = voice_of(errand.context, target)
+    context = in_voice_of(errand.context, target)
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
     context = context.with_mind(thinking=thinking)
     decision, votes = _decision(errand, context)
@@ -113,7 +113,7 @@ async def think(errand: Invocation, target: UvmObject, number: int, question: Mo
     return Thought(value.answer, citations, getattr(value, "known", True), gist)
 
 
-def voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
+def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     """The mission under the receiver's own voice, if it is a persona that has one; else as it is."""
     if receiver is context.mind.persona or not context_building.is_persona(receiver):
         return context
@@ -156,7 +156,7 @@ async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, A
     return found
 
 
-def remembered(found: Evidence) -> list[str]:
+def recalled_texts(found: Evidence) -> list[str]:
     """What was recalled as a method has it: a text for each passage, older turns and exchange."""
     passages = [f"{each.name}: {each.text}" for each in found.passages]
     older = [each.text for each in found.view]

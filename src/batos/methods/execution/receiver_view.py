@@ -9,7 +9,7 @@ from batos.cell.values import Ref, Value
 from batos.errors import MethodFailed
 from batos.image.records import least_trusted
 from batos.methods.execution.name_rules import check_write
-from batos.methods.execution.plain_data import Data, Room, data_of, fits, replaced
+from batos.methods.execution.plain_data import Data, SizeBudget, check_size, data_of, replace_leaves
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, label
@@ -24,7 +24,7 @@ class ObjectTable:
 
     def shown(self, data: Data) -> Value:
         """Data as it crosses: a number for each object."""
-        shown: Value = replaced(data, self._ref, lambda each: isinstance(each, UvmObject))
+        shown: Value = replace_leaves(data, self._ref, lambda each: isinstance(each, UvmObject))
         return shown
 
     def _ref(self, obj: UvmObject) -> Ref:
@@ -33,10 +33,10 @@ class ObjectTable:
             self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
         return Ref(self._numbers[obj])
 
-    def meant(self, value: Value, what: str, room: Room | None = None) -> Data:
+    def meant(self, value: Value, what: str, room: SizeBudget | None = None) -> Data:
         """What came back as data: each number is its object again. MethodFailed: it is too large, or means nothing."""
-        fits(value, what, room or Room())
-        return replaced(value, self.object, lambda each: isinstance(each, Ref))
+        check_size(value, what, room or SizeBudget())
+        return replace_leaves(value, self.object, lambda each: isinstance(each, Ref))
 
     def object(self, ref: Ref) -> UvmObject:
         """The object of that number; MethodFailed for one that was never given out."""
@@ -59,7 +59,7 @@ class View:
     def shown(self) -> dict[str, Value]:
         """Every slot that is there, by delegation too, as it crosses. MethodFailed: one of them is no plain data."""
         found: dict[str, Value] = {}
-        room = Room()
+        room = SizeBudget()
         for slot in self._slots:
             held = self._sheet.find(self._receiver, slot)
             if held is not None and isinstance(held.value, Behaviour):
@@ -76,12 +76,12 @@ class View:
             check_write(self._sheet, self._receiver, slot)
             if slot not in self._slots:
                 raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
-        room = Room()
+        room = SizeBudget()
         changes = {slot: BufferedWrite(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
         gone = {slot: BufferedWrite(DELETED, trust) for slot in writes.deleted if self._owned(slot)}
         self._sheet.write(self._receiver, changes | gone)
 
-    def _taken(self, slot: str, value: Value, room: Room) -> Data:
+    def _taken(self, slot: str, value: Value, room: SizeBudget) -> Data:
         what = f"the slot {slot!r} as the method left it"
         return data_of(self.table.meant(value, what, room), what)
 

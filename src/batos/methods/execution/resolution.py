@@ -17,7 +17,7 @@ from batos.objects.prototype import Found, UvmObject, label, reference
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Resolution:
     """The method that answers, or None: then `intent` is interpreted, as the control of `revision` if `control`.
 
     `intent` is what the slot was declared for; None of a method that no lineage knows.
@@ -64,9 +64,9 @@ class _Message:
         return None if lineage is None else lineage.revisions.get(revision)
 
 
-async def chosen(
+async def resolve(
     context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
-) -> Chosen:
+) -> Resolution:
     """Choose what answers this message: as this mission has chosen before, else as it chooses now, which is noted.
 
     GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says.
@@ -84,7 +84,7 @@ async def chosen(
     return replace(answer, kind=kind_of(answer.intent, selector))
 
 
-def _before(message: _Message) -> Chosen | None:
+def _before(message: _Message) -> Resolution | None:
     """Return the answer that this mission, or one that it retries, chose before; None: choose now."""
     decided = message.context.trace.decided
     choice = decided.choice(message.slot) or _retried(message)
@@ -102,16 +102,16 @@ def _retried(message: _Message) -> Choice | None:
     return choice if isinstance(value, Method) and value.revision == choice.revision else None
 
 
-def _as_chosen(message: _Message, choice: Choice) -> Chosen | None:
+def _as_chosen(message: _Message, choice: Choice) -> Resolution | None:
     """Return the answer that a choice means for this message; None if it is gone or policy forbids it."""
     intent = message.intent
     method = message.method(choice.revision) if choice.revision else None
     if choice.how == "control" and message.free:
-        return Chosen(None, intent, choice.revision, control=True)
+        return Resolution(None, intent, choice.revision, control=True)
     if choice.how == "interpreted":
         may = message.context.mind.policy.interpret == "allow" and intent is not None and is_spoken(intent)
-        return Chosen(None, intent) if may else None
-    return None if method is None else Chosen(method, intent, method.revision)
+        return Resolution(None, intent) if may else None
+    return None if method is None else Resolution(method, intent, method.revision)
 
 
 async def _choose(message: _Message) -> Choice:

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.methods.execution.invocation import Invocation
-from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.resolution import Resolution
 from batos.minds.trace import Use
 from batos.objects.prototype import UvmObject, label, reference
 
@@ -40,7 +40,7 @@ async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
     return await _SlotUse(errand).during(work, method.revision, control=False)
 
 
-async def of_intent(errand: Invocation, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
+async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], how: str = "") -> T:
     """Interpret an intent and tell of it: which commit wrote it, and why it was interpreted."""
     context, intent = errand.context, choice.intent
     told = _told(errand.holder, errand.selector)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from batos.image import whose
 from batos.image.records import SLOT_TRUST, TRUST, least_trusted
-from batos.methods.execution.plain_data import Data, Room, data_of, matches, replaced
+from batos.methods.execution.plain_data import Data, SizeBudget, data_of, matches, replace_leaves
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
 #: What is not said of a slot: nothing is more trusted there than what a model says.
@@ -73,7 +73,7 @@ class WriteBuffer:
                 return held
         return None
 
-    def read(self, receiver: UvmObject, slot: str, room: Room | None = None) -> BufferedSlot | None:
+    def read(self, receiver: UvmObject, slot: str, room: SizeBudget | None = None) -> BufferedSlot | None:
         """The slot as data, and noted: a run that ends is told whether it is still so. MethodFailed: it is no data."""
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
@@ -98,7 +98,7 @@ class WriteBuffer:
         if changes:
             self._written.setdefault(receiver, {}).update(changes)
 
-    def moved(self) -> str | None:
+    def stale_read(self) -> str | None:
         """What its changes rest on and is not so any more, in words; None: all is as it was read, or it has none."""
         if not self._written:
             return None
@@ -110,7 +110,7 @@ class WriteBuffer:
                 return f"{slot!r} of {label(receiver)}"
         return None
 
-    def lay(self) -> list[dict[str, Any]]:
+    def merge_down(self) -> list[dict[str, Any]]:
         """Put the changes into the sheet below, or into the image; what changed there: {oid, slot, had, former}.
 
         A slot that has its new value already is no change.
@@ -164,7 +164,7 @@ def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: st
             setattr(receiver, slot, written.value)
         elif slot in slots:
             delattr(receiver, slot)
-        changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": pointed(former)})
+        changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": with_references(former)})
         trusts.pop(slot, None)
         if written.value is not DELETED and written.trust not in _USUAL:
             trusts[slot] = written.trust
@@ -173,6 +173,6 @@ def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: st
     return changed
 
 
-def pointed(data: Data) -> Any:
+def with_references(data: Data) -> Any:
     """Data as JSON can hold it: objects by reference."""
-    return replaced(data, lambda obj: {"$ref": reference(obj)}, lambda each: isinstance(each, UvmObject))
+    return replace_leaves(data, lambda obj: {"$ref": reference(obj)}, lambda each: isinstance(each, UvmObject))

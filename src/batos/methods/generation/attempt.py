@@ -20,13 +20,13 @@ from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.prototypes import PrototypeTrial, WholeTrial
+from batos.methods.generation.prototypes import AllMethodsTrial, JudgedPrototype
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Judged, Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class GenerationCost:
     """What one generation cost in this process: what the journal gave cost nothing."""
 
     calls: int = 0
@@ -34,7 +34,7 @@ class Spent:
 
 
 @dataclass(slots=True)
-class Workshop:
+class GenerationDeps:
     """What candidates are made with; one for all generations of a UVM."""
 
     journal: Journal
@@ -81,11 +81,11 @@ class Workshop:
             dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.begun or first)
             judged = await dialogue.run()
             return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
-        tries = WholeTrial(tuple(map(self.trial, parts)))
+        tries = AllMethodsTrial(tuple(map(self.trial, parts)))
         first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
         dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
         tried = await dialogue.run()
-        assert isinstance(tried, PrototypeTrial)
+        assert isinstance(tried, JudgedPrototype)
         made = self._provenance(dialogue, opened, about)
         found = [
             await self.candidate(trial.wanted, trial, judged, made)
@@ -132,7 +132,7 @@ class Workshop:
         )
 
 
-def spent(session: Session) -> Spent:
+def cost_of(session: Session) -> GenerationCost:
     """What a session cost so far."""
     cost = session.cost
-    return Spent(cost.calls, cost.prompt_tokens + cost.answer_tokens)
+    return GenerationCost(cost.calls, cost.prompt_tokens + cost.answer_tokens)

@@ -74,7 +74,7 @@ def task(wanted: MethodSpec) -> str:
 
 def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
     """What is appended after an attempt that failed: the reply as it was given, and what is wrong with it."""
-    told = "\n".join(f"- {shortened(each)}" for each in faults[:FAULTS])
+    told = "\n".join(f"- {shorten(each)}" for each in faults[:FAULTS])
     asked = f"{REFUSED}\n{told}\n{_AGAIN}"
     return ({"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
@@ -100,7 +100,7 @@ def _listed(heading: str, lines: Sequence[str]) -> str:
     return _long(heading, "\n".join(f"- {line}" for line in lines))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """A fault on one line, without what could move a cursor: it may quote what a model wrote."""
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = " ".join(text.split())

@@ -133,7 +133,7 @@ class Dialogue:
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
     def _told(self, attempt: int, judged: Judged) -> None:
-        first, others = coder_prompt.shortened(judged.faults[0]), len(judged.faults) - 1
+        first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
         about = {"receiver": self.wanted.name, "selector": self.wanted.selector}
         self.events.emit("method.repair", **about, attempt=attempt, why=why)

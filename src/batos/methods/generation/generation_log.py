@@ -38,7 +38,7 @@ class Round:
         return () if first is None else tuple(first.request["messages"])
 
 
-def opened(journal: Journal, log: str) -> Round:
+def current(journal: Journal, log: str) -> Round:
     """The round of a log that is not over: the first, one that was cut off, or the one after the last that ended."""
     ended = [note for note in journal.notes(log) if note.get("ended") in _ENDED]
     number = len(ended)
@@ -48,12 +48,12 @@ def opened(journal: Journal, log: str) -> Round:
 
 async def close(journal: Journal, round_: Round, ended: str, at: str, failed: Mapping[str, Any] | None = None) -> None:
     """Write down how a round ended; durable when this returns."""
-    told: dict[str, Any] = {"round": round_.number, "ended": ended, "at": at}
-    journal.note(round_.log, told if failed is None else {**told, "failed": dict(failed)})
+    entry: dict[str, Any] = {"round": round_.number, "ended": ended, "at": at}
+    journal.note(round_.log, entry if failed is None else {**entry, "failed": dict(failed)})
     await journal.flush(round_.log)
 
 
-def tell(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
+def record(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
     """Note what a mission has to tell of a generation, so that its next attempt and whoever looks at it know it too.
 
     It is written with the mission's next call, or when it stops.
@@ -61,19 +61,19 @@ def tell(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
     journal.note(mission, {LEARNED: dict(told)})
 
 
-async def await_(journal: Journal, mission: str, log: str) -> None:
+async def record_wait(journal: Journal, mission: str, log: str) -> None:
     """Note that a mission waits for a generation; durable when this returns, so that its calls count as progress."""
-    if log not in awaited(journal.notes(mission)):
+    if log not in awaited_logs(journal.notes(mission)):
         journal.note(mission, {AWAITED: log})
         await journal.flush(mission)
 
 
-def awaited(notes: Iterable[Mapping[str, Any]]) -> list[str]:
+def awaited_logs(notes: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the logs of the generations that a mission's attempts waited for, each once."""
     return list(dict.fromkeys(note[AWAITED] for note in notes if AWAITED in note))
 
 
-def told(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def read(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What a mission's attempts told of generations, in order; of one that is done, its provenance has the rest."""
     return [dict(note[LEARNED]) for note in notes if LEARNED in note]
 

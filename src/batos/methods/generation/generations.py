@@ -14,7 +14,7 @@ from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.methods.generation import generation_log
-from batos.methods.generation.attempt import Spent, Workshop, spent
+from batos.methods.generation.attempt import GenerationCost, GenerationDeps, cost_of
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.negative_cache import NegativeCache
@@ -34,14 +34,14 @@ class GenerationOutcome:
     """Tells how a generation ended: a method that is installed, a candidate that is not, or why there is none."""
 
     outcome: str
-    spent: Spent
+    spent: GenerationCost
     candidate: Candidate | None = None
     method: Method | None = None
     error: BatosError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class GenerationRequest:
     """Somebody who is to have a method: a mission that waits for it, or the kernel, for one that has its answer."""
 
     wanted: MethodSpec
@@ -69,7 +69,7 @@ class Asks:
 class Generations:
     """Serves all missions: what is made for one is there for the others, and what failed is not tried by each."""
 
-    workshop: Workshop
+    workshop: GenerationDeps
     lives: Installs
     approvals: Approves | None = None
     flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
@@ -82,11 +82,11 @@ class Generations:
         allowance, clock = self.workshop.allowance, self.workshop.clock
         self._purse, self._declined = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
 
-    async def leave(self, asks: Asks) -> None:
+    async def leave(self, asks: GenerationRequest) -> None:
         """End what was begun for this one at once, unless somebody else waits for it."""
         await self.flights.leave(asks.wanted.key)
 
-    async def learnt(self, asks: Asks) -> Method | None:
+    async def learnt(self, asks: GenerationRequest) -> Method | None:
         """Wait for the generation, begun now if it is not under way; then install, or ask whoever must say yes."""
         log = asks.log
         if not asks.installs:
@@ -112,9 +112,9 @@ class Generations:
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return why the same failed not long ago: as remembered, else as the journal has it."""
-        return self._declined.failure(log) or self._declined.read(generation_log.opened(self.workshop.journal, log))
+        return self._declined.failure(log) or self._declined.read(generation_log.current(self.workshop.journal, log))
 
-    async def _made(self, asks: Asks) -> GenerationOutcome:
+    async def _made(self, asks: GenerationRequest) -> GenerationOutcome:
         """Return what the generation comes to, for all who wait for it; Refused: no more may begin."""
         wanted = asks.wanted
         asks.hold()  # one that is to stand still begins and awaits nothing more
@@ -132,14 +132,14 @@ class Generations:
             selector=wanted.selector,
             generation=asks.log,
         )
-        made: GenerationOutcome = await self.flights.join(
+        made: GenerationOutcome = await self.flights.run_once(
             wanted.key, lambda flight: self._fly(flight, asks), _INSTALLS if asks.installs else ""
         )
-        return made if asks.told.get("began") else replace(made, spent=Spent())
+        return made if asks.told.get("began") else replace(made, spent=GenerationCost())
 
-    async def _settled(self, asks: Asks, candidate: Candidate) -> Method | None:
+    async def _settled(self, asks: GenerationRequest, candidate: Candidate) -> Method | None:
         """Install a candidate that is not installed yet, or ask a person about it."""
-        opened = generation_log.opened(self.workshop.journal, asks.log)
+        opened = generation_log.current(self.workshop.journal, asks.log)
         if asks.installs:
             method = await self._install(candidate, opened)
             asks.told["outcome"] = "installed"
@@ -154,14 +154,14 @@ class Generations:
         self._pending(asks, approval)
         return None
 
-    async def asked(self, asks: Asks) -> str | None:
+    async def asked(self, asks: GenerationRequest) -> str | None:
         """Return the approval under which a person is already asked about it, if any."""
         if self.approvals is None:
             return None
         wanted = asks.wanted
         return await self.approvals.asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
 
-    def _pending(self, asks: Asks, approval: str) -> None:
+    def _pending(self, asks: GenerationRequest, approval: str) -> None:
         """Note that a person has not answered yet; raise if the mission insists on a method."""
         asks.told.update(outcome="asked", approval=approval)
         if asks.insists:
@@ -169,30 +169,30 @@ class Generations:
 
     # -- one generation
 
-    async def _fly(self, flight: Flight[GenerationOutcome], asks: Asks) -> GenerationOutcome:
-        opened = generation_log.opened(self.workshop.journal, asks.log)
+    async def _fly(self, flight: Flight[GenerationOutcome], asks: GenerationRequest) -> GenerationOutcome:
+        opened = generation_log.current(self.workshop.journal, asks.log)
         session = self.workshop.session(asks.wanted, opened, flight.hold, asks.turns)
         try:
             candidate = await self.workshop.make(asks.wanted, opened, session, {"missions": [asks.mission]})
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error)
-            return GenerationOutcome("failed", spent(session), error=error)
+            return GenerationOutcome("failed", cost_of(session), error=error)
         except asyncio.CancelledError:  # left before anything was paid: it counts as not begun
-            if not spent(session).tokens:
+            if not cost_of(session).tokens:
                 self._purse.give_back()
             raise
         except BatosError as error:  # Ollama, a budget of its own, or no cell: nothing is said about the wish
-            if not spent(session).tokens:
+            if not cost_of(session).tokens:
                 self._purse.give_back()
-            return GenerationOutcome("failed", spent(session), error=error)
+            return GenerationOutcome("failed", cost_of(session), error=error)
         if _INSTALLS not in flight.wishes:
             self._remember(asks.log, candidate)
-            return GenerationOutcome("made", spent(session), candidate)
+            return GenerationOutcome("made", cost_of(session), candidate)
         try:
             method = await self._install(candidate, opened)
         except BatosError as error:
-            return GenerationOutcome("failed", spent(session), error=error)
-        return GenerationOutcome("installed", spent(session), candidate, method)
+            return GenerationOutcome("failed", cost_of(session), error=error)
+        return GenerationOutcome("installed", cost_of(session), candidate, method)
 
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
         try:
@@ -228,16 +228,16 @@ class Generations:
         log = wanted.log(f"{self.workshop.dialect_digest} redefine")
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
-            opened = generation_log.opened(self.workshop.journal, log)
+            opened = generation_log.current(self.workshop.journal, log)
             session = self.workshop.session(wanted, opened, flight.hold)
             try:
                 candidate = await self.workshop.make(wanted, opened, session, {"by": by})
             except (CovenantViolation, GenerationFailed) as error:
                 await self.close(opened, "failed", error.as_dict())
                 raise
-            return GenerationOutcome("made", spent(session), candidate)
+            return GenerationOutcome("made", cost_of(session), candidate)
 
         self._purse.take()
-        made = await self.flights.join((*wanted.key, "redefine"), work)
+        made = await self.flights.run_once((*wanted.key, "redefine"), work)
         assert made.candidate is not None
         return made.candidate

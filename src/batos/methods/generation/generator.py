@@ -21,8 +21,8 @@ from batos.image.candidates import Candidate
 from batos.image.image import LivingImage
 from batos.methods.generation import generation_log
 from batos.methods.generation import method_spec as wants
-from batos.methods.generation.attempt import Workshop
-from batos.methods.generation.generations import Asks, Generations
+from batos.methods.generation.attempt import GenerationDeps
+from batos.methods.generation.generations import GenerationRequest, Generations
 from batos.methods.generation.handwritten import handwritten
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
@@ -36,7 +36,7 @@ class Jit:
     """Finds or makes methods for missions and people; what is made for one mission is there for the others."""
 
     image: LivingImage
-    workshop: Workshop
+    workshop: GenerationDeps
     generations: Generations
 
     async def aclose(self) -> None:
@@ -67,7 +67,7 @@ class Jit:
         if context.mind.policy.install == "auto" and not asks.insists:
             await self._later(context, asks)
             return None
-        await generation_log.await_(self.workshop.journal, context.mission.id, log)
+        await generation_log.record_wait(self.workshop.journal, context.mission.id, log)
         try:
             method = await self.generations.learnt(asks)
         except ApprovalNeeded:
@@ -79,14 +79,14 @@ class Jit:
             return None
         finally:
             if asks.told["outcome"]:
-                generation_log.tell(self.workshop.journal, context.mission.id, asks.told)
+                generation_log.record(self.workshop.journal, context.mission.id, asks.told)
             else:  # whoever takes it up tells what came of it
                 asks.told["outcome"] = "left"
         if method is not None:
             context.trace.generated[reference(found.holder), selector] = method
         return method
 
-    async def _later(self, context: MindContext, asks: Asks) -> None:
+    async def _later(self, context: MindContext, asks: GenerationRequest) -> None:
         """Interpret the intent now, and make its method after the answer unless that is known to be in vain."""
         pending = None if asks.installs else await self.generations.asked(asks)
         failure = self.generations.failed_lately(asks.log)
@@ -98,13 +98,13 @@ class Jit:
             wanted = asks.wanted
             wish = {"holder": wanted.holder, "intent": wanted.intent, "arguments": list(wanted.arguments)}
             asks.told.update(outcome=wishes.LATER, wish={**wish, "selector": wanted.selector})
-        generation_log.tell(self.workshop.journal, context.mission.id, asks.told)
+        generation_log.record(self.workshop.journal, context.mission.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
         with self.image.snapshot() as root:
             there = methods.holder_named(root, reference(holder))
-            wanted = wants.of_intent(root, there, selector, intent, digests=self.workshop.digests)
+            wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.workshop.digests)
         return self.generations.failed_lately(wanted.log(self.workshop.dialect_digest))
 
     async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
@@ -114,13 +114,15 @@ class Jit:
         cancelled leaves it to whoever else waits for it, else it ends there. Raises what Ollama raises.
         """
         with self.image.snapshot() as root:
-            wanted = wants.wished(root, wish, self.workshop.digests)
+            wanted = wants.spec_of_wish(root, wish, self.workshop.digests)
         told = {"receiver": wish["holder"], "selector": wish["selector"], "outcome": "gone", "calls": 0, "tokens": 0}
         if wanted is None:
             return told
         log = wanted.log(self.workshop.dialect_digest)
         told.update(receiver=wanted.name, outcome="", generation=log)
-        asks = Asks(wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False)
+        asks = GenerationRequest(
+            wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False
+        )
         try:
             await self.generations.learnt(asks)
         except asyncio.CancelledError:
@@ -129,7 +131,7 @@ class Jit:
         except (MethodFailed, Refused) as error:
             told.update(outcome=told["outcome"] or "failed", failure=error.as_dict())
         if told["outcome"] != "budget":
-            generation_log.tell(self.workshop.journal, wish["mission"], {**told, "after": True})
+            generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
             await self.workshop.journal.flush(wish["mission"])
         return told
 
@@ -152,7 +154,7 @@ class Jit:
                 return Method(**value.as_dict())
             if not isinstance(value, Intent) or methods.digest_of(value) != intent:
                 return "its intent is another by now"
-            wanted = wants.wanted(root, holder, selector, args, self.workshop.digests)
+            wanted = wants.spec_for(root, holder, selector, args, self.workshop.digests)
             assert wanted is not None
             return methods.barred(holder, selector, wanted.coder.digest) or wanted
 
@@ -182,9 +184,9 @@ class Jit:
         """
         with self.image.snapshot() as root:
             holder = methods.holder_named(root, name)
-            standing, kept = wants.standing(root, holder, selector)
+            standing, kept = wants.current_intent(root, holder, selector)
             intent = standing if wish is None else Intent(**{**standing.as_dict(), "text": wish})
-            wanted = wants.of_intent(root, holder, selector, intent, digests=self.workshop.digests)
+            wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.workshop.digests)
             given = kept if checks is None else tuple(map(Check.from_dict, checks))
         if source is None:
             candidate = await self.generations.rewritten(wanted, by)
@@ -200,12 +202,12 @@ class Jit:
         """
         log = str(candidate.provenance["generation"])
         if log:
-            await self.generations.close(generation_log.opened(self.workshop.journal, log), "installed")
+            await self.generations.close(generation_log.current(self.workshop.journal, log), "installed")
 
 
-def _asks(context: MindContext, wanted: MethodSpec, log: str) -> Asks:
+def _asks(context: MindContext, wanted: MethodSpec, log: str) -> GenerationRequest:
     """Describe how a mission asks for a method; one that comes from outside is always put to a person."""
-    return Asks(
+    return GenerationRequest(
         wanted,
         log,
         context.trace.learned[-1],

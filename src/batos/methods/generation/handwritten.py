@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from batos.errors import CovenantViolation, GenerationFailed, UsageError
 from batos.image.candidates import Candidate
-from batos.methods.generation.attempt import Workshop
+from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.trial import cleaned
+from batos.methods.generation.trial import clean
 
 _REMEDY = (
     "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "
@@ -18,7 +18,7 @@ _REMEDY = (
 
 
 async def handwritten(
-    workshop: Workshop, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
+    workshop: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
 ) -> Candidate:
     """Make a candidate of this source. UsageError: it has no checks. CovenantViolation, GenerationFailed: it fails."""
     if not checks:
@@ -28,7 +28,7 @@ async def handwritten(
             remedy="Give at least two with the source; `batos help generation` shows what one is.",
         )
     trial = workshop.trial(wanted)
-    judged = await trial.source(cleaned(source), checks)
+    judged = await trial.source(clean(source), checks)
     what = f"this source for {wanted.selector!r} of {wanted.name}"
     if judged.refused:
         raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)

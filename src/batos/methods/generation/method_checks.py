@@ -62,15 +62,15 @@ class Check:
 
     def faults(self, result: object, slots: Mapping[str, object]) -> list[str]:
         """What is wrong with what a call came to, in words that its author can act on."""
-        found = [] if alike(result, self.result) else [f"it returned {shown(result)}, not {shown(self.result)}"]
+        found = [] if equal(result, self.result) else [f"it returned {display(result)}, not {display(self.result)}"]
         for name, wanted in self.slots.items():
             if wanted == GONE:
                 if name in slots:
                     found.append(f"the slot `{name}` is still there")
             elif name not in slots:
-                found.append(f"there is no slot `{name}` afterwards; it must be {shown(wanted)}")
-            elif not alike(slots[name], wanted):
-                found.append(f"the slot `{name}` is {shown(slots[name])} afterwards, not {shown(wanted)}")
+                found.append(f"there is no slot `{name}` afterwards; it must be {display(wanted)}")
+            elif not equal(slots[name], wanted):
+                found.append(f"the slot `{name}` is {display(slots[name])} afterwards, not {display(wanted)}")
         return found
 
 
@@ -89,7 +89,7 @@ def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
     return tuple(checks), faults
 
 
-def weak(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
+def weaknesses(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
     """What these checks would let pass: a method that does nothing, or a slot that is written and never compared."""
     telling = sum(check.tells for check in checks)
     found = []
@@ -109,20 +109,20 @@ def weak(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
 LEAST_TELLING: Final = 2
 
 
-def alike(one: object, other: object) -> bool:
+def equal(one: object, other: object) -> bool:
     """Whether two plain values are the same: 1 is 1.0 and not True, numbers may differ by rounding."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
         return one == other or (isinstance(one, float) | isinstance(other, float) and _close(one, other))
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(alike, one, other))
+        return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(equal(value, other[key]) for key, value in one.items())
     return type(one) is type(other) and one == other
 
 
-def shown(value: object) -> str:
+def display(value: object) -> str:
     """A value for a fault, as JSON and shortened."""
     try:
         text = json.dumps(value, ensure_ascii=False)
@@ -142,7 +142,7 @@ def _absent(wanted: Plain, name: str, before: Mapping[str, Plain]) -> bool:
     """Whether a slot is already as it must be afterwards."""
     if wanted == GONE:
         return name not in before
-    return name in before and alike(before[name], wanted)
+    return name in before and equal(before[name], wanted)
 
 
 # -- reading
@@ -170,7 +170,7 @@ def _decoded(text: str, empty: str) -> Any:
     except RecursionError:
         raise _Wrong("JSON is nested too deep") from None
     except ValueError as error:
-        raise _Wrong(f"JSON is broken ({error}): {shown(text)}") from None
+        raise _Wrong(f"JSON is broken ({error}): {display(text)}") from None
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -188,7 +188,7 @@ def _shaped(name: str, value: object) -> Any:
     kind, _ = _KINDS[name]
     if kind is not None and not isinstance(value, kind):
         wanted = "a list" if kind is list else "an object"
-        raise _Wrong(f"`{name}` must be JSON of {wanted}, not {shown(value)}")
+        raise _Wrong(f"`{name}` must be JSON of {wanted}, not {display(value)}")
     try:
         found = plain(value, f"`{name}`")
     except MethodFailed as error:
@@ -200,5 +200,5 @@ def _shaped(name: str, value: object) -> Any:
     if name == "replies":
         for selector, answers in found.items():
             if not isinstance(answers, list):
-                raise _Wrong(f"`replies` must have a list of answers for `{selector}`, not {shown(answers)}")
+                raise _Wrong(f"`replies` must have a list of answers for `{selector}`, not {display(answers)}")
     return found

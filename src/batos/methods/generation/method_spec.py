@@ -101,7 +101,7 @@ class MethodSpec:
         return f"g-{_base32(hashlib.sha256(json.dumps(parts).encode()).digest())}"
 
 
-def wanted(
+def spec_for(
     root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
 ) -> MethodSpec | None:
     """The brief for a slot that holds an Intent which may become a method; None where it holds none.
@@ -111,10 +111,10 @@ def wanted(
     intent = own_slots(holder).get(selector)
     if not isinstance(intent, Intent) or not intent.may_learn or holder._p_oid is None:
         return None
-    return of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
+    return spec_of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
 
 
-def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> MethodSpec | None:
+def spec_of_wish(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> MethodSpec | None:
     """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
     try:
         holder = methods.holder_named(root, wish["holder"])
@@ -126,11 +126,11 @@ def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> M
         return None
     if intent.kind == "prototype" and tools.made(root, selector) is not None:
         return None
-    found = of_intent(root, holder, selector, intent, args=arguments, digests=digests)
+    found = spec_of_intent(root, holder, selector, intent, args=arguments, digests=digests)
     return None if methods.barred(holder, selector, found.coder.digest) else found
 
 
-def of_intent(
+def spec_of_intent(
     root: Root,
     holder: UvmObject,
     selector: str,
@@ -163,7 +163,7 @@ def of_intent(
     )
 
 
-def standing(root: Root, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
+def current_intent(root: Root, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
     """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
     value = own_slots(holder).get(selector)
     lineage = methods.lineage_of(root, holder, selector)

@@ -19,7 +19,7 @@ from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.trial import Judged, Trial, cleaned
+from batos.methods.generation.trial import Judged, Trial, clean
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
 
@@ -34,38 +34,38 @@ _TASK: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class PrototypeTrial(Judged):
+class JudgedPrototype(Judged):
     """What came of the trial of all methods; `parts` are each one's, in the order of the API."""
 
     parts: tuple[Judged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class WholeTrial:
+class AllMethodsTrial:
     """Tries a reply that holds every method of an object: one that fails fails all."""
 
     trials: tuple[Trial, ...]
 
-    async def reply(self, text: str) -> PrototypeTrial:
+    async def reply(self, text: str) -> JudgedPrototype:
         """Try each; a fault begins with the selector that it is about. CellMissing: there is no cell to try them in."""
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
-            return PrototypeTrial((error.message,))
+            return JudgedPrototype((error.message,))
         given = {each.selector: each for each in reply.methods}
         missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
         if missing:
-            return PrototypeTrial(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+            return JudgedPrototype(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
         parts: list[Judged] = []
         for trial in self.trials:
             written = given[trial.wanted.selector]
             checks, faults = checking.parse(written.checks)
-            parts.append(await trial.source(cleaned(written.source), checks, faults))
+            parts.append(await trial.source(clean(written.source), checks, faults))
             await asyncio.sleep(0)  # auditing six of them at once would hold the loop
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
         refused = tuple(fault for part in parts for fault in part.refused)
-        return PrototypeTrial(tuple(faults), refused, joined(part.source for part in parts), parts=tuple(parts))
+        return JudgedPrototype(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
 
     @property
     def decision(self) -> Decision[Any]:
@@ -139,9 +139,9 @@ def task(parts: Sequence[MethodSpec]) -> str:
     return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
 
 
-def candidate(wanted: MethodSpec, judged: PrototypeTrial, parts: Sequence[Candidate]) -> Candidate:
+def candidate(wanted: MethodSpec, judged: JudgedPrototype, parts: Sequence[Candidate]) -> Candidate:
     """All methods of an object as one candidate: installed together or not at all, and asked about once."""
-    source = joined(part.source for part in parts)
+    source = join_sources(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}
     wishes = {declared.selector: intent_of(declared).as_dict() for declared in api_of(wanted.text)[0]}
     mutants = {key: sum(part.mutants[key] for part in parts) for key in ("made", "killed")}
@@ -158,6 +158,6 @@ def candidate(wanted: MethodSpec, judged: PrototypeTrial, parts: Sequence[Candid
     )
 
 
-def joined(sources: Iterable[str]) -> str:
+def join_sources(sources: Iterable[str]) -> str:
     """Sources as one text, as a person reads them."""
     return "\n\n".join(source.strip("\n") for source in sources) + "\n"

@@ -13,7 +13,7 @@ from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
 from batos.errors import CellKilled, CellMissing, MethodFailed
-from batos.methods.generation.method_checks import Check, shown
+from batos.methods.generation.method_checks import Check, display
 
 #: The time that it is in every rehearsal, so that a check comes out the same whenever it is run.
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -104,9 +104,9 @@ class Rehearsal:
         except CellMissing:
             raise
         except CellKilled as error:  # how far it went over is another number each time
-            return [f"called with {shown(list(check.arguments))} it was stopped at its limit of {error.limit}"]
+            return [f"called with {display(list(check.arguments))} it was stopped at its limit of {error.limit}"]
         except MethodFailed as error:
-            return [f"called with {shown(list(check.arguments))} it failed: {error.message}"]
+            return [f"called with {display(list(check.arguments))} it failed: {error.message}"]
         after = {**before, **outcome.writes.values}
         for name in outcome.writes.deleted:
             after.pop(name, None)

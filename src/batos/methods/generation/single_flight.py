@@ -44,7 +44,7 @@ class SingleFlight(Generic[T]):
         """Whether it is under way, so that who joins begins nothing."""
         return key in self._flying
 
-    async def join(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: str = "") -> T:
+    async def run_once(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: str = "") -> T:
         """What the work comes to, begun now if nobody did. A cancellation leaves the others waiting.
 
         `wish` is added to the flight's. Raises what the work raises, to each who waits.

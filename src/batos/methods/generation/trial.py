@@ -59,14 +59,14 @@ class Trial:
         except DecisionInvalid as error:
             return Judged((error.message,))
         checks, faults = checking.parse(reply.checks)
-        return await self.source(cleaned(reply.source), checks, faults)
+        return await self.source(clean(reply.source), checks, faults)
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
         """Try a source with its checks; `faults` were found before. CellMissing."""
         verdict = await self._audited(source)
         found = [*map(str, verdict.faults), *faults]
         if verdict.listable and not faults:
-            found += checking.weak(checks, verdict.slots.writes | verdict.slots.deletes)
+            found += checking.weaknesses(checks, verdict.slots.writes | verdict.slots.deletes)
             found += self._mute(checks)
         if verdict.listable:
             found += self._not_its_own(verdict)
@@ -113,7 +113,7 @@ class Trial:
         if self.wanted.kind not in _SPEAKS:
             return []
         return [
-            f"check {number}: a {self.wanted.kind} answers with text, not with {checking.shown(check.result)}"
+            f"check {number}: a {self.wanted.kind} answers with text, not with {checking.display(check.result)}"
             for number, check in enumerate(checks, 1)
             if not isinstance(check.result, str)
         ]
@@ -137,10 +137,10 @@ class Trial:
         return False
 
 
-def cleaned(source: str) -> str:
+def clean(source: str) -> str:
     r"""A source without what models put around one: a fence, an indentation, blank lines at both ends.
 
-    >>> cleaned("```python\n  def f_(self):\n      return 1\n```\n")
+    >>> clean("```python\n  def f_(self):\n      return 1\n```\n")
     'def f_(self):\n    return 1\n'
     """
     lines = source.split("\n")

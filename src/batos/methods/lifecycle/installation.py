@@ -9,12 +9,12 @@ from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.methods.lifecycle import control_group, ledger, scoring
 from batos.methods.lifecycle.control_group import Rules
-from batos.methods.lifecycle.ledger import Gone
+from batos.methods.lifecycle.ledger import Retirement
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 
-def installed(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Gone]]:
+def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Retirement]]:
     """The method that the candidate is now, whether that is new, and what had to make room; as `methods.install`."""
     holder = methods.holder_named(root, candidate.holder)
     before = methods.lineage_of(root, holder, candidate.selector)
@@ -22,19 +22,19 @@ def installed(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[
     method = methods.install(root, candidate, at)
     lineage = methods.lineage_of(root, holder, candidate.selector)
     assert lineage is not None
-    return method, method.revision > revisions, room(root, lineage, rules, at)
+    return method, method.revision > revisions, enforce_limit(root, lineage, rules, at)
 
 
-def rolled_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Gone]:
+def roll_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Retirement]:
     """Let a revision be active again (0: the intent); what is gone for it. NotFound, Refused: as `methods.restore`."""
     former = lineage.active
     methods.restore(root, lineage, revision, at, by)
     if revision == 0:
-        return [Gone(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
-    return room(root, lineage, rules, at)
+        return [Retirement(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
+    return enforce_limit(root, lineage, rules, at)
 
 
-def before(root: Root, lineage: Lineage) -> int:
+def previous_revision(root: Root, lineage: Lineage) -> int:
     """The revision to roll back to where none is named; Refused: there is none.
 
     It is the newest older one that was not retired, else the newest older one; where none is active, the one that was
@@ -53,16 +53,16 @@ def before(root: Root, lineage: Lineage) -> int:
     return int(former[-1])
 
 
-def room(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
+def enforce_limit(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Retirement]:
     """Keep the receiver's active set bounded: never at the newest one's cost."""
     holder: UvmObject = newest.holder
     active = [each for each in methods.lineages_of(root, holder) if each.active]
-    gone: list[Gone] = []
+    gone: list[Retirement] = []
     while len(active) > rules.active and len(active) > 1:
         worst = control_group.worst(each for each in active if each is not newest)
         counts = scoring.recent(worst)
         did = f"{counts['bad']} of its {counts['calls']} uses ended badly" if counts["calls"] else "it was never used"
         reason = f"the receiver has {rules.active} active methods, as many as it may, and this did worst: {did}"
-        gone.append(ledger.retired(root, worst, reason, at))
+        gone.append(ledger.retire(root, worst, reason, at))
         active.remove(worst)
     return gone

@@ -17,7 +17,7 @@ _KEPT: Final = ("revision", "outcome", "control", "seconds", "tokens", "calls", 
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class Retirement:
     """A revision that was taken out of use, as its event tells it."""
 
     receiver: str
@@ -26,7 +26,7 @@ class Gone:
     reason: str
 
 
-def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Gone | None:
+def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Retirement | None:
     """One use into its ledger; what had to go for it.
 
     `payload` is {holder, selector, revision, outcome, control, seconds, tokens, calls, gate_faults}. What was never
@@ -40,10 +40,10 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at:
     if not lineage.active or payload["revision"] != lineage.active:
         return None
     reason = scoring.fault_of(scoring.recent(lineage), scoring.control(lineage), rules.least)
-    return retired(root, lineage, reason, at) if reason else None
+    return retire(root, lineage, reason, at) if reason else None
 
 
-def retired(root: Root, lineage: Lineage, reason: str, at: str) -> Gone:
+def retire(root: Root, lineage: Lineage, reason: str, at: str) -> Retirement:
     """Take the active revision out of use, for this reason."""
     revision = methods.retire(lineage, reason, at)
-    return Gone(roots.named(root, lineage.holder), lineage.selector, revision, reason)
+    return Retirement(roots.named(root, lineage.holder), lineage.selector, revision, reason)

@@ -18,13 +18,13 @@ from batos.image.roots import Root
 from batos.methods.execution.compilation import program_of
 from batos.methods.lifecycle import control_group, installation, ledger, method_reports
 from batos.methods.lifecycle.control_group import Rules
-from batos.methods.lifecycle.ledger import Gone
-from batos.methods.lifecycle.method_readings import LivesRead
+from batos.methods.lifecycle.ledger import Retirement
+from batos.methods.lifecycle.method_readings import MethodReader
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 
-class MethodLifecycle(LivesRead):
+class MethodLifecycle(MethodReader):
     """One for an open image; what it changes is committed, and told, when it returns."""
 
     def __init__(
@@ -92,7 +92,7 @@ class MethodLifecycle(LivesRead):
             made: list[Method] = []
             tellings: list[Telling] = []
             for candidate in wanted:
-                method, new, gone = installation.installed(root, candidate, self.rules, at)
+                method, new, gone = installation.install(root, candidate, self.rules, at)
                 made.append(Method(**method.as_dict()))
                 receiver = roots.named(root, methods.holder_named(root, candidate.holder))
                 if new:
@@ -121,7 +121,7 @@ class MethodLifecycle(LivesRead):
         if not lineage.active:
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
-        gone = installation.room(root, lineage, self.rules, at)
+        gone = installation.enforce_limit(root, lineage, self.rules, at)
         receiver = roots.named(root, lineage.holder)
         return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
 
@@ -133,21 +133,21 @@ class MethodLifecycle(LivesRead):
         """
         at = self._now()
         with self._image.snapshot() as root:
-            lineage = method_reports.found(root, name)
-            number = installation.before(root, lineage) if revision is None else revision
+            lineage = method_reports.find_lineage(root, name)
+            number = installation.previous_revision(root, lineage) if revision is None else revision
             former = lineage.revisions.get(number)
             candidate = None if former is None else Method(**former.as_dict())
         if candidate is not None:
             await self._fit(candidate)
 
         def change(root: Root) -> tuple[dict[str, Any], list[Telling]]:
-            lineage = method_reports.found(root, name)
-            gone = installation.rolled_back(root, lineage, number, self.rules, at, by)
+            lineage = method_reports.find_lineage(root, name)
+            gone = installation.roll_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
                 receiver = roots.named(root, lineage.holder)
                 tellings.append(self._telling_installed(receiver, Method(**lineage.revisions[number].as_dict())))
-            return method_reports.whole(root, lineage), [*tellings, *self._telling_gone(gone)]
+            return method_reports.describe(root, lineage), [*tellings, *self._telling_gone(gone)]
 
         shown, tellings = await self._image.writer.apply(change)
         self._told(tellings)
@@ -171,10 +171,10 @@ class MethodLifecycle(LivesRead):
             digest=method.provenance["digest"],
         )
 
-    def _telling_gone(self, gone: Iterable[Gone]) -> list[Telling]:
+    def _telling_gone(self, gone: Iterable[Retirement]) -> list[Telling]:
         return [lambda each=each: self._tell_gone(each) for each in gone]  # type: ignore[misc]
 
-    def _tell_gone(self, gone: Gone) -> None:
+    def _tell_gone(self, gone: Retirement) -> None:
         self._events.emit(
             "method.retired",
             receiver=gone.receiver,

@@ -19,7 +19,7 @@ from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, re
 _LIST = "`batos method list` lists them."
 
 
-def found(root: Root, name: str) -> Lineage:
+def find_lineage(root: Root, name: str) -> Lineage:
     """The lineage of `OBJECT.SELECTOR` (split at the last dot), the object's own or an inherited one; NotFound."""
     holder, selector = _split(root, name)
     for each in delegation(holder):
@@ -31,7 +31,7 @@ def found(root: Root, name: str) -> Lineage:
     raise _never_made(root, holder, name)
 
 
-def slot(root: Root, name: str) -> tuple[str, str]:
+def locate(root: Root, name: str) -> tuple[str, str]:
     """Where the intent or method of `OBJECT.SELECTOR` stands: its holder's reference, and the selector; NotFound."""
     holder, selector = _split(root, name)
     there = lookup(holder, selector)
@@ -64,7 +64,7 @@ def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
     return NotFound(f"{known_as} has no method {selector!r}{hint}", field="method", remedy=_LIST)
 
 
-def listed(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
+def list_methods(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
     """A line for each slot that ever had a method; of one object, or of all."""
     lineages = root[roots.METHODS].values() if holder is None else methods.lineages_of(root, holder)
     return sorted((_line(root, each) for each in lineages), key=lambda line: line["method"])
@@ -113,7 +113,7 @@ def tools(root: Root) -> list[dict[str, Any]]:
     return sorted(found, key=lambda line: line["tool"])
 
 
-def whole(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
+def describe(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
     """A method with all that is known of one revision: the one named, else the active, else the one that was last."""
     number = revision if revision is not None else lineage.active or _last(lineage)
     if number not in lineage.revisions:
