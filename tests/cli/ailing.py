@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
 from tests.image.installing import install
+from ZODB.DB import DB
+from ZODB.FileStorage.FileStorage import FileStorage
 
 from batos.brief import as_file
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
 from batos.genesis.adapters import repository
+from batos.image.methods import lineage_of
+from batos.image.roots import root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import open_uvm
@@ -218,11 +223,18 @@ async def state_lost(patient: Patient) -> None:
 async def method_lost(patient: Patient) -> None:
     def change(root: Any) -> None:
         brick = root["brick_prototype_obj"]
-        former = install(root, brick, "guide_facet_", "one")
+        install(root, brick, "guide_facet_", "one")
         install(root, brick, "guide_facet_", "two")
-        brick.guide_facet_ = former
 
     await patient.change(change)
+    # Past our database, which refuses what does not fit together: as a tool from outside would.
+    storage = FileStorage(str(patient.home / "live_image.fs"))
+    with closing(DB(storage)) as db, db.transaction() as connection:
+        root = root_of(connection)
+        brick = root["brick_prototype_obj"]
+        lineage = lineage_of(root, brick, "guide_facet_")
+        assert lineage is not None
+        brick.guide_facet_ = lineage.revisions[1]
 
 
 async def asked(patient: Patient, file: bytes = b"") -> str:

@@ -16,6 +16,7 @@ from batos.cell.lowering.statement_lowering import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
+from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying.tidy import tidied
 
@@ -121,7 +122,7 @@ def _parsed(source: str) -> ast.Module:
     if len(source) > LONGEST:
         raise MethodFailed(f"the source has {len(source):,} characters, at most {LONGEST:,}")
     try:
-        return ast.parse(source)
+        return parse(source)
     except (SyntaxError, ValueError) as error:
         raise MethodFailed(f"the source is no Python: {str(error)[:200]}") from None
     except MemoryError:  # what CPython's parser says of a source nested too deep
@@ -160,7 +161,7 @@ def _written(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
     except ValueError as error:  # an f-string with every kind of quote
         raise MethodFailed(f"the source cannot be written again: {str(error)[:200]}") from None
     lines = [0] * text.count("\n")
-    todo: list[tuple[ast.AST, ast.AST]] = [(tree, ast.parse(text))]
+    todo: list[tuple[ast.AST, ast.AST]] = [(tree, parse(text))]
     while todo:  # statements are enough, and a fraction of the nodes
         old, new = todo.pop()
         if isinstance(old, ast.stmt) and isinstance(new, ast.stmt):

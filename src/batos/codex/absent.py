@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.codex.reader import TomlTable
+from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
 
@@ -130,7 +131,7 @@ def _declared(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
 def _arguments(call: str) -> ast.arguments | None:
     """Parse the parameters of a signature; return None if it is not valid."""
     try:
-        parsed = ast.parse(f"def {call}: ...").body if len(call) <= SIGNATURE else []
+        parsed = parse(f"def {call}: ...").body if len(call) <= SIGNATURE else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     made = parsed[0] if len(parsed) == 1 else None

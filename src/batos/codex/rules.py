@@ -11,6 +11,7 @@ from typing import Any
 
 from batos.codex import meta_prompts, model_names, model_options, when
 from batos.codex.reader import TomlSource, TomlTable
+from batos.guardian.parsing import parse
 
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -173,7 +174,7 @@ def refuse_quotes(table: TomlTable, key: str, text: str) -> None:
 def refuse_signature(table: TomlTable, slot: str, signature: str) -> None:
     """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
     try:
-        parsed = ast.parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
+        parsed = parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         parsed = []
     made = parsed[0] if len(parsed) == 1 else None

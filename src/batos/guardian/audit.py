@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import threading
-import warnings
 from dataclasses import dataclass
 
 from batos.guardian import shape, text
 from batos.guardian.covenant.effects import TooIntricate
 from batos.guardian.covenant.judging import covenant_of
 from batos.guardian.forms import Forms
+from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED, GuardianPolicy
 from batos.guardian.text import SourceText
 from batos.guardian.tidying.gathering import wanted
@@ -18,8 +17,6 @@ from batos.guardian.tidying.tidy import tidied
 from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
 _FLAT = "write it shorter and flatter"
-#: A warning of Python's parser is no fault of form, and the warnings filter belongs to the whole process.
-_quiet = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +95,7 @@ def _judged(read: SourceText, context: Context) -> Verdict:
 
 def _parsed(source: str) -> ast.Module | SourceFault:
     try:
-        with _quiet, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
+        return parse(source)
     except SyntaxError as error:
         why = f"this is no Python: {error.msg}"
         return SourceFault(error.lineno or 0, max((error.offset or 1) - 1, 0), "parse", why, "correct the syntax")

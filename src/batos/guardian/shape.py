@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from batos.guardian.parsing import parse
 from batos.guardian.policy import GuardianPolicy
 from batos.guardian.verdict import SourceFault
 
@@ -99,7 +100,7 @@ def _parameters(signature: str) -> list[str] | None:
     if not signature:
         return None
     try:
-        parsed = ast.parse(f"def {signature}: ...").body
+        parsed = parse(f"def {signature}: ...").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     made = parsed[0] if len(parsed) == 1 else None

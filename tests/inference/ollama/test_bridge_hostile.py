@@ -118,7 +118,7 @@ async def test_an_answer_at_the_limit_is_whole(bridge_to: MakeBridge) -> None:
 
 
 #: Made before any loop runs.
-THOUSANDS = streamed(*(f"w{at} " for at in range(3000)))
+THOUSANDS = streamed(*(f"w{at * 7919 % 3000} " for at in range(3000)))
 LONG_LIST = reply({"models": [{"model": f"m{at}", "size": 1, "digest": "0" * 64} for at in range(8000)]})
 BLANKS = (" " * 255 + "x") * 4000
 BLANKS_SAID = said(BLANKS)
@@ -138,7 +138,7 @@ async def test_lines_that_lie_ready_leave_others_their_turn(bridge_to: MakeBridg
         others = asyncio.create_task(other())
         answer = await bridge_to(server.url).think(chat(options={"num_ctx": 512, "num_predict": 1024}))
         others.cancel()
-    assert answer.text.endswith("w2999 ")
+    assert len(answer.text.split()) == 3000
     assert turns > 3000 / 256
 
 

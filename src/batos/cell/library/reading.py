@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from batos.cell.lowering.lowered_names import OURS
+from batos.guardian.parsing import parse
 
 _HERE: Final = Path(__file__).parent
 _MODULES: Final = ("statistics", "textwrap", "string", "heapq", "decimal")
@@ -19,7 +20,7 @@ _PARTS: Final = {"decimal": ("decimal_forms",)}
 @cache
 def _tree(module: str) -> ast.Module:
     parts = (module, *_PARTS.get(module, ()))
-    trees = [ast.parse((_HERE / f"{each}.py").read_text(encoding="utf-8")) for each in parts]
+    trees = [parse((_HERE / f"{each}.py").read_text(encoding="utf-8")) for each in parts]
     return ast.Module([node for tree in trees for node in tree.body], [])
 
 

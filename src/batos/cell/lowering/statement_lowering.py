@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from batos.cell.lowering.lowered_names import MODULES, OURS, Names, refused
+from batos.guardian.parsing import parse_expression
 
 #: Builtins whose calls go through ours: they reach attributes by name.
 _BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})
@@ -178,7 +179,7 @@ def _iterator(node: ast.expr) -> ast.expr:
 
 def _unbound(node: ast.Attribute) -> ast.expr:
     one, rest = OURS + "one", OURS + "rest"
-    function = ast.parse(f"lambda {one}, *{rest}: {one}.{node.attr}(*{rest})", mode="eval").body
+    function = parse_expression(f"lambda {one}, *{rest}: {one}.{node.attr}(*{rest})")
     for each in ast.walk(function):
         ast.copy_location(each, node)
     return function

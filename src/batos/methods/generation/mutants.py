@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Final, TypeAlias
 
+from batos.guardian.parsing import parse
+
 #: Most mutants of one method.
 MOST: Final = 12
 
@@ -41,7 +43,7 @@ def mutants(source: str) -> list[str]:
     None is the same as another or as the original; the marker of the covenant is left alone, since a method without it
     breaks the covenant and no check is needed to find it. SyntaxError, RecursionError: the source cannot be parsed.
     """
-    tree = ast.parse(source)
+    tree = parse(source)
     nodes = list(ast.walk(tree))
     marked = {part for node in nodes if isinstance(node, ast.Assign) and _is_marker(node) for part in ast.walk(node)}
     places = [(index, change) for index, node in enumerate(nodes) if node not in marked for change in _changes(node)]
