@@ -21,25 +21,26 @@ VERBS = frozenset(
     capitalise carry change check choose classify clear clip close collect combine commit compact compare compile
     complete compose compress compute connect consider construct consume continue convert copy correct count create cut
     deal decide declare decline decode decrease decrypt deduce defer define delay delegate delete deliver derive
-    describe detach detect determine discard dispatch display divide do download drain draw drop dump echo edit embed
-    emit empty enable encode encrypt end enforce enlarge ensure enter erase escape estimate evaluate evict examine
-    exclude execute exit expand expect expire explain export expose extend extract fail feed fetch fill filter find
-    finish fit fix flatten flush fold follow forbid force forget fork format forward free freeze fulfil gather generate
-    get give go grant group guard guess hand handle hash hide hold identify ignore import include increase index infer
-    inherit initialise insert inspect install interpret interrupt invalidate invoke iterate join judge keep kill label
-    lay learn leave lend let lift limit link list listen load lock log look lower make map mark match measure merge
-    migrate mirror move multiply name narrow normalise note notify number observe offer omit open order organise output
-    override own pack pad parse pass pause pay perform permit pick place plan point poll post predict prefer prefix
-    prepare present preserve prevent print produce project promote propagate prove provide prune publish pull push put
-    quantise query queue quote raise rank reach read rebuild recall receive recognise recompute record recover redefine
-    redirect reduce refer refresh refuse register reject release reload remember remove rename render reopen repair
-    repeat replace replay reply report request require reread reserve reset resolve respond restart restore restrict
-    resume retire retry return reverse revert revoke rewind rewrite rotate round route run sample save say scale scan
-    schedule score search see select send separate serialise serve set settle shield shorten show shuffle shut sign
-    simulate skip sleep sort speak split stamp start state stop store stream strip submit subscribe subtract sum
-    summarise supply suspend swap sweep switch take talk tell terminate test think throw tidy time tokenise touch trace
-    track train transfer transform translate traverse treat trim truncate try turn type undo unite unlock unpack update
-    upload use validate verify veto view visit wait wake walk warn watch weave weigh withdraw wrap write yield
+    describe detach detect determine discard dispatch display divide do doom download drain draw drop dump echo edit
+    embed emit empty enable encode encrypt end enforce enlarge ensure enter erase escape estimate evaluate evict
+    examine exclude execute exit expand expect expire explain export expose extend extract fail feed fetch fill filter
+    find finish fit fix flatten flush fold follow forbid force forget fork format forward free freeze fulfil gather
+    generate get give go grant group guard guess hand handle hash hide hold identify ignore import include increase
+    index infer inherit initialise insert inspect install interpret interrupt invalidate invoke iterate join judge keep
+    kill label lay learn leave lend let lift limit link list listen load lock log look lower make map mark match
+    measure merge migrate mirror move multiply name narrow normalise note notify number observe offer omit open order
+    organise output override own pack pad parse pass pause pay perform permit pick place plan point poll post predict
+    prefer prefix prepare present preserve prevent print produce project promote propagate prove provide prune publish
+    pull push put quantise query queue quote raise rank reach read rebuild recall receive recognise recompute record
+    recover redefine redirect reduce refer refresh refuse register reject release reload remember remove rename render
+    reopen repair repeat replace replay reply report request require reread reserve reset resolve respond restart
+    restore restrict resume retire retry return reverse revert revoke rewind rewrite rotate round route run sample save
+    say scale scan schedule score search see select send separate serialise serve set settle shield shorten show
+    shuffle shut sign simulate skip sleep sort speak split stamp start state stop store stream strip submit subscribe
+    subtract sum summarise supply suspend swap sweep switch take talk tell terminate test think throw tidy time
+    tokenise touch trace track train transfer transform translate traverse treat trim truncate try turn type undo unite
+    unlock unpack update upload use validate verify veto view visit wait wake walk warn watch weave weigh withdraw wrap
+    write yield
     """.split()
 )
 #: Words that no sentence begins with: a riddle, or a pronoun whose noun stands elsewhere.

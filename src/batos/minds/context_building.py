@@ -1,4 +1,4 @@
-"""What a mission needs before it thinks, read from its snapshot: persona, model, files, ancestors, clock."""
+"""Reads from a mission's snapshot all that it needs before it thinks: persona, model, files, ancestors, clock."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def _record(root: Root, mission: str) -> Brief:
 
 
 def persona_of(root: Root, persona: str) -> UvmObject:
-    """The prototype of a persona; NotFound."""
+    """Return the prototype of a persona.
+
+    Raises: NotFound: the image has none.
+    """
     name = graph_names.prototype_name(persona)
     try:
         return named_objects(root)[name]
@@ -82,13 +85,13 @@ def persona_of(root: Root, persona: str) -> UvmObject:
 
 
 def is_persona(obj: UvmObject) -> bool:
-    """Whether the object can think under a voice of its own."""
+    """Test if an object can think with a voice of its own."""
     slots = ("name", "core_identity", "core_method", "prompts", "options")
     return all(lookup(obj, slot) is not None for slot in slots)
 
 
 def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
-    """The same mission with this persona's voice and model."""
+    """Return the context of the same mission with this persona's voice and model."""
     return context.with_mind(
         persona=persona,
         voice=voice_of(persona),
@@ -98,12 +101,12 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
 
 
 def voice_of(persona: UvmObject) -> Voice:
-    """The persona as prompts need it."""
+    """Return the persona's texts as prompts need them."""
     return Voice(persona.name, persona.core_identity, persona.core_method, persona.prompts)
 
 
 def thinking_of(persona: UvmObject) -> Thinking:
-    """The model that genesis made for the persona, else its base, with the persona's options."""
+    """Return the model that genesis made for the persona, else its base, with the persona's options."""
     made = lookup(persona, "persona_model")
     options = dict(persona.options)
     mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
@@ -111,10 +114,10 @@ def thinking_of(persona: UvmObject) -> Thinking:
 
 
 def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Tokens a byte for a mission's prompts, by each model that a persona thinks with.
+    """Return tokens per byte for a mission's prompts, by each model of a persona.
 
-    An earlier attempt's (by its notes, nearest first), so that the same evidence is chosen and the same prompts are
-    made; else what was measured with the model so far.
+    The ratio of an earlier attempt comes first (by its notes, nearest first), so that the same evidence is chosen and
+    the same prompts are made; else the ratio measured with the model so far.
     """
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
     objects = named_objects(root)
@@ -129,7 +132,7 @@ def ratio_of(root: Root, model: str) -> float:
 
 
 def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Why these missions' attempts failed, as the journal has it; of each the newest first."""
+    """Return the reasons why these missions' attempts failed, from the journal; the newest of each mission first."""
     return tuple(
         {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in _TOLD if key in note["failed"]}}
         for mission in attempts
@@ -139,7 +142,7 @@ def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, An
 
 
 async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
-    """The passages of the brief's files; long files are read and cut aside."""
+    """Return the passages of the brief's files; long files are read and cut in a thread."""
     kept = root[roots.ATTACHMENTS]
     files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
     return await offload(sum(file.size for _, _, file in files), partial(_cut, files))
@@ -150,7 +153,7 @@ def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
 
 
 def limits_of(brief: MissionBrief, configured: SpendingLimits) -> SpendingLimits:
-    """What the brief allows, else what is configured."""
+    """Return the brief's limits, and the configured ones where it has none."""
     budget = brief.budget
     return SpendingLimits(
         calls=(budget and budget.calls) or configured.calls,

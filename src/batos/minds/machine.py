@@ -23,14 +23,14 @@ FOLLOWS: Final = {
 
 
 def begin(orchestrator: UvmObject) -> UvmObject:
-    """A cycle: a clone of the prototype, in the state IDLE."""
+    """Begin a cycle: clone the prototype, in the state IDLE."""
     cycle: UvmObject = getattr(orchestrator, graph_names.CYCLE).clone()
     become(cycle, _prototype(orchestrator, "IDLE"))
     return cycle
 
 
 def state_of(cycle: UvmObject) -> str:
-    """The name of the state that a cycle is in: that of its first parent."""
+    """Return the name of a cycle's state, which is its first parent."""
     return str(parents_of(cycle)[0].name)
 
 
@@ -43,11 +43,11 @@ class Machine:
         self._context = context
 
     async def steps(self, cycle: UvmObject) -> AsyncGenerator[str, None]:
-        """Each state as it is entered; stop iterating to stop between two states.
+        """Yield each state as it is entered; stop iterating to stop between two states.
 
-        An exception in a state moves the cycle to FAILED, which dooms the transaction (of the mission's own mind: a
-        mind within it has nothing to doom), and is raised again. Between two states the mission may be held: its
-        thought is doomed like any that did not end, and its cycle stands where it stood, for nothing failed.
+        An exception in a state moves the cycle to FAILED and is raised again. FAILED dooms the transaction of the
+        mission's own mind; a mind within another has none. Between two states the mission may be stopped: its thought
+        is doomed, and its cycle stays in its state, because nothing failed.
         """
         state = self._enter(cycle, "IDLE")
         yield state
@@ -66,7 +66,7 @@ class Machine:
                 return
 
     async def run(self, cycle: UvmObject) -> None:
-        """All steps of a cycle, which is IDLE again after them."""
+        """Run all steps of a cycle, which is IDLE again after them."""
         async for _ in self.steps(cycle):
             pass
 
@@ -92,7 +92,7 @@ class Machine:
         return state
 
     def _hold(self) -> None:
-        """A mission that is to stand still does so here too, and not only before a call."""
+        """Stop here too if the mission was asked to stop, and not only before a call."""
         if not self._context.mind.inner:
             self._context.io.session.hold()
 

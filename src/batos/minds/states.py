@@ -24,7 +24,7 @@ WORK_SLOT: Final = "_tmp_synthesis_"
 
 
 async def idle(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """IDLE: open the synthesis, keep the question, recall evidence within the budget, once for all minds."""
+    """Open the synthesis, keep the question, and recall evidence within the budget, once for all minds (IDLE)."""
     question = str(args[0])
     setattr(cycle, WORK_SLOT, Synthesis(question))
     synthesis, slots = work(cycle), delegate.of(context)
@@ -60,7 +60,7 @@ async def decomposing(context: MindContext, interpreter: Interprets, cycle: UvmO
 
 
 async def delegating(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DELEGATING: the parts think, all at once unless they vote; what they return is data, joined here."""
+    """Let the parts think, all at once unless they vote, and join their results (DELEGATING)."""
     context.learn_ratio()
     synthesis = work(cycle)
     if context.mind.is_council:
@@ -71,7 +71,7 @@ async def delegating(context: MindContext, interpreter: Interprets, cycle: UvmOb
 
 
 async def synthesizing(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
+    """Combine the parts, judge, revise once; then apply at most one key protocol (SYNTHESIZING)."""
     context.learn_ratio()
     synthesis = work(cycle)
     ground = await combination.combine(interpreter, context, synthesis)
@@ -94,7 +94,7 @@ async def complete(context: MindContext, interpreter: Interprets, cycle: UvmObje
 
 
 async def failed(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """FAILED: doom the transaction; nothing of this thought can be committed any more."""
+    """Doom the transaction: nothing of this thought can be committed any more (FAILED)."""
     context.doom()
     return "FAILED"
 
@@ -110,7 +110,7 @@ STATES: Final[dict[str, StateWork]] = {
 
 
 def work(cycle: UvmObject) -> Synthesis:
-    """What the cycle has so far."""
+    """Return the cycle's synthesis so far."""
     synthesis = getattr(cycle, WORK_SLOT)
     if not isinstance(synthesis, Synthesis):
         raise InternalError(f"the cycle's {WORK_SLOT} is a {type(synthesis).__name__}")

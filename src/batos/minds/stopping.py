@@ -1,4 +1,4 @@
-"""What is said from outside to a mission that runs: stand still, wait again or end; and as what it then stands."""
+"""Requests from outside to a running mission: stop, wait again or end; and the status that follows from them."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Hold:
 
     @property
     def marks(self) -> Mapping[str, Any]:
-        """What its status says of how it runs, if that is unusual."""
+        """Return unusual facts about how the mission runs, for its status."""
         return {"alone": True} if self.alone else {}
 
     def release(self) -> None:
-        """It may go on after all."""
+        """Withdraw the request: the mission may continue."""
         self.word, self.reason = None, None
 
     async def outcome(self, error: BaseException) -> tuple[StatusWord, BatosError]:
-        """As what a mission stands that ended with this error, and why."""
+        """Return the status, and the reason for it, of a mission that ended with this error."""
         told = self.forced or isinstance(error, Held | asyncio.CancelledError)
         if told and self.word is not None and self.reason is not None:
             return self.word, self.reason
@@ -74,15 +74,15 @@ class Hold:
 
 
 def cancelled() -> BatosError:
-    """Why a mission is cancelled."""
+    """Return the reason of a cancelled mission."""
     return BatosError("the mission was cancelled", remedy="Ask again; what was paid for is in the journal.")
 
 
 def paused() -> BatosError:
-    """Why a mission is paused."""
+    """Return the reason of a paused mission."""
     return BatosError("the mission was paused", remedy="`batos resume` goes on; what was paid for is in the journal.")
 
 
 def as_ours(error: BaseException) -> BatosError:
-    """Any error as one of the tree."""
+    """Return the error itself if it is of our tree, else an InternalError."""
     return error if isinstance(error, BatosError) else InternalError(f"{type(error).__name__}: {error}")

@@ -14,11 +14,11 @@ from batos.objects.method import Method
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of a slot that holds a method or may: what its ledger is told when the mission has ended.
+    """A use of a slot that holds or may get a method: the ledger's entry once the mission has ended.
 
     `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
-    answers) are what it spent of inference, whoever paid for it first; `seconds` is what Ollama thought for it and the
-    processor ran in it, without any waiting.
+    answers) are the inference that it used, whoever paid for it first. `seconds` is the time of Ollama and of the
+    processor, without waiting.
     """
 
     holder: str
@@ -31,7 +31,9 @@ class Use:
     calls: int
 
     def payload(self, gate_faults: int) -> dict[str, Any]:
-        """The contribution ("method", ...): with how many faults the gate found in the mission's answer."""
+        """Return the contribution ("method", ...), with the number of faults that the gate found in the mission's
+        answer.
+        """
         shown = {name: getattr(self, name) for name in Use.__dataclass_fields__}
         return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
 
@@ -103,5 +105,5 @@ class Trace:
 
 
 def ratio(size: int, tokens: int, otherwise: float) -> float:
-    """Tokens a byte as measured, a tenth added: one prompt is denser than another, and a refused call costs more."""
+    """Return the measured tokens per byte plus a tenth: prompts differ in density, and a refused call costs more."""
     return max(LEAST_RATIO, 1.1 * tokens / size) if size and tokens else otherwise

@@ -1,4 +1,4 @@
-"""An answer on its way: streamed, held against the gate, revised once on a concrete fault."""
+"""The mission's answer: streamed, checked by the gate, revised once if there is a concrete fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthes
 
 
 def stand(context: MindContext, part: PartResult, path: str) -> Said:
-    """A part's answer as the mission's, word for word with its citations; whoever listens has it at once."""
+    """Make a part's answer the mission's, word for word with its citations, and send it to the listener at once."""
     said = part.answer.strip()
     if not context.mind.inner:
         context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said)
@@ -49,7 +49,9 @@ def stand(context: MindContext, part: PartResult, path: str) -> Said:
 
 
 async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> None:
-    """Once, with the faults as the only addition; an answer that is still faulty stands with its faults told."""
+    """Ask once more with the faults as the only addition. An answer that is still faulty is used, with its faults
+    reported.
+    """
     said, verdict = synthesis.said, synthesis.verdict
     assert said is not None
     assert verdict is not None
@@ -63,7 +65,7 @@ async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synt
 async def infer_streamed(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
 ) -> tuple[Any, Replied]:
-    """A decision whose field `answer` is told as it grows, unless it is not the mission's: a mind's within another."""
+    """Ask for a decision and stream its field `answer`, except for a mind within another."""
     if not context.mind.inner:
         teller = _Teller(context, question.path, decision.in_mode(context.mind.thinking.mode).key("answer"))
         question = replace(question, on_token=teller.hear, on_again=teller.again)
@@ -73,7 +75,7 @@ async def infer_streamed(
 async def infer_kept(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
 ) -> tuple[Any, Replied]:
-    """A decision; what did not fit its prompt is left out from here on."""
+    """Ask for a decision. Evidence that did not fit its prompt is left out from now on."""
     value, replied = await infer(interpreter, context, synthesis.evidence, question, decision)
     synthesis.evidence = replied.evidence
     synthesis.shortened = max(synthesis.shortened, replied.shortened)
@@ -99,12 +101,12 @@ class _Teller:
 
 
 def retract(context: MindContext, path: str) -> None:
-    """What was streamed under a path no longer stands."""
+    """Withdraw the text that was streamed under a path."""
     context.io.events.emit("mission.retracted", mission=context.mission.id, path=path)
 
 
 def told(part: PartResult) -> str:
-    """A part's answer and citations, as another prompt shows them."""
+    """Return a part's answer and citations as another prompt shows them."""
     if part.open:
         return "(no answer)"
     quotes = "".join(f'\n[{each.document}] "{prompt.one_line(each.quote)}"' for each in part.citations)
@@ -112,12 +114,12 @@ def told(part: PartResult) -> str:
 
 
 def stands_alone(synthesis: Synthesis) -> bool:
-    """Whether the answer that stands is one part's alone, and so an answer to the one question that all were given."""
+    """Test if the answer is one part's alone, and so answers the one question that all parts were given."""
     return synthesis.combined.get("winner") is not None
 
 
 async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> GateVerdict:
-    """The gate's verdict on the mission's answer, which is to answer every sub-query or name it as unanswered."""
+    """Return the gate's verdict on the mission's answer, which must answer every sub-query or name it as unanswered."""
     if stands_alone(synthesis):
         return await judge_alone(said, ground)
     open_queries = frozenset(part.number for part in synthesis.parts if part.open)
@@ -125,7 +127,7 @@ async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> GateVerdict
 
 
 async def judge_alone(said: Said, ground: Ground) -> GateVerdict:
-    """The gate's verdict on an answer to the question itself."""
+    """Return the gate's verdict on an answer to the question itself."""
     return await _judged(_draft(said, ground, 1, frozenset()))
 
 
@@ -134,6 +136,6 @@ def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int
 
 
 async def _judged(draft: Draft) -> GateVerdict:
-    """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
+    """Run the gate, in a thread for a long answer or long evidence: the checks cost more than reading."""
     size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
     return await offload(size, lambda: checks.judge(draft))

@@ -66,14 +66,14 @@ class Woven(BaseModel):
 
 
 class PlainVoiced(BaseModel):
-    """What a mind within another makes of its parts when there are no documents: no longer than a facet's answer."""
+    """The answer of a mind within another without documents: no longer than a facet's answer."""
 
     answer: Annotated[str, Field(max_length=PART_ANSWER)]
     unanswered: _Unanswered
 
 
 class Voiced(BaseModel):
-    """What a mind within another makes of its parts, from documents: no longer than a facet's answer."""
+    """The answer of a mind within another, from documents: no longer than a facet's answer."""
 
     answer: Annotated[str, Field(max_length=PART_ANSWER)]
     citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
@@ -139,14 +139,14 @@ CHANGED: Decision[Changed] = Decision(Changed)
 
 
 def part(cites: bool, *, votes: bool = False) -> Decision[Any]:
-    """What a facet answers in, with documents or without; where it votes, with what is counted."""
+    """Return the shape of a facet's answer, with or without documents; with `votes` also the gist that is counted."""
     if votes:
         return BALLOT if cites else PLAIN_BALLOT
     return PART if cites else PLAIN_PART
 
 
 def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[Any]:
-    """What the weave answers in, with documents or without; that of a mind within another is a part again."""
+    """Return the shape of the weave's answer, with or without documents; for a mind within another that of a part."""
     if inner and votes:
         return MIND_BALLOT if cites else PLAIN_MIND_BALLOT
     if inner:
@@ -156,21 +156,21 @@ def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[
 
 @lru_cache(maxsize=16)
 def choice(candidates: int) -> Decision[BaseModel]:
-    """Which of so many candidates stands, by its number as shown, from 1."""
+    """Return the shape of a choice between so many candidates, by their numbers as shown, from 1."""
     best: Any = (Annotated[int, Field(ge=1, le=candidates, description="the number of the answer that stands")], ...)
     shape: type[BaseModel] = create_model("Choice", best=best)
     return Decision(shape)
 
 
 def quoted(value: BaseModel) -> tuple[Quoted, ...]:
-    """The citations of a part or a woven answer."""
+    """Return the citations of a part or a woven answer."""
     cited: list[Citation] = getattr(value, "citations", [])
     return tuple(Quoted(each.document, each.quote) for each in cited)
 
 
 @lru_cache(maxsize=64)
 def decomposition(slots: tuple[str, ...]) -> Decision[BaseModel]:
-    """One bounded sub-query for each pillar, by slot: no pillar can be forgotten or named twice."""
+    """Return the shape of one bounded sub-query for each pillar, by slot: no pillar can be forgotten or named twice."""
     query: Any = (Annotated[str, Field(max_length=QUERY)], ...)
     shape: type[BaseModel] = create_model("Decomposition", **dict.fromkeys(slots, query))
     return Decision(shape)

@@ -1,4 +1,4 @@
-"""One question to the model within the window: composed, fitted, compacted once if the daemon says it is too long."""
+"""A question to the model within the window: composed, fitted, and shortened once if the daemon says it is too long."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked at one step of a cycle; `then` is appended to the prompt (a revision).
+    """The question of one step of a cycle; `then` is appended to the prompt (a revision).
 
-    `on_token` hears the reply, `on_again` that what it heard no longer stands. `shorter` gives the task with so many
-    bytes less, and how many parts lost something; None where nothing may go.
+    `on_token` gets the reply as it grows, `on_again` is called if that text is withdrawn. `shorter` returns the task
+    with so many bytes less, and the number of shortened parts; None if nothing may be shortened.
     """
 
     path: str
@@ -49,7 +49,7 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is sent, in the parts that compaction changes."""
+    """The request, in the parts that can be shortened."""
 
     scene: Scene
     question: Question
@@ -61,7 +61,9 @@ class _Call:
         return prompt.compose(self.scene, context.mind.voice, task, self.question.then)
 
     def lighter(self, context: MindContext, most: int) -> _Call:
-        """In at most so many bytes, as far as that goes: recall goes first, then old turns, then partials."""
+        """Shorten the call to at most so many bytes, as far as possible: first recalled passages, then old turns, then
+        parts.
+        """
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
@@ -83,10 +85,12 @@ async def infer(
 
 
 async def ask(context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
-    """The model's decision: what `infer_` does.
+    """Return the model's decision: the primitive behind `infer_`.
 
-    A prompt that is estimated not to leave room for the answer is compacted before it is sent, and once more by the
-    daemon's counts if that was wrong. ContextOverflow, AnswerCut: even so it does not fit; they say what was left out.
+    A prompt that by estimate leaves no space for the answer is shortened before it is sent, and once more by the
+    daemon's counts if the estimate was wrong.
+
+    Raises: ContextOverflow, AnswerCut: even then it does not fit; the error says what was left out.
     """
     deciding = _deciding(context, question, decision)
     answer = context.mind.thinking.reserved(decision)
@@ -118,7 +122,7 @@ def _deciding(context: MindContext, question: Question, decision: Decision[M]) -
 
 
 def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | AnswerCut, size: int) -> int:
-    """Bytes that fit, by the daemon's counts; less than the prompt that it refused, whatever it counted."""
+    """Return the bytes that fit by the daemon's counts, and always less than the refused prompt."""
     window = overflow.window or thinking.window
     tokens = overflow.prompt_tokens or 2 * window
     return min(size - 1, prompt.room(window, answer, tokens / max(1, size)))
@@ -135,7 +139,7 @@ def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOver
 
 
 def room_for_evidence(context: MindContext, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
-    """Bytes that evidence may take so that each of these tasks still fits the window beside it. Never negative."""
+    """Return the bytes that evidence may take so that each of these tasks still fits beside it; never negative."""
     return max(0, min(_room_beside(context, task, decision) for task, decision in tasks))
 
 

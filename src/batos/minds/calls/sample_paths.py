@@ -6,7 +6,7 @@ from batos.objects.method import IntentKind
 
 
 def facet(mind: str, slot: str) -> str:
-    """A facet's call.
+    """Return the path of a facet's call.
 
     >>> facet("council/brick", "guide_facet_")
     'council/brick/delegating/guide#0'
@@ -15,7 +15,7 @@ def facet(mind: str, slot: str) -> str:
 
 
 def protocol(mind: str, slot: str) -> str:
-    """A key protocol's call.
+    """Return the path of a key protocol's call.
 
     >>> protocol("brick", "absurd_synthesis_protocol_")
     'brick/protocol/absurd_synthesis#0'
@@ -33,7 +33,7 @@ def of_kind(kind: IntentKind, mind: str, slot: str) -> str:
 
 
 def method(kind: IntentKind, mind: str, selector: str) -> str:
-    """The place of a method that a mind sends a message to; its calls to the model are counted behind it from 0.
+    """Return the place of a method that a mind sends a message to; its calls to the model are numbered from 0 after it.
 
     >>> method("facet", "brick", "guide_facet_"), method("tool", "brick", "gadget_")
     ('brick/delegating/guide', 'brick/gadget')
@@ -44,7 +44,7 @@ def method(kind: IntentKind, mind: str, selector: str) -> str:
 
 
 def within(place: str, selector: str, number: int) -> str:
-    """The place of a message that a method at `place` sends; from its second of that selector on they are counted.
+    """Return the place of a message that a method at `place` sends; from the second of a selector on with its number.
 
     >>> within("brick/delegating/guide", "outline_", 0), within("brick/delegating/guide", "outline_", 1)
     ('brick/delegating/guide/outline', 'brick/delegating/guide/outline~1')
@@ -54,7 +54,7 @@ def within(place: str, selector: str, number: int) -> str:
 
 
 def call(place: str, number: int) -> str:
-    """A method's call to the model, by its number from 0.
+    """Return the path of a method's call to the model, by its number from 0.
 
     >>> call("brick/delegating/guide", 1)
     'brick/delegating/guide#1'

@@ -1,4 +1,4 @@
-"""What each call of a mission changed: computed from what was said before and after it, no model's opinion."""
+"""The change that each call of a mission made: computed from the texts before and after it, no model's opinion."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DECIDED = {
 
 
 def told(context: MindContext, synthesis: Synthesis) -> list[Change]:
-    """What each call of this mind changed, in the order of the calls; nothing for a single call.
+    """List the change that each call of this mind made, in the order of the calls; nothing for a single call.
 
-    A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are held
-    against that mind's answer, and the mind itself against this one's.
+    A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
+    with that mind's answer, and that mind with this one's answer.
     """
     if not synthesis.parts or synthesis.said is None:
         return []
@@ -48,7 +48,8 @@ def told(context: MindContext, synthesis: Synthesis) -> list[Change]:
 
 
 def share(part: str, answer: str, question: str) -> tuple[int, int]:
-    """How many of the words that a part brings (small ones and the question's left out) stand in the answer, of all.
+    """Count the words that a part adds (without small words and the question's) and that the answer has; and all it
+    adds.
 
     >>> share("The lamp is wound every night", "It is wound at night.", "How does the lamp burn?")
     (2, 3)
@@ -58,17 +59,17 @@ def share(part: str, answer: str, question: str) -> tuple[int, int]:
 
 
 def own_words(text: str) -> frozenset[str]:
-    """The words of a text that say something."""
+    """Return the words of a text without small words."""
     return frozenset(words(text)) - languages.SMALL_WORDS
 
 
 def kept(citations: Sequence[Quoted], final: Sequence[Quoted]) -> int:
-    """How many of these citations stand among the final ones, whole or in part."""
+    """Count the citations that are among the final ones, whole or in part."""
     return sum(1 for each in citations if any(_overlap(each, other) for other in final))
 
 
 def changed_words(before: str, after: str) -> float:
-    """The share of the longer text's words that the other does not have, each as often as it occurs; 0 to 1."""
+    """Return the share (0 to 1) of the longer text's words that the other lacks, each counted as often as it occurs."""
     one, other = Counter(words(before)), Counter(words(after))
     longer = max(one.total(), other.total())
     return 1 - (one & other).total() / longer if longer else 0.0
@@ -103,7 +104,7 @@ def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Itera
 
 
 def _came_of(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
-    """Whether a part's answer is in the mission's, and how much of it."""
+    """Return True if a part's answer is in the mission's, and a text that says how much of it is."""
     if part.failure is not None:
         return False, f"failed, {part.failure.code}"
     if part.open:

@@ -20,15 +20,15 @@ Mode: TypeAlias = Literal["weave", "select", "vote"]
 
 
 def mode(context: MindContext) -> Mode:
-    """How this mind's parts are to become one answer: for select and vote each is given the question itself.
+    """Return how this mind's parts become one answer; for select and vote each part gets the question itself.
 
-    `auto` weaves, since decomposing makes sub-queries that differ; so does a mind within another, whatever was asked.
+    `auto` weaves, since a decomposition makes different sub-queries. A mind within another always weaves.
     """
     return "weave" if context.mind.inner or context.mind.policy.combine == "auto" else context.mind.policy.combine
 
 
 def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
-    """When parts that vote need not be asked further; None where all are asked at once."""
+    """Return the test that tells when voting parts need not be asked further; None if all are asked at once."""
     if mode(context) != "vote":
         return None
     of, question = len(synthesis.queries), synthesis.question
@@ -84,14 +84,14 @@ async def _combined(interpreter: Interpreter, context: MindContext, synthesis: S
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
-    """As asked for; what `auto` would weave competes if the decomposition gave every part the same question."""
+    """Return the mode as asked for; `auto` selects if the decomposition gave every part the same question."""
     auto = context.mind.inner or context.mind.policy.combine == "auto"
     same = len({folded(part.query) for part in synthesis.parts}) == 1
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 
 
 async def _voted(synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
-    """The best of the majority's answers; without a majority the best of each group, to be selected from."""
+    """Return the best of the majority's answers; without a majority the best of each group, to be selected from."""
     tally = voting.decided(synthesis.parts, synthesis.question, len(synthesis.queries))
     synthesis.combined |= {
         "votes": [[part.number for part in group] for group in tally.groups],

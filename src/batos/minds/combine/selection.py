@@ -1,4 +1,4 @@
-"""Selecting: of parts that answer the same question one stands, named by the model in two orders or by the gate."""
+"""Selection of one answer among answers to the same question: by the model, asked in two orders, or by the gate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batos.objects.message import Interpreter
 
 @dataclass(frozen=True, slots=True)
 class Merit:
-    """What is computed of a candidate where the model does not tell: fewer faults, then more citations, then place."""
+    """The computed merit of a candidate if the model does not decide: fewer faults, then more citations, then place."""
 
     faults: int
     citations: int
@@ -29,12 +29,12 @@ class Merit:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """The least is the best."""
+        """Return the sort key; the least is the best."""
         return (self.faults, -self.citations, self.place)
 
 
 def candidates(parts: Sequence[PartResult]) -> tuple[PartResult, ...]:
-    """The parts that can stand: those with an answer, each answer once."""
+    """Return the parts that can win: those with an answer, each answer once."""
     found: dict[str, PartResult] = {}
     for part in parts:
         if not part.open:
@@ -43,9 +43,10 @@ def candidates(parts: Sequence[PartResult]) -> tuple[PartResult, ...]:
 
 
 def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two orders of the places 0..n-1 in which no place comes at the same position twice.
+    """Return two orders of the places 0..n-1 in which no place has the same position twice.
 
-    They follow from the texts alone, so a retry or a replay shows the same prompts and finds them in the journal.
+    The orders follow from the texts alone, so that a retry or a replay makes the same prompts and finds them in the
+    journal.
     """
     seed = hashlib.sha256("\0".join((question, *answers)).encode("utf-8", "surrogatepass")).digest()
     shuffle = random.Random(seed)
@@ -58,9 +59,9 @@ def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tupl
 
 
 def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
-    """Which candidate stands, and what decided: `agreed`, `named`, `faults`, `citations` or `place`.
+    """Return the place of the winner and the reason: `agreed`, `named`, `faults`, `citations` or `place`.
 
-    `named` has what each order named, None where no valid choice came; if none did, all candidates compete.
+    `named` has the choice of each order, None for no valid choice; if neither made one, all candidates compete.
     """
     told = {place for place in named if place is not None}
     if len(told) == 1 and None not in named:
@@ -79,7 +80,7 @@ def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, 
 async def select(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
 ) -> PartResult:
-    """The part that stands among the given ones, of which there is one at least; one alone needs no call."""
+    """Return the winner among at least one part; a single part needs no call."""
     if len(standing) == 1:
         synthesis.combined |= {"candidates": 1, "decided": "alone"}
         return standing[0]
@@ -102,7 +103,9 @@ async def select(
 async def _named(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, shown: Sequence[PartResult], sample: int
 ) -> int | None:
-    """The number of the candidate that the model names, counted from 1 as shown; None if it gives no valid one."""
+    """Return the number of the candidate that the model names, counted from 1 as shown; None if it names no
+    valid one.
+    """
     spoken = [Spoken(at, "", "", answers.told(part)) for at, part in enumerate(shown, start=1)]
 
     def shorter(excess: int) -> tuple[str, int]:
@@ -120,7 +123,7 @@ async def _named(
 
 
 async def best(group: Sequence[PartResult], ground: Ground) -> PartResult:
-    """Of parts that say the same, the one with the fewest faults, then the most citations, then the first."""
+    """Return, of parts that say the same, the one with the fewest faults, then the most citations, then the first."""
     merits = await _merits(group, ground) if len(group) > 1 else [Merit(0, 0, 0)]
     return group[min(merits, key=lambda merit: merit.rank).place]
 

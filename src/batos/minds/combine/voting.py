@@ -1,4 +1,4 @@
-"""Voting: answers to the same question are grouped by what they say, and asking stops when the majority is certain."""
+"""Voting: answers to the same question are grouped by their content, and asking stops at a certain majority."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPENING = re.compile(r"[^\w]*([\w']+(?:\s?的)?)\s*(?:[,.;:!。，、！–—-
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """What an answer says, in the forms in which it is compared."""
+    """The content of an answer in the forms in which answers are compared."""
 
     verdict: bool | None
     numbers: tuple[frozenset[object], ...]
@@ -37,7 +37,7 @@ class ComparedAnswer:
 
 
 def ballot(answer: str, question: str) -> ComparedAnswer:
-    """An answer as it is compared: yes or no at its head, the numbers that the question does not have, its own words.
+    """Return an answer for comparison: yes or no at its head, numbers that the question lacks, its own words.
 
     >>> ballot("Yes, it is 1,200 m.", "How deep is it?").verdict
     True
@@ -67,9 +67,9 @@ def ballot(answer: str, question: str) -> ComparedAnswer:
 
 
 def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
-    """Whether two answers say the same: the first of these that both can be held to decides.
+    """Test if two answers say the same, by the first of these criteria that both have.
 
-    Yes or no; one number each; the numbers; a short phrase that stands in the other; the share of common words.
+    Yes or no; one number each; the numbers; a short phrase that the other contains; the share of common words.
     """
     if one.verdict is not None and other.verdict is not None:
         return one.verdict is other.verdict
@@ -88,7 +88,7 @@ def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
 
 
 def _same_numbers(one: Sequence[frozenset[object]], other: Sequence[frozenset[object]]) -> bool:
-    """Whether every number of the answer with fewer of them is in the other; 1.200 may be 1200 or 1.2."""
+    """Test if every number of the answer with fewer numbers is in the other; 1.200 may be 1200 or 1.2."""
     fewer, more = sorted((one, other), key=len)
     return all(any(number & another for another in more) for number in fewer)
 
@@ -106,20 +106,23 @@ class VoteCount:
 
     @property
     def votes(self) -> int:
-        """How many voted."""
+        """Return the number of votes."""
         return sum(len(group) for group in self.groups)
 
     @property
     def majority(self) -> tuple[PartResult, ...] | None:
-        """The group that has more than half of the votes, however those still to come are cast."""
+        """Return the group that has more than half of the votes, however the missing ones are cast; None if there is
+        none.
+        """
         possible = self.votes + self.of - self.asked
         return next((group for group in self.groups if 2 * len(group) > possible), None)
 
 
 def tally(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
-    """The votes of the parts that were asked, in order; each joins the first group whose first member says the same.
+    """Count the votes of the parts that were asked, in order; each joins the first group whose first member says the
+    same.
 
-    What is compared is the gist that a part gave with its answer; its answer where it gave none.
+    The gist that a part gave with its answer is compared, or its answer if it gave none.
     """
     groups: list[tuple[ComparedAnswer, list[PartResult]]] = []
     for part in parts:
@@ -135,9 +138,9 @@ def tally(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
 
 
 def decided(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
-    """The tally at the first part after which the majority was certain, else that of all parts.
+    """Return the count at the first part after which the majority was certain, else that of all parts.
 
-    Parts that were asked at once give the same tally as parts asked one after another until it is decided.
+    Parts asked at once give the same count as parts asked one after another until it is decided.
     """
     for asked in range(1, len(parts)):
         found = tally(parts[:asked], question, of)

@@ -1,4 +1,4 @@
-"""Cognitive weaving: one answer from parts that answered different sub-queries, and the one call of a reflex."""
+"""Cognitive weaving: joins the answers to different sub-queries to one answer; also the only call of a reflex."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from batos.objects.message import Interpreter
 
 
 async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> None:
-    """The answer at once."""
+    """Answer at once, with one call."""
     question = Question(f"{context.mind.name}/reflex#0", prompt.reflex_task(context.mind.voice, synthesis.question))
     synthesis.said = await answers.say(interpreter, context, synthesis, question)
 
 
 async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Question:
-    """The parts' answers as one; answers the question that was asked, from which a revision goes on."""
+    """Join the parts' answers to one; return the question that was asked, from which a revision continues."""
     question = _weaving(context, synthesis)
     synthesis.said = await answers.say(interpreter, context, synthesis, question)
     return question
 
 
 def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
-    """The weave's question; what the parts said may be shortened in it, as the last resort."""
+    """Return the weave's question, in which the parts' answers may be shortened as the last resort."""
     spoken = _spoken(synthesis.parts)
 
     def shorter(excess: int) -> tuple[str, int]:
