@@ -1,1 +1,1 @@
-"""From a request to the prompt that is read and the words that are said."""
+"""Turn a request into a prompt, read it as the runner does, and compose the answer."""

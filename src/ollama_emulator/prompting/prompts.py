@@ -1,4 +1,4 @@
-"""From a prompt that is read to what is said to it: checks in the daemon's order, the words, where they end."""
+"""Compose the answer to a prompt: check the request in the daemon's order, find the text, and cut it at its limit."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ollama_emulator.templating import templates
 
 _FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'
 _NO_IMAGES = "Multimodal data provided, but model does not support multimodal requests."
-_ENDLESS = 4096  # tokens of a method that does not end, where nothing limits it
-_MOST = 10  # windows that an answer without a limit may fill
+_ENDLESS = 4096  # tokens of an endless method without a limit
+_MOST = 10  # context windows that an answer without a limit may fill
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlan:
-    """An answer before it is sent: the pieces, the reason of its end, and the tokens of prompt and answer.
+    """A complete answer before it is sent: its pieces, its `done_reason`, and the tokens of the prompt.
 
-    `endless` repeats the pieces. `unseen` tokens are counted and never shown: the one that ends an answer by itself,
-    those of tool calls. `apart`: the thoughts came in a request of their own, as they do before a format. `again`
-    follows the pieces over and over.
+    `endless` repeats the pieces for ever, `again` follows them for ever. `unseen` tokens are counted and not sent: the
+    end token and those of tool calls. `apart` means that the thinking came from a request of its own, as the daemon
+    makes one before a format.
     """
 
     thinking: Sequence[str]
@@ -49,12 +49,14 @@ class AnswerPlan:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of the answer."""
+        """Return the number of tokens that the answer is counted for."""
         return (0 if self.apart else len(self.thinking)) + len(self.pieces) + self.unseen
 
 
 def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
-    """Raise ApiError 400 where the model lacks a capability that the request needs, before anything is loaded."""
+    """Check that a model has the capabilities that a request needs, before it is loaded. Raises: ApiError: 400, it
+    lacks one.
+    """
     can = model.capabilities
     if fields.get("think") and "thinking" not in can:
         raise ApiError(400, f"{gojson.quote(asked)} does not support thinking")
@@ -67,7 +69,10 @@ def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
 
 
 def wanted_format(fields: Fields) -> Any:
-    """Return None (for an empty one too), "json" or a schema; ApiError 500 for anything else."""
+    """Return the format of a request: a schema, "json", or None (also for an empty one).
+
+    Raises: ApiError: 500, the value is no format.
+    """
     value = fields.get("format")
     if value is None or value in ("", {}):
         return None
@@ -77,7 +82,7 @@ def wanted_format(fields: Fields) -> Any:
 
 
 def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
-    """Raise ApiError 400 for a schema that the runner refuses, or of which the emulator draws no instance."""
+    """Check that the runner accepts a schema. Raises: ApiError: 400, the runner or the emulator refuses it."""
     try:
         grammars.check(form, native=native)
     except RecursionError:
@@ -88,10 +93,10 @@ def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """The manner of an answer; keys are sorted where a Go map carried the schema.
+    """Settings of an answer. `sorted_keys`: the schema reached the runner through a Go map, which sorts its keys.
 
-    With `on_and_on` it is that of random weights: text never ends by itself, no thought is opened and no tool called.
-    The `roster` says which author writes where code is asked for.
+    `on_and_on` stands for random weights: text never ends by itself, no thinking is begun and no tool called. `fault`
+    spoils the answer on purpose. `roster` gives the author of code.
     """
 
     sorted_keys: bool = False
@@ -101,7 +106,10 @@ class Manner:
 
 
 def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerPlan:
-    """Read the prompt and find the words; ApiError where the prompt does not fit, or the format is none."""
+    """Read a prompt as the runner does and return the answer to it.
+
+    Raises: ApiError: the prompt does not fit the window, or the format is refused.
+    """
     model, fault = ask.model, manner.fault
     form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
     if prompt.images:
@@ -126,14 +134,16 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
 
 
 def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
-    """Return whether the daemon never comes to ask for the format, since it waits for the end of an endless thought."""
+    """Return whether the format is never applied: the daemon adds it after the thinking, and this model's
+    never ends.
+    """
     if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
         return False
     return all(templates.parse(model.template).tags)
 
 
 def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
-    """Return whether the prompt ends within a thought."""
+    """Return whether the prompt ends with the tag that opens thinking."""
     if not rendering.thinking(fields, model):
         return False
     openings = templates.OPENINGS if prompt.native else templates.parse(model.template).tags[:1]
@@ -142,7 +152,7 @@ def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A request for an answer: its fields, the format that counts, the messages that were read."""
+    """A request for an answer: its fields, the format in force, and the messages that fit the window."""
 
     model: Model
     fields: Fields
@@ -151,7 +161,7 @@ class _Question:
 
 
 def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPlan:
-    """Return the whole answer, without a limit."""
+    """Return the whole answer to a question, not yet cut at a limit."""
     thinking: Sequence[str] = ()
     fields = asked.fields
     if rendering.thinking(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
@@ -166,8 +176,9 @@ def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPl
 
 
 def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorReply | None:
-    """Return the reply of an author: the one that a fault names, else the next of the roster; None where no code is
-    asked for.
+    """Return the reply to a request for code, or None for another request.
+
+    The author is the one that a fault names, else the next of the roster.
     """
     shape = orders.shape_of(asked.form)
     if shape is None:
@@ -180,16 +191,17 @@ def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorR
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """The tokens that an answer may have (None without end), and those of its prompt."""
+    """The most tokens that an answer may have (None: no limit), and the tokens of its prompt."""
 
     most: int | None
     prompt_tokens: int
 
 
 def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *, native: bool) -> _Budget:
-    """Return the limit that num_predict and the window set.
+    """Return the limit that `num_predict` and the context window set.
 
-    A negative or too large num_predict means ten windows; zero no end, but one token natively.
+    A negative or too large `num_predict` means ten windows. Zero means one token in the runner's own chat (`native`),
+    else no limit.
     """
     limit = options.get("num_predict", -1)
     largest = _MOST * ask.num_ctx
@@ -216,7 +228,7 @@ def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
 def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
     """Return an instance of a schema.
 
-    Raises: ApiError: 400, the schema has none, or a keyword has an impossible value.
+    Raises: ApiError: 400, the schema has no instance, or a keyword has an impossible value.
     """
     try:
         return instances.Drawing(form, source, sorted_keys).draw(form)
@@ -227,7 +239,7 @@ def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: boo
 
 
 def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:
-    """Return a call of the tool that the question names, if it names one."""
+    """Return a call of the first tool that the question names; no call if it names none."""
     asked = source.asked.lower()
     for tool in tools:
         function = tool.get("function", {}) if isinstance(tool, dict) else {}
@@ -242,7 +254,7 @@ def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str
 
 
 def _spoilt(text: str, fault: InjectedFault | None) -> str:
-    """Return the words, changed by a fault; `blanks` and `repeat` go on until the limit."""
+    """Return the answer's text, changed by a fault; `blanks` and `repeat` make it run into its limit."""
     if fault is None:
         return text
     if fault.do == "nel":
@@ -260,14 +272,14 @@ def _spoilt(text: str, fault: InjectedFault | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """The freedom of an answer: no schema ends the text (`bare`), and it goes on for ever (`on_and_on`)."""
+    """Two facts about an answer: no format ends its text (`bare`), and it never ends by itself (`on_and_on`)."""
 
     bare: bool
     on_and_on: bool
 
 
 def _limited(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
-    """Return the turn cut at a stop sequence, and at its limit."""
+    """Return the answer cut at its first stop sequence and at its limit, with the tokens of the prompt."""
     turn = replace(turn, prompt_tokens=budget.prompt_tokens)
     text = "".join(turn.pieces)
     ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]

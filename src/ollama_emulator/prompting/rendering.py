@@ -1,4 +1,4 @@
-"""From messages to the prompt that is read: which template writes it, what is left out, and what does not fit."""
+"""Render messages to the prompt that the runner reads: choose the template, leave messages out, refuse others."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ _UNSHIFTED = (
     "the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the "
     "context length in settings, or use a model with a longer context length"
 )
-_KEEP = 4  # tokens that stay in front when a prompt is cut, if nobody says otherwise
-_MOST_MESSAGES = 1 << 14  # of one conversation; what is left out is looked for by writing it again and again
-_SHORT_OF = ("qwen3", "deepseek-r1")  # whose thinking in earlier answers is not read again
+_KEEP = 4  # default number of tokens that stay in front when a prompt is cut
+_MOST_MESSAGES = 1 << 14  # of one conversation, which is rendered several times until it fits
+_SHORT_OF = ("qwen3", "deepseek-r1")  # models whose prompts leave out the thinking of earlier answers
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: its text, the messages that it holds, and how many images; `native`: the runner's template wrote it."""
+    """A prompt: its text, the messages in it, and the number of images. With `native` the runner's template
+    wrote it.
+    """
 
     text: str
     messages: Sequence[Message]
@@ -45,17 +47,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A prompt as the runner reads it: how many tokens it has, and the messages as far as they are in them."""
+    """A prompt after it was cut to the window: its number of tokens, and the messages, or the rest of the last one."""
 
     tokens: int
     messages: Sequence[Message]
 
 
 def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
-    """Return the prompt of /api/chat.
+    """Return the prompt of a request to /api/chat.
 
-    A `plain` runner was started for a model whose prompts the daemon writes: it writes others as chatml, whatever their
-    weights say. Raises: ApiError: 500, the template cannot write it.
+    With `plain` the runner was started for a model with a Go template: without one it writes chatml, whatever template
+    the weights have. Raises: ApiError: 400 for too many messages, 500 if the template fails.
     """
     model = ask.model
     asked: list[Message] = fields.get("messages", [])
@@ -71,12 +73,14 @@ def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
 
 
 def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
-    """Return the prompt that asks for the format once a model has thought: the same prompt with its thoughts."""
+    """Return the prompt of the second request that the daemon makes for a format: the first one with the model's
+    thinking.
+    """
     return _by_template(ask, [*prompt.messages, {"role": "assistant", "thinking": thought}], fields, ask.model.template)
 
 
 def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
-    """Return the prompt of /api/generate. Raises: ApiError: 500, the template cannot write it."""
+    """Return the prompt of a request to /api/generate. Raises: ApiError: 500, the template fails."""
     model, text = ask.model, str(fields.get("prompt", ""))
     images = list(fields.get("images") or ())
     user: Message = {"role": "user", "content": text, "images": images}
@@ -102,7 +106,7 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
 
 
 def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
-    """Return the text of a context. Raises: ApiError: 500, a token is unknown."""
+    """Return the text of a request's `context`, a list of token ids. Raises: ApiError: 500, an id is unknown."""
     beyond = next((one for one in ids if known.size is not None and not 0 <= one < known.size), None)
     if beyond is None:
         return known.decode(ids)
@@ -112,12 +116,15 @@ def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
 
 
 def counted(ask: Ask) -> Vocabulary:
-    """Return the vocabulary of the weights that run."""
+    """Return the vocabulary of the model's weights, by which tokens are counted."""
     return vocabulary.of(ask.model.base, ask.model.card)
 
 
 def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: InjectedFault | None) -> Read:
-    """Return the part of a prompt that is read. Raises: ApiError: 400, it neither fits nor may be cut."""
+    """Return a prompt as the runner reads it, its middle cut out if it is too long; `keep` tokens stay in front.
+
+    Raises: ApiError: 400, it does not fit the window and may not be cut.
+    """
     if fault is not None and fault.do == "overflow":
         raise too_long(int(fault.number("n_prompt_tokens", ask.window + 1)), int(fault.number("n_ctx", ask.window)))
     known = counted(ask)
@@ -137,14 +144,15 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
 
 
 def too_long(tokens: int, window: int) -> ApiError:
-    """Return the 400 whose text is itself JSON."""
+    """Return the refusal of a prompt of more tokens than the window has: status 400, with JSON as its text."""
     text = _EXCEEDS.format(tokens, window)
     return compiled_schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=tokens, n_ctx=window)
 
 
 def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence[int]:
-    """Return the ids without their middle where there is no room for another token: half of the removable part stays
-    free.
+    """Return the ids of a prompt, without their middle if the window has no room for another token.
+
+    Half of the removable part stays free. Raises: ApiError: 400, the model does not allow cutting.
     """
     if ask.num_ctx <= 1 or len(ids) <= ask.num_ctx - 1:
         return ids
@@ -156,7 +164,7 @@ def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence
 
 
 def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
-    """Return the last message alone, as far as the tokens go that are left."""
+    """Return the end of the last message, as much as the remaining tokens hold."""
     size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, Guessed) else len(known.decode(ids))
     last = messages[-1]
     return [{**last, "content": str(last.get("content") or "")[-size:]}]
@@ -166,14 +174,14 @@ def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int
 
 
 def _thought(fields: Fields, model: Model) -> dict[str, Any]:
-    """Return the names of `think` in a template."""
+    """Return the values of `think` for a Go template, as arguments of `Values`."""
     think = thinking(fields, model)
     level = think if isinstance(think, str) else "medium" if think else ""
     return {"think": bool(think), "level": level, "think_set": think is not None}
 
 
 def thinking(fields: Fields, model: Model) -> bool | str | None:
-    """Return the request's `think`; a model that can thinks unless it is told not to."""
+    """Return the `think` of a request; without one it is True for a model that can think, else None."""
     asked: bool | str | None = fields.get("think")
     return True if asked is None and "thinking" in model.capabilities else asked
 
@@ -186,7 +194,10 @@ def _rendered(template: str, values: Values) -> str:
 
 
 def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
-    """Render by a Go template: the oldest messages are left out until it fits, tools' results only with their call."""
+    """Render with a Go template, and leave out the oldest messages until the prompt fits.
+
+    Results of tools are left out only together with their call.
+    """
     thought = _thought(fields, ask.model)
     tools = fields.get("tools") if fields.has("messages") else []
 
@@ -202,7 +213,7 @@ def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: st
 
 
 def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
-    """Render by a template of the runner's: the given one, else the weights' own, else chatml."""
+    """Render with a Jinja template: the given one, else the weights' own, else chatml."""
     card, known = ask.model.card, counted(ask)
     template = template or card.template or CHATML
     bos, eos = (vocabulary.token_text(known, name, card.info) for name in ("bos", "eos"))
@@ -216,7 +227,7 @@ def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) ->
 
     write = Script(template, given, known, bos, eos).write
     asked = sampling.merged(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
-    whole = len(messages) < 2 or asked <= 0  # to a window of no size the daemon fits nothing
+    whole = len(messages) < 2 or asked <= 0  # the daemon leaves nothing out for a window of no size
     kept, text = (messages, write(messages)) if whole else _kept(ask, messages, fields, write, _same)
     return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
 
@@ -228,8 +239,10 @@ def _kept(
     write: Callable[[Sequence[Message]], str],
     start: Callable[[Sequence[Message], int], int],
 ) -> tuple[Sequence[Message], str]:
-    """Return the messages from the first with which the prompt fits, and that prompt; system messages and the last one
-    stay.
+    """Return the messages that stay if the oldest are left out until the prompt fits, and that prompt.
+
+    System messages and the last message always stay. `write` renders messages; `start` moves a cut to a place where it
+    may be.
     """
     text = write(messages)
     if not fields.get("truncate", True) or _fits(ask, text) or len(messages) < 2:
@@ -251,6 +264,7 @@ def _kept(
 
 
 def _fits(ask: Ask, text: str) -> bool:
+    """Return whether a prompt fits the window; a short text is not counted."""
     return len(text) < ask.num_ctx // 4 or len(counted(ask).encode(text)) <= ask.num_ctx
 
 
@@ -259,7 +273,7 @@ def _same(messages: Sequence[Message], at: int) -> int:
 
 
 def _block_start(messages: Sequence[Message], at: int) -> int:
-    """Return where a run of tools' results begins with the answer that called them; else the message's own place."""
+    """Return the index of the answer whose tool call the message at `at` is a result of, else `at`."""
     if messages[at].get("role") != "tool":
         return at
     first = at
@@ -270,7 +284,7 @@ def _block_start(messages: Sequence[Message], at: int) -> int:
 
 
 def _tagged(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages with a mark for each image, counted through."""
+    """Return the messages with a mark for each image, numbered through all messages."""
     found: list[Message] = []
     number = 0
     for message in messages:
@@ -287,7 +301,9 @@ def _tagged(messages: Sequence[Message]) -> list[Message]:
 
 
 def _without_thinking(model: Model, messages: list[Message]) -> list[Message]:
-    """Return the messages without the thinking that stands in front of answers before the last question."""
+    """Return the messages without `<think>` blocks in answers before the last question, for the models in
+    `_SHORT_OF`.
+    """
     if model.card.architecture not in _SHORT_OF and model.name.model not in _SHORT_OF:
         return messages
     asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)

@@ -1,4 +1,4 @@
-"""A request's options as the daemon merges and checks them: request over model over nothing, types in Go's words."""
+"""Merge and check the options of a request over those of the model, with errors in Go's words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.schemas import compiled_schema
 
-_BEYOND = 2**63  # what does not fit into Go's int becomes the least of them
+_BEYOND = 2**63  # a number beyond Go's int becomes its least value
 _LIMITS = {"num_keep": ("n_keep", -1), "repeat_last_n": ("repeat_last_n", 0)}
 _INTEGERS = frozenset(
     "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread "
@@ -18,7 +18,10 @@ _FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_p
 
 
 def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options in force without unknown ones and nulls. Raises: ApiError: 500, an option has a wrong type."""
+    """Return the options in force: the request's (`given`) over the model's (`stored`), without unknown ones and nulls.
+
+    Raises: ApiError: 500, an option has a wrong type.
+    """
     options: dict[str, Any] = {}
     for source in (stored, given):
         for name, value in source.items():
@@ -30,6 +33,7 @@ def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 
 def _checked(name: str, value: Any) -> Any:
+    """Return an option's value as Go holds it, None for an unknown option. Raises: ApiError: 500, its type is wrong."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _INTEGERS:
         if not number:
@@ -57,7 +61,7 @@ def _wrong(name: str, wanted: str) -> ApiError:
 
 
 def within_limits(options: Mapping[str, Any]) -> None:
-    """Raise ApiError 400 for a number that the runner refuses; most others it brings within their limits."""
+    """Check the options that the runner refuses out of range. Raises: ApiError: 400, one is; others it clamps."""
     for name, (told, least) in _LIMITS.items():
         value = (options.get(name, 0) + 2**31) % 2**32 - 2**31
         if value < least:

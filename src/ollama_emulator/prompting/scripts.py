@@ -1,4 +1,4 @@
-"""Prompts that the runner writes itself: a chat template over messages, and answers that it is to go on with."""
+"""Prompts that the runner writes: a Jinja template over messages, and answers that are to be continued."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A template, what it may ask for beside the messages, and the tokens that stand for beginning and end."""
+    """A Jinja template with its variables beside the messages (`given`), the vocabulary, and the bos and eos tokens."""
 
     template: str
     given: Mapping[str, Any]
@@ -30,9 +30,10 @@ class Script:
     eos: str
 
     def write(self, messages: Sequence[Message]) -> str:
-        """Return the prompt. Raises: ApiError: 400 or 500, the runner refuses the messages.
+        """Return the prompt for messages; if the last is an assistant's it is left open, so that the answer continues
+        it.
 
-        An assistant's last message is not closed: the answer continues it.
+        Raises: ApiError: 400 or 500, the runner refuses the messages.
         """
         for message in messages:
             if message.get("images"):
@@ -52,7 +53,7 @@ class Script:
         return written + self._opening(before, written) + begun
 
     def _opening(self, messages: Sequence[Message], closed: str) -> str:
-        """Return the text that the template adds to open an answer."""
+        """Return the text that the template adds to open an answer; `closed` is the prompt without it."""
         opened = self._rendered(messages, opened=True)
         same = next((at for at, (one, two) in enumerate(zip(closed, opened, strict=False)) if one != two), len(closed))
         return opened[same:]
@@ -67,7 +68,7 @@ class Script:
 
 
 def _as_runner(message: Message) -> dict[str, Any]:
-    """Return a message as the runner's templates see it: the role developer is system."""
+    """Return a message as the runner gives it to a template; the role developer becomes system."""
     role = message.get("role", "")
     seen: dict[str, Any] = {
         "role": "system" if role == "developer" else role,

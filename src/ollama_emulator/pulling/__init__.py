@@ -1,1 +1,1 @@
-"""Models that come from a registry, simulated or on this machine."""
+"""Pull models from a simulated registry, or from a real one on this machine."""

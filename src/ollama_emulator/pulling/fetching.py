@@ -1,4 +1,4 @@
-"""HTTP/1.1 requests to this machine alone, and their failures in the words of Go's network packages."""
+"""Make HTTP/1.1 requests to this machine only, with failures in the words of Go's network packages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CHUNK = 1 << 16
 _CONNECT_S = 30.0
 _NO_TLS = "tls: first record does not look like a TLS handshake"
 _UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
-_WRITTEN = "/%?&=:@!$'()*+,;~"  # signs that an address is sent with as they are
+_WRITTEN = "/%?&=:@!$'()*+,;~"  # characters that stay as they are in an address
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class Broken(Exception):
-    """A transfer failed; the text is what the daemon's Go code says of it. `again` where it is worth another try."""
+    """The error of a failed transfer, in the words of the daemon's Go code; `again` says that another try may help."""
 
     def __init__(self, text: str, *, again: bool = False) -> None:
         super().__init__(text)
@@ -33,11 +33,11 @@ class Broken(Exception):
 
 
 class Stalled(Exception):
-    """Nothing came for too long."""
+    """Raised when no bytes arrive for `read_s` seconds."""
 
 
 def near(host: str) -> bool:
-    """Return whether a host, with or without a port, is this machine: no other is ever asked."""
+    """Return whether a host, with or without a port, is this machine; no other host is ever asked."""
     name = host.partition(":")[0].lower()
     if name == "localhost":
         return True
@@ -49,7 +49,7 @@ def near(host: str) -> bool:
 
 @dataclass(slots=True)
 class RegistryReply:
-    """A reply whose body is still to come; `read_s` bounds the wait for each piece of it."""
+    """The head of a reply, with its body still to be read; each read waits at most `_read_s` seconds."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class RegistryReply:
 
     @property
     def location(self) -> str:
-        """Return the target of a redirect, or "". Raises: Broken: it is no address."""
+        """Return the address of a redirect, "" for any other reply. Raises: Broken: the address is malformed."""
         to = self.headers.get("location", "") if self.status in _REDIRECTS else ""
         if not to:
             return ""
@@ -71,12 +71,15 @@ class RegistryReply:
 
     @property
     def length(self) -> int:
-        """Return the length that the reply names, 0 where it names none."""
+        """Return the Content-Length in bytes, 0 without one."""
         text = self.headers.get("content-length", "")
         return int(text) if text.isascii() and text.isdigit() else 0
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes. Raises: Broken: it ends early. Stalled: it does not go on."""
+        """Yield the body's bytes as they arrive.
+
+        Raises: Broken: the body ends early. Stalled: no bytes arrive in time.
+        """
         while True:
             event = await _event(self._wire, self._reader, self._read_s)
             if isinstance(event, h11.Data):
@@ -89,9 +92,9 @@ class RegistryReply:
 async def fetch(
     method: str, url: str, headers: Mapping[str, str] | None = None, read_s: float | None = None
 ) -> AsyncIterator[RegistryReply]:
-    """Make a request on a connection of its own, and yield its reply.
+    """Send a request on a new connection and yield its reply; the connection is closed on leaving the context.
 
-    Raises: Broken: there is no reply, or the address is another machine's.
+    Raises: Broken: there is no reply, or the address is malformed or on another machine.
     """
     try:
         parsed = parts_of(url)
@@ -124,7 +127,7 @@ async def fetch(
 
 
 def parts_of(url: str) -> SplitResult:
-    """Return an address in parts. Raises: ValueError: its host or port is none."""
+    """Split an address into its parts. Raises: ValueError: its host or port is invalid."""
     parsed = urlsplit(url)
     if parsed.port == 0 or not parsed.netloc.isascii():
         raise ValueError("invalid host or port")
@@ -132,7 +135,7 @@ def parts_of(url: str) -> SplitResult:
 
 
 async def _connected(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    # loading the certificates takes 50 ms
+    # in a thread: loading the certificates takes 50 ms
     trusted = await asyncio.to_thread(_trusted) if parsed.scheme == "https" else None
     opening = asyncio.open_connection(
         _address(parsed), _port(parsed), ssl=trusted, server_hostname=parsed.hostname if trusted else None
@@ -146,6 +149,7 @@ def _trusted() -> ssl.SSLContext:
 
 
 async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, read_s: float | None) -> RegistryReply:
+    """Return the reply once its head has arrived."""
     while True:
         event = await _event(wire, reader, read_s)
         if isinstance(event, h11.Response):
@@ -156,7 +160,7 @@ async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, r
 
 
 async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: float | None) -> object:
-    """Return the next event of the other side."""
+    """Wait for the next HTTP event of the reply. Raises: Stalled: no bytes arrive in time."""
     while (event := wire.next_event()) is h11.NEED_DATA:
         try:
             data = await asyncio.wait_for(reader.read(_CHUNK), read_s)
@@ -174,9 +178,7 @@ async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: flo
 
 
 def _last(wire: h11.Connection) -> object:
-    """Return the event at the end of the connection within a body: the body's end where no length was told, else a
-    break.
-    """
+    """Return the end of a body that the closed connection ends. Raises: Broken: bytes are missing."""
     try:
         return wire.next_event()
     except h11.RemoteProtocolError:
@@ -192,6 +194,7 @@ def _port(parsed: SplitResult) -> int:
 
 
 def _words(fault: BaseException, parsed: SplitResult) -> str:
+    """Return the message of Go's network packages for a failure."""
     where = f"{_address(parsed)}:{_port(parsed)}"
     if isinstance(fault, ssl.SSLCertVerificationError):
         return _UNKNOWN_AUTHORITY

@@ -1,4 +1,4 @@
-"""A simulated model registry: which names can be pulled, what comes down, and how it refuses."""
+"""A simulated model registry: its models, the sizes of their downloads, and its refusals."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _STOPS = {LLAMA: ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], CHA
 
 @dataclass(frozen=True, slots=True)
 class RegistryEntry:
-    """A model that can be pulled; `size` is the bytes of its weights.
+    """A model that can be pulled; `size` is the size of its weights in bytes.
 
-    `error` is the registry's reply instead of serving it; `fails_at` cuts the download after that many bytes, `cuts`
-    times; `seconds` is the time of the whole download (None: the emulator's own setting). A `corrupt` entry has another
-    digest than announced when it is down, the first time.
+    `error` is the registry's reply in place of the model. `fails_at` breaks the download after that many bytes, `cuts`
+    times. `seconds` is the time of the whole download; None takes the emulator's setting. The first download of a
+    `corrupt` entry fails the check of its digest.
     """
 
     name: str
@@ -62,13 +62,13 @@ class RegistryEntry:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the weights, which is made up and the same on every machine."""
+        """Return the invented digest of the weights, which depends only on the entry."""
         text = f"{self.name}|{self.architecture}|{self.parameters}|{self.quantization}|{self.size}"
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def card(self) -> Card:
-        """Return the metadata of the weights."""
+        """Return the metadata of the weights, as read from a GGUF header."""
         prefix = self.architecture
         info: dict[str, Any] = {
             "general.architecture": prefix,
@@ -155,10 +155,11 @@ _SHIPPED = (_LLAMA_8B, _LLAMA_3B, _LLAMA_1B, _QWEN_7B, _QWEN_CODER, _QWEN_4B, _M
 
 @dataclass(slots=True)
 class Registry:
-    """The entries by name; `offline` makes every pull fail as without a network.
+    """The models that can be pulled, by name, and the state of their downloads.
 
-    `pulled` counts the bytes that came down by layer, `partial` those that are kept of layers not whole yet, `cut` how
-    often each was cut, and `downloads` has what comes down now from registries that are really there.
+    With `offline` every pull fails as without a network. By digest of a layer, `pulled` counts the bytes that were
+    transferred, `partial` those that an unfinished download left, and `cut` the breaks. `downloads` holds the running
+    downloads from real registries.
     """
 
     entries: dict[str, RegistryEntry] = field(default_factory=dict)
@@ -169,7 +170,7 @@ class Registry:
     downloads: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: Name, scheme: str = "https") -> RegistryEntry | str:
-        """Return the entry, or the text of the error that a pull of it ends with."""
+        """Return the entry of a name, or the message of the error that pulling it ends with."""
         url = f"{scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
         unreached = f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
@@ -181,18 +182,19 @@ class Registry:
         return ABSENT if name.host == HOST else unreached
 
     def add(self, entry: RegistryEntry, alias: str = "") -> None:
-        """Serve one more model, replacing one of that name."""
+        """Add a model under its own name or an alias, in place of one that has the name. Raises: OptionError: it is no
+        name.
+        """
         name = parse(alias or entry.name)
         if name is None:
             raise OptionError(f"{alias or entry.name!r} is not a model name", field="registry")
         self.entries[name.key] = entry
 
     def lay(self, document: Any) -> None:
-        """Lay a document of the form that `read` describes over the registry.
+        """Change the registry by a document of the form that `read` describes.
 
-        A model that is given anew may be cut anew.
-
-        Raises: OptionError: the document is wrong, and nothing was changed.
+        A model that is given again may break again. Raises: OptionError: the document is wrong, and nothing was
+        changed.
         """
         made = Registry(dict(self.entries), self.offline)
         try:
@@ -210,7 +212,9 @@ class Registry:
             self.cut.pop(made.entries[_key(described["name"])].digest, None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the models that can be pulled, the bytes pulled so far, and those kept of partial layers."""
+        """Return the registry's state as JSON: models with their digest or error, bytes pulled, and bytes of unfinished
+        layers.
+        """
         models = {key: entry.error or entry.digest for key, entry in sorted(self.entries.items())}
         return {
             "models": models,
@@ -221,7 +225,7 @@ class Registry:
 
 
 def shipped() -> Registry:
-    """Return the registry that knows the models that BAT OS names by default, and a few of their kind."""
+    """Return a new registry of the models that BAT OS uses by default, and a few similar ones."""
     registry = Registry()
     for entry in _SHIPPED:
         registry.add(entry)
@@ -231,7 +235,7 @@ def shipped() -> Registry:
 
 
 def read(path: Path | None) -> Registry:
-    """Return the shipped registry with a JSON file laid over it.
+    """Return the shipped registry, changed by a JSON file if there is one.
 
     The file: {"models": [{"name": ..., any field of RegistryEntry}], "only": bool (forget the shipped ones), "offline":
     bool}. A model may say "like": NAME and change some fields. Raises: OptionError: the file is wrong.
@@ -248,7 +252,7 @@ def read(path: Path | None) -> Registry:
 
 
 def _refuse_unknown(document: Any) -> None:
-    """Raise ValueError for an unknown key, which would otherwise be ignored."""
+    """Check the keys of a document. Raises: ValueError: one is unknown and would have been ignored."""
     for what, described, known in [
         ("key", document, _KEYS),
         *(
@@ -269,6 +273,7 @@ def _key(text: str) -> str:
 
 
 def _entry(registry: Registry, described: dict[str, Any]) -> RegistryEntry:
+    """Return the entry that a document describes, based on the one that it names with `like`."""
     like = described.pop("like", None)
     if like is None:
         return RegistryEntry(**described)
@@ -278,6 +283,6 @@ def _entry(registry: Registry, described: dict[str, Any]) -> RegistryEntry:
 
 
 def parameters(entry: RegistryEntry) -> dict[str, Any]:
-    """Return the PARAMETER layer that comes with a model."""
+    """Return the parameters (PARAMETER) that come with a pulled model."""
     stops = _STOPS.get(entry.template, _STOPS[CHATML] if "im_start" in entry.template else [])
     return {**({"stop": stops} if stops else {}), **entry.params}

@@ -1,4 +1,4 @@
-"""A registry on this machine asked for manifests and for what it says of layers, as the daemon asks."""
+"""Ask a real registry on this machine for manifests and layers, with the daemon's requests."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _MANIFEST = GoStruct(
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """A model in a registry; `most` bounds a layer in bytes."""
+    """A model in a real registry; `most` is the size of the largest layer accepted, in bytes."""
 
     name: Name
     insecure: bool
     most: int
 
     def url(self, kind: str, what: str) -> str:
-        """Return the address of a manifest or a blob."""
+        """Return the address of a manifest or a blob: `kind` is "manifests" or "blobs", `what` a tag or a digest."""
         scheme = "http" if self.insecure else "https"
         return f"{scheme}://{self.name.host}/v2/{self.name.namespace}/{self.name.model}/{kind}/{what}"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A registry's reply: its status, where else to ask, the length it names, and its body where it is small."""
+    """A registry's reply: its status, redirect, length in bytes, login challenge, and its body if that was read."""
 
     status: int
     location: str
@@ -63,12 +63,12 @@ class Told:
 
 
 async def manifest(source: RemoteModel) -> tuple[bytes, list[Layer]]:
-    """Return the manifest's text and its layers, the configuration last.
+    """Fetch a model's manifest; return its text and its layers, the configuration last.
 
-    Raises: Broken: it cannot be had or is none.
+    Raises: Broken: the registry does not serve it, or it is malformed.
     """
     told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
-    return told.body, await asyncio.to_thread(_layers, told.body)  # a thousand of them are not read on the loop
+    return told.body, await asyncio.to_thread(_layers, told.body)  # in a thread, for there may be a thousand layers
 
 
 def _layers(text: bytes) -> list[Layer]:
@@ -85,7 +85,10 @@ def _layers(text: bytes) -> list[Layer]:
 
 
 async def asked(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
-    """Return a reply below 400 after redirects and one login. Raises: Broken: the daemon's words."""
+    """Send a request, follow redirects, log in once if asked to, and return the reply.
+
+    Raises: Broken: the registry refuses, in the daemon's words.
+    """
     sent = dict(headers or {})
     for _ in range(2):
         told = await _followed(method, url, sent)
@@ -101,7 +104,7 @@ async def asked(method: str, url: str, headers: dict[str, str] | None = None) ->
 
 
 async def _token(told: Told, url: str) -> str:
-    """Return the token that the registry's own host gives; the emulator has no key to sign with."""
+    """Fetch a token from the registry's own host. The request is not signed, since the emulator has no key."""
     realm = told.challenge.partition('realm="')[2].partition('"')[0]
     host, wanted = urlsplit(realm).netloc, urlsplit(url).netloc
     if host != wanted:
@@ -125,7 +128,7 @@ async def _followed(method: str, url: str, headers: dict[str, str]) -> Told:
 
 
 async def once(method: str, url: str, headers: dict[str, str] | None = None, *, read: bool = True) -> Told:
-    """Return a reply, with its body only where `read` says so."""
+    """Send one request and return its reply; the body is read only if `read` is set and it is no redirect."""
     async with fetch(method, url, headers) as reply:
         body = await _body(reply) if read and not reply.location else b""
         return Told(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)

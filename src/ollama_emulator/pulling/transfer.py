@@ -1,4 +1,4 @@
-"""Layers that really come down, in parts, shared between the pulls that want them and continued after a break."""
+"""Download real layers in parts, shared by all pulls that want them and resumed after a break."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _PARTS = 16
 _SMALLEST_PART, _LARGEST_PART = 100 * 10**6, 1000 * 10**6
 _TRIES = 6
 _STALLED_S = 30.0
-_DIRECT_S = 30.0  # in which the address that a layer really has is to be known
+_DIRECT_S = 30.0  # time to find the address that redirects lead to
 
 
 @dataclass(slots=True)
 class LayerPart:
-    """A stretch of a layer, downloaded by itself; `done` bytes of it are there."""
+    """A range of a layer that is downloaded separately, in bytes; `done` of its bytes are stored."""
 
     number: int
     offset: int
@@ -39,7 +39,7 @@ class LayerPart:
 
 @dataclass(slots=True)
 class Download:
-    """A layer that is downloaded for every pull that waits for it; without a waiter it stops, and can go on later."""
+    """The download of one layer for all pulls that wait for it; it stops without a waiter and can be resumed."""
 
     source: RemoteModel
     layer: Layer
@@ -52,12 +52,12 @@ class Download:
 
     @property
     def total(self) -> int:
-        """Return the bytes of the layer, as far as they are known."""
+        """Return the size of the layer in bytes, 0 until it is known."""
         return sum(part.size for part in self.parts)
 
     @property
     def done(self) -> int:
-        """Return the bytes that are there."""
+        """Return the number of bytes that are stored."""
         return sum(part.done for part in self.parts)
 
     @property
@@ -66,7 +66,9 @@ class Download:
         return self.source.url("blobs", self.layer.digest)
 
     async def prepare(self) -> None:
-        """Divide the layer into parts, or find those that an earlier download left. Broken where it cannot be had."""
+        """Divide the layer into parts, or take those of an earlier download. Raises: Broken: the layer cannot
+        be had.
+        """
         self._resume()
         if self.parts:
             return
@@ -82,6 +84,7 @@ class Download:
             self._keep(part)
 
     def _resume(self) -> None:
+        """Read the parts of an earlier download from the store."""
         path = self.store.partial(self.layer.digest)
         for kept in sorted(path.parent.glob(f"{path.name}-*")):
             found = json.loads(kept.read_text("utf-8"))
@@ -89,12 +92,12 @@ class Download:
             self.parts.append(part)
 
     def _keep(self, part: LayerPart) -> None:
-        """Write down how far a part is, as the daemon does."""
+        """Store the progress of a part in the daemon's form."""
         kept = {"N": part.number, "Offset": part.offset, "Size": part.size, "Completed": part.done}
         self.store.partial(self.layer.digest, part.number).write_text(json.dumps(kept) + "\n", "utf-8")
 
     async def run(self) -> None:
-        """Download what is missing and make it a blob. Broken where it does not come."""
+        """Download all missing bytes and store the layer as a blob. Raises: Broken: the transfer fails."""
         path = self.store.partial(self.layer.digest)
         path.touch()
         with path.open("r+b") as target:
@@ -110,7 +113,7 @@ class Download:
         self.store.adopt(self.layer.digest, path, self.total)
 
     async def _direct(self) -> str:
-        """Return the address that serves the layer: the registry may redirect to another host."""
+        """Return the address that serves the layer, after redirects. Tries are repeated for `_DIRECT_S` seconds."""
         url, waited, tries = self.url, 0.0, 0
         while True:
             try:
@@ -126,6 +129,7 @@ class Download:
                 await self.clock.sleep(pause)
 
     async def _part(self, url: str, part: LayerPart, target: IO[bytes], limit: asyncio.Semaphore) -> None:
+        """Download a part, in up to `_TRIES` tries; a stalled one does not count. Raises: Broken: all failed."""
         fault = Broken("EOF")
         tries = 0
         async with limit:
@@ -143,7 +147,7 @@ class Download:
         raise Broken(f"max retries exceeded: {fault}")
 
     async def _fetch(self, url: str, part: LayerPart, target: IO[bytes]) -> None:
-        """Fetch the missing bytes of a part; those that came stay, however it ends."""
+        """Download the missing bytes of a part; bytes that arrived stay stored even if it fails."""
         wanted = {"Range": f"bytes={part.offset + part.done}-{part.offset + part.size - 1}"}
         try:
             async with fetch("GET", url, wanted, _STALLED_S) as reply:
@@ -161,7 +165,7 @@ class Download:
 
 
 async def _last_of_host(url: str) -> str:
-    """Return the address that redirects within a host end at, or the first one that they lead to on another."""
+    """Follow redirects within a host; return the last address, or the first one on another host."""
     host = urlsplit(url).hostname
     for _ in range(REDIRECTS + 1):
         told = await remote.once("GET", url, read=False)
@@ -183,9 +187,9 @@ def _near(url: str) -> str:
 
 
 async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
-    """Wait for a layer: its bytes in all and those that are there, every sixtieth of a second or so, until it is whole.
+    """Download a layer, or join a running download of it; yield its size and the stored bytes every `TICK_S` seconds.
 
-    The download is shared with whoever waits for the same digest. Broken where it fails.
+    Raises: Broken: the download fails.
     """
     known = download.registry.downloads.setdefault(download.layer.digest, download)
     known.waiting += 1
@@ -209,12 +213,12 @@ async def _all(download: Download) -> None:
         await download.run()
     except ExceptionGroup as group:
         raise _first(group) from None
-    except OSError as fault:  # the disk is full, or such a file is larger than it can be
+    except OSError as fault:  # the disk is full, or the file system takes no file of this size
         raise Broken((fault.strerror or type(fault).__name__).lower()) from fault
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the first failure of several."""
+    """Return the first error within a group of errors."""
     found: Exception = group
     while isinstance(found, ExceptionGroup):
         found = found.exceptions[0]
@@ -222,6 +226,7 @@ def _first(group: ExceptionGroup[Exception]) -> Exception:
 
 
 async def _stop(download: Download) -> None:
+    """Cancel a download that nobody waits for."""
     download.registry.downloads.pop(download.layer.digest, None)
     if download.task is not None and not download.task.done():
         download.task.cancel()
@@ -230,13 +235,13 @@ async def _stop(download: Download) -> None:
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the digest of what came down."""
+    """Return the digest of a file, "sha256:" and 64 hexadecimal digits."""
     with path.open("rb") as source:
         return "sha256:" + hashlib.file_digest(source, "sha256").hexdigest()
 
 
 def check(layer: Layer, repository: str) -> None:
-    """Raise Broken unless a manifest's layer can be asked for."""
+    """Check the digest of a manifest's layer. Raises: Broken: it is missing or malformed."""
     if not layer.digest:
         raise Broken(f"{repository}: digest is empty")
     if not digest_in(layer.digest):

@@ -1,1 +1,1 @@
-"""Deterministic words in the place of a model's."""
+"""Generate deterministic texts in place of a model: answers, embeddings and log probabilities."""

@@ -1,4 +1,4 @@
-"""Deterministic language: sentences and spans of the prompt, never a thought; every answer says that it is no model."""
+"""Compose texts from sentences of the prompt, never a thought; every answer says that no model wrote it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ _ORDERED = re.compile(r"[a-z]\d?_(?=.)")
 
 
 def plain_name(name: str) -> str:
-    """Return a property's name without the letter that only orders it."""
+    """Return a property's name in small letters, without the prefix that only sorts it (`b_quote` becomes `quote`)."""
     return _ORDERED.sub("", name, count=1).lower()
 
 
 def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
-    """Return the notice and the one to three sentences nearest to the question that the length allows."""
+    """Return the notice, then one to three sentences near to the question, as many as `longest` characters allow.
+
+    `at` varies the choice of sentences.
+    """
     ranked = sources.ranked
     parts = len(clauses(sources.asked))
     many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
@@ -47,7 +50,7 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
 
 def query(sources: Sources, longest: int | None, at: int) -> str:
-    """Return the question in its own words: clause by clause where it has several, then whole, then reordered."""
+    """Return the variant `at` of the question: its clauses, then the whole, then its words in another order."""
     parts = clauses(sources.asked)
     variants = [*parts, sources.asked] if len(parts) > 1 else [sources.asked]
     if at < len(variants):
@@ -58,19 +61,19 @@ def query(sources: Sources, longest: int | None, at: int) -> str:
 
 
 def asks(name: str) -> bool:
-    """Return whether a string property of this name is a question: a query, or the task of a facet."""
+    """Return whether a property of this name holds a question: a query, or the task of a facet."""
     plain = plain_name(name)
     return plain in _QUERIES or plain.endswith(("_query", "facet_", "facet"))
 
 
 def line(sources: Sources, longest: int | None, at: int) -> str:
-    """Return one sentence near to the question."""
+    """Return one sentence near to the question, at most `longest` characters; `at` chooses it."""
     ranked = sources.ranked
     return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.asked, longest)
 
 
 def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
-    """Return the sentences of the evidence that may be quoted, the nearest first; `allowed` limits the blocks."""
+    """Return the sentences of the evidence, nearest to the question first; `allowed` limits them to some blocks."""
     if not sources.evidence:
         return ()
     if allowed is None or allowed.issuperset(sources.blocks):
@@ -79,7 +82,7 @@ def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sente
 
 
 def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
-    """Return the text of a string property of this name; `at` is the number of its array item."""
+    """Return a text for a string property by its name; `at` is the index of its item in an array."""
     plain = plain_name(name)
     if asks(name):
         return query(sources, longest, at)
@@ -92,6 +95,6 @@ def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
 
 
 def _from(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
-    """Return the list from its at-th entry on, round again where it is short."""
+    """Return the sentences rotated to begin with the one at `at`, counted round."""
     turn = at % len(ranked) if ranked else 0
     return [*ranked[turn:], *ranked[:turn]] if turn else ranked

@@ -1,4 +1,4 @@
-"""Log probabilities of an answer's pieces: made up, in the shape of real ones, the same for the same piece."""
+"""Invent log probabilities for an answer's pieces, in the daemon's form, the same for the same piece."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHERS = (
 
 
 def of(pieces: Sequence[str], top: int) -> list[dict[str, Any]]:
-    """Return an entry for each piece; with `top` > 0 it lists that many of the likeliest, the piece itself first."""
+    """Return an entry for each piece; with `top` > 0 each lists that many likely tokens, the piece itself first."""
     return [_entry(piece, top) for piece in pieces]
 
 

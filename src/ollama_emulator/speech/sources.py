@@ -1,4 +1,4 @@
-"""The parts of a prompt that answers are made of: evidence blocks, question, sentences and words."""
+"""Read from a prompt the parts that answers are made of: evidence, the question, sentences and words."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ _CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|whe
 _SENTENCE = re.compile(
     r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
 )
-# a sign of a script that writes no blanks is a word of its own
+# each character of a script without blanks is a word
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _ENDINGS = ("ing", "ed", "es", "s", "e")
-_PICKED = 6  # sentences that are chosen for what the ones before them left out
+_PICKED = 6  # first sentences, each chosen for terms that those before it lack
 _COMMON = frozenset(
     "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it "
     "its me my not now of on one only or our should so than that the their them then there these they this to was we "
     "were what when where which who why will with would you your".split()
 )
-_LAST = 3  # messages, of which one asks
-_LONGEST = 4000  # characters of a "sentence" without an end
+_LAST = 3  # messages in which the question is looked for
+_LONGEST = 4000  # longest sentence, in characters
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in small letters, common ones left out."""
+    """Return the words of a text in small letters, without common English ones."""
     return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
 
 
 def terms(text: str) -> list[str]:
-    """Return the words of a text without their endings, by which texts are compared."""
+    """Return the words of a text without common ones and without endings, to compare texts by."""
     return [_stem(word) for word in words(text)]
 
 
@@ -68,7 +68,7 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A verbatim span of one line; `source` is the id of its evidence block, 0 for the conversation."""
+    """A sentence of the prompt, verbatim; `source` is the number of its evidence block, 0 for the conversation."""
 
     text: str
     source: int
@@ -77,20 +77,20 @@ class Sentence:
 
 @short(512, 1 << 16)
 def sentences(text: str, source: int) -> tuple[Sentence, ...]:
-    """Return the sentences of a text, each on one line, in order."""
+    """Return the sentences of a text in order; none spans two lines. `source` is the number of its evidence block."""
     return tuple(Sentence(span, source, found) for line in text.split("\n") for span, found in _spans(line))
 
 
 @short(1 << 13, 1 << 13)
 def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return the sentences of a line with their terms; prompts have most of their lines in common."""
+    """Return the sentences of a line with their terms. Cached, since prompts share most of their lines."""
     spans = [match[0].strip()[:_LONGEST] for match in _SENTENCE.finditer(line)]
     return tuple((span, _terms_of(span)) for span in spans if any(map(str.isalnum, span)))
 
 
 @short(64, 1 << 16)
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
-    """Return a message's evidence blocks (id, text) and the rest of the message."""
+    """Split a message into its evidence blocks (number and text) and the rest."""
     content = _FRAME.sub("", content)
     if "<document " not in content:
         return (), content
@@ -100,7 +100,9 @@ def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that an answer may draw on; `salt` varies with model, messages, schema and seed."""
+    """The parts of a prompt that an answer may use; `salt` depends on the model, the messages, the schema and
+    the seed.
+    """
 
     evidence: tuple[Sentence, ...]
     spoken: tuple[Sentence, ...]
@@ -109,13 +111,15 @@ class Sources:
     salt: bytes
 
     def number(self, *about: object) -> int:
-        """Return a number that is the same for the same question in the same place."""
+        """Return a number below 2**48, always the same for the same prompt and the same `about`."""
         text = "\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
 
     @cached_property
     def ranked(self) -> tuple[Sentence, ...]:
-        """Return the sentences of the evidence, or where there is none the question's own, the nearest to it first."""
+        """Return the sentences of the evidence, or without evidence those of the conversation, nearest to the question
+        first.
+        """
         return _ranked(self.evidence or self.spoken, self.question)
 
     @cached_property
@@ -126,7 +130,10 @@ class Sources:
 
 @short(512, 1 << 12)
 def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
-    """Return the sentences by what they share with the question; the first few each for what is not yet covered."""
+    """Rank sentences by the terms that they share with a question, rare terms counting more.
+
+    The first `_PICKED` are each chosen for terms that the ones before them lack.
+    """
     wanted = frozenset(terms(question))
     spread = Counter(term for sentence in pool for term in sentence.terms)
     weights = {term: log(1 + len(pool) / spread[term]) for term in wanted if term in spread}
@@ -146,7 +153,10 @@ def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
 
 
 def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sources:
-    """Read a conversation: evidence from anywhere, the question from the last message that a person sent."""
+    """Read a conversation: evidence from all messages, the question from one of the last.
+
+    The values of `salt` vary the answer.
+    """
     evidence: list[Sentence] = []
     spoken: list[Sentence] = []
     blocks: dict[int, None] = {}
@@ -171,7 +181,7 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
 
 
 def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
-    """Return the person's earlier sentences that share a word with a question, newest first; none that asks."""
+    """Return the user's earlier statements that share a term with a question, the newest first."""
     if not question.rstrip().endswith("?"):
         return ()
     wanted, found = frozenset(terms(question)), list[Sentence]()
@@ -183,10 +193,11 @@ def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[
 
 
 def _question(texts: Sequence[str]) -> tuple[str, int]:
-    """Find the question and its text: marked or labelled in one of the last, else the last sentence that asks there.
+    """Return the question and the index of its text: marked or labelled in one of the texts, else from the last.
 
-    A label is a line such as "The message:" or "Your part of the look-up:"; the question is what follows it, up to the
-    next blank line. Without any of these it is the last paragraph of some words.
+    A label is a line such as "The message:" or "Your part of the look-up:"; the question follows it, up to the next
+    blank line. Without a mark or label it is the last sentence that ends with a question mark, else the last paragraph
+    of some words.
     """
     last = len(texts) - 1
     for at in range(last, -1, -1):
@@ -205,13 +216,13 @@ def _question(texts: Sequence[str]) -> tuple[str, int]:
 
 
 def clauses(question: str) -> list[str]:
-    """Return the questions that a question is made of, each in its own words; one if it is simple."""
+    """Split a question into the questions that it is made of; a simple one stays whole."""
     found = [part.strip().rstrip("?") for part in _CLAUSE.split(question) if len(words(part)) > 1]
     return [f"{part}?" if question.rstrip().endswith("?") else part for part in found]
 
 
 def cut(text: str, longest: int | None) -> str:
-    """Return the text, or as many of its first words as the length allows."""
+    """Return the first words of a text that fit into `longest` characters; None sets no limit."""
     if longest is None or len(text) <= longest:
         return text
     head = text[:longest]

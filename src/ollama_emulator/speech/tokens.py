@@ -1,4 +1,4 @@
-"""Answers in the pieces that they are streamed in: up to eight letters with a blank before them, or one other sign."""
+"""Cut answers into the pieces that are streamed: up to eight letters with a blank before them, or one other sign."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _PIECE = re.compile(r"[ \t]?[^\W_]{1,8}|[ \t]?[^\w\s]|\s|_")
 
 
 def pieces(text: str) -> list[str]:
-    """Return the text cut into pieces; joined they are the text."""
+    """Cut a text into pieces, which joined are the text again."""
     return _PIECE.findall(text)

@@ -1,1 +1,1 @@
-"""Chat templates, in Go and in Jinja."""
+"""Render chat templates, those of the daemon in Go and those of the weights in Jinja."""

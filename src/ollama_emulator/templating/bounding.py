@@ -1,4 +1,4 @@
-"""The bounds of rendering a chat template: its steps, its output, and the size of a value."""
+"""Limits on rendering a Jinja chat template: its steps, its output, and the sizes of values."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from jinja2.runtime import Context
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-LONGEST = 1 << 20  # characters of a text, rendered or on the way
-STEPS = 400_000  # turns of loops, calls and looks at values
-_WRITTEN = 8 * LONGEST  # characters that all macros, blocks and the prompt have together
-_A_STEP = 1024  # characters that one step goes through
-_VISITS = 64  # values within a value that one step looks at
-_WIDEST = 1 << 63  # of whole numbers: the runner's have 64 bits
-BUDGET = "the budget"  # among a rendering's names; no template can write such a one
-_PLAIN_DATA = 256  # characters of a template's own text that are written uncounted
-#: Filters that look at a value and not at what is in it.
+LONGEST = 1 << 20  # characters of any text, the prompt's or one within the rendering
+STEPS = 400_000  # turns of loops, calls and values read, of one rendering
+_WRITTEN = 8 * LONGEST  # characters that all macros, blocks and the prompt write together
+_A_STEP = 1024  # characters that cost one step
+_VISITS = 64  # values within a value that cost one step
+_WIDEST = 1 << 63  # largest integer: the runner's have 64 bits
+BUDGET = "the budget"  # a variable of each rendering; its blank keeps templates from naming it
+_PLAIN_DATA = 256  # shorter constant texts of a template are not counted
+#: Filters that read a value's items and not the values within them.
 _SHALLOW = frozenset("length count first last list default d items reverse selectattr rejectattr".split())
 
 
 class NotRendered(Exception):
-    """The reason that a chat template gives no prompt, in the words of the part that found it."""
+    """The error of a chat template that gives no prompt; the message gives the reason."""
 
 
 @dataclass(slots=True)
 class RenderBudget:
-    """The steps and characters that a rendering has left."""
+    """The steps and the written characters that are left to one rendering."""
 
     steps: int = STEPS
     written: int = _WRITTEN
 
     def step(self, count: int = 1) -> None:
-        """Take steps; NotRendered when none is left."""
+        """Take `count` steps. Raises: NotRendered: too few are left."""
         self.steps -= count
         if self.steps < 0:
             raise NotRendered(f"the emulator renders no template of more than {STEPS} steps")
 
     def each(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the items, and count a step for each."""
+        """Yield the items, and take a step for each."""
         for item in items:
             self.step()
             yield item
 
     def weigh(self, value: Any) -> None:
-        """Look through a value; NotRendered for one whose text would be too long."""
+        """Take steps for all the values within a value. Raises: NotRendered: its text would be too long."""
         weight = visits = 0
         waiting = [value]
         while waiting:
@@ -65,44 +65,49 @@ class RenderBudget:
         self.step(1 + visits // _VISITS + weight // _A_STEP)
 
     def look(self, value: Any) -> None:
-        """Pay for a value without looking at what is in it."""
+        """Take steps for a value, but not for the values within its items."""
         self.step(1 + (len(value) if isinstance(value, str | list | tuple | dict) else 0) // _A_STEP)
 
     def write(self, text: str) -> None:
-        """Count what is written anywhere."""
+        """Count the characters of a text that a template, macro or block writes. Raises: NotRendered: they are too
+        many.
+        """
         self.written -= len(text)
         if self.written < 0:
             raise NotRendered(f"the emulator writes no more than {_WRITTEN} characters on the way to a prompt")
 
 
 def sized(length: int) -> None:
-    """Raise NotRendered for a text that is too long."""
+    """Check the length of a text or list. Raises: NotRendered: it exceeds `LONGEST`."""
     if length > LONGEST:
         raise NotRendered(f"the emulator renders no more than {LONGEST} characters")
 
 
 def number(value: Any) -> Any:
-    """Return the value. Raises: NotRendered: a whole number that the runner does not have."""
+    """Return a value unchanged. Raises: NotRendered: it is an integer of more than 64 bits, which the runner lacks."""
     if isinstance(value, int) and abs(value) > _WIDEST:
         raise NotRendered("the emulator renders no whole number of more than 64 bits")
     return value
 
 
 def budget_of(context: Context) -> RenderBudget:
-    """Return the budget of a rendering."""
+    """Return the budget of the rendering that a Jinja context belongs to."""
     found: RenderBudget = context.parent[BUDGET]
     return found
 
 
 class BoundedFunctions:
-    """The functions that `BoundInserter` puts into a template; the environment has them."""
+    """Methods of the Jinja environment, called by the nodes that `BoundInserter` puts into a template.
+
+    Each returns its value unchanged after taking steps from the budget. All raise NotRendered at a limit.
+    """
 
     def bound_each(self, context: Context, items: Iterable[Any]) -> Iterator[Any]:
-        """Return a loop's items, counted."""
+        """Yield a loop's items, with a step for each."""
         return budget_of(context).each(items)
 
     def bound_deep(self, context: Context, value: Any) -> Any:
-        """Return a value whose depth will be walked, once it is charged."""
+        """Take steps for a value and all within it, for an operation that may read all of it."""
         if isinstance(value, str):
             sized(len(value))
             budget_of(context).look(value)
@@ -111,34 +116,34 @@ class BoundedFunctions:
         return value
 
     def bound_shallow(self, context: Context, value: Any) -> Any:
-        """Return a value whose first level will be walked, once it is charged."""
+        """Take steps for a value's items, for an operation that does not look into them."""
         budget_of(context).look(value)
         return value
 
     def bound_key(self, _context: Context, value: Any) -> Any:
-        """Return a key. Raises: NotRendered: a value with parts is no key."""
+        """Return a key. Raises: NotRendered: the key is a tuple."""
         if isinstance(value, tuple):
             raise NotRendered("the emulator looks up no key of several parts")
         return value
 
     def bound_written(self, context: Context, value: Any) -> str:
-        """Return the text of a value that is written, once it is charged."""
+        """Return the text of a value that the template writes, and count its characters."""
         text = value if isinstance(value, str) else str(self.bound_deep(context, value))
         budget_of(context).write(text)
         return text
 
     def bound_joined(self, context: Context, *parts: Any) -> str:
-        """Return the texts joined, once they are charged."""
+        """Return the texts of the parts joined, after checking their length."""
         texts = [str(self.bound_deep(context, part)) for part in parts]
         sized(sum(map(len, texts)))
         return "".join(texts)
 
 
 class BoundInserter(NodeTransformer):
-    """A visitor that inserts the bounds into a parsed template."""
+    """A visitor of a parsed template that wraps each costly operation in a call of `BoundedFunctions`."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the visitor's name for it, here and below
-        """Count the items of a loop."""
+        """Count the items of a loop. Raises: NotRendered: the loop is recursive."""
         self.generic_visit(node)
         if node.recursive:
             raise NotRendered("the emulator renders no recursive loop")
@@ -146,7 +151,7 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Call:  # noqa: N802
-        """Count texts that are joined."""
+        """Check the length of texts joined by `~`."""
         self.generic_visit(node)
         return _call("joined", *node.nodes)
 
@@ -175,7 +180,7 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802
-        """Check a key before it is used."""
+        """Check a computed key, or count the items of a value that is sliced."""
         self.generic_visit(node)
         if node.ctx == "load" and not isinstance(node.arg, nodes.Const):
             if isinstance(node.arg, nodes.Slice):
@@ -207,6 +212,7 @@ class BoundInserter(NodeTransformer):
 
 
 def _call(name: str, *args: Any) -> nodes.Call:
+    """Return a node that calls a method of `BoundedFunctions`."""
     function = nodes.EnvironmentAttribute(f"bound_{name}")
     made = nodes.Call(function, [nodes.ContextReference(), *args], [], None, None)
     made.set_lineno(args[0].lineno if args else 1)
@@ -214,10 +220,12 @@ def _call(name: str, *args: Any) -> nodes.Call:
 
 
 def _looked(node: nodes.Expr) -> nodes.Expr:
+    """Return a node whose value is counted, unless it is a constant."""
     return node if isinstance(node, nodes.Const) else _call("deep", node)
 
 
 def _written(node: nodes.Expr) -> nodes.Expr:
+    """Return a node of the output whose text is counted, unless it is a short constant."""
     if isinstance(node, nodes.TemplateData):
         return node if len(node.data) <= _PLAIN_DATA else _call("written", nodes.Const(node.data, lineno=node.lineno))
     return _call("written", node)

@@ -1,11 +1,11 @@
-"""The chat formats that the daemon knows by name, and which of them a model's own chat template is near enough to."""
+"""The chat formats that the daemon knows by name, and the choice of the one nearest to a model's Jinja template."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-NEAR = 100  # edits from which on a template is no longer taken for the one it is nearest to
+NEAR = 100  # edits: a template this far from every known one has no format
 
 _MESSAGES = "{% for message in messages %}"
 _END = "{% endfor %}"
@@ -22,7 +22,7 @@ _SPLIT = (
 
 
 def _ask(opening: str) -> str:
-    """Return the last part of a chat template, which opens the answer."""
+    """Return the end of a Jinja chat template: the text that opens the answer, if one is asked for."""
     return "{% if add_generation_prompt %}{{ '" + opening + "' }}{% endif %}"
 
 
@@ -35,7 +35,7 @@ _CHATML_TURNS = (
 
 
 def _by_role(turns: dict[str, str], opening: str) -> str:
-    """Return a template that has one branch, on lines of its own, for each role."""
+    """Return a Jinja template with a branch, on lines of its own, for each role of `turns`."""
     lines = [_MESSAGES]
     for at, (role, text) in enumerate(turns.items()):
         lines += ["{% " + ("elif" if at else "if") + " message['role'] == '" + role + "' %}", "{{ " + text + " }}"]
@@ -45,7 +45,9 @@ def _by_role(turns: dict[str, str], opening: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A chat format: the daemon's name of it, a Go template that writes it, stops, and Jinja texts that mean it."""
+    """A chat format: the daemon's name for it, its Go template, its stop sequences, and Jinja templates that
+    mean it.
+    """
 
     name: str
     template: str
@@ -196,7 +198,9 @@ FORMATS = (_CHATML, _ZEPHYR, _OPENCHAT, _MISTRAL, _LLAMA2, _GEMMA, _LLAMA3, _PHI
 
 @lru_cache(maxsize=64)
 def nearest(text: str) -> Format | None:
-    """Return the format of which some text is nearest to a chat template, if it is fewer than NEAR edits away."""
+    """Return the format with the fewest edits between one of its Jinja templates and `text`; None from NEAR
+    edits on.
+    """
     found, least = None, NEAR
     for candidate in FORMATS:
         for known in candidate.texts:
@@ -207,7 +211,7 @@ def nearest(text: str) -> Format | None:
 
 
 def distance(one: str, two: str, limit: int) -> int:
-    """Return the edits (a character added, dropped or changed) between two texts; `limit` where they are that many."""
+    """Return the number of edits (a character added, dropped or changed) between two texts, at most `limit`."""
     if abs(len(one) - len(two)) >= limit:
         return limit
     before = [*range(len(two) + 1)]

@@ -1,4 +1,4 @@
-"""Chat templates of the weights themselves, in Jinja, rendered as the runner does, with bounds on work and size."""
+"""Render the Jinja chat template of a model's weights as the runner does, within limits on work and size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHATML = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 LONGEST_TEMPLATE = 1 << 18  # characters
-_LONGEST_ARGUMENT = 1 << 12  # characters that a method looks for
+_LONGEST_ARGUMENT = 1 << 12  # longest text argument of a method, in characters
 _METHODS = frozenset(
     "strip lstrip rstrip startswith endswith split rsplit splitlines upper lower title capitalize find rfind count "
     "index isdigit join replace removeprefix removesuffix".split()
@@ -40,7 +40,7 @@ _FAULTS = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError),
     *(RuntimeError, NameError, SyntaxError),
 )
-_CALLERS = ("_loop_vars", "_block_vars")  # what compiled templates tell of where a call stands
+_CALLERS = ("_loop_vars", "_block_vars")  # arguments that compiled templates add to calls
 _REMOVED = (
     *("center", "format", "wordwrap", "xmlattr", "urlize", "pprint", "random", "slice", "batch", "filesizeformat"),
     *("round", "striptags"),
@@ -48,11 +48,13 @@ _REMOVED = (
 
 
 def _replaced(text: str, old: str, new: str, count: int | None = None) -> str:
+    """Compute `replace` after checking the length of the result."""
     sized(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
     return text.replace(old, new) if count is None else text.replace(old, new, count)
 
 
 def _strung(items: Iterable[Any], between: str = "", attribute: Any = None) -> str:
+    """Compute `join` after checking the length of the result."""
     if attribute is not None:
         items = [
             item.get(attribute, "") if isinstance(item, Mapping) else getattr(item, attribute, "") for item in items
@@ -67,6 +69,8 @@ def _raise(text: str = "") -> None:
 
 
 class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
+    """A sandboxed Jinja environment in which every operation is counted and bounded."""
+
     intercepted_binops = frozenset(("+", "*", "**", "%"))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -99,7 +103,9 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
 
 
 def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """Return the result of a method of a text."""
+    """Call a method of a text that a template calls. Raises: NotRendered: it is not allowed, or its result is
+    too long.
+    """
     if name not in _METHODS:
         raise NotRendered(f"the emulator calls no str.{name}")
     if name == "replace":
@@ -144,7 +150,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
     """Return the prompt that a chat template makes of messages.
 
     `given` holds its other variables: tools, bos_token, eos_token, enable_thinking and the like. Raises: NotRendered:
-    the template refuses, fails or is too much.
+    the template refuses or fails, or exceeds a limit.
     """
     names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: RenderBudget()}
     out: list[str] = []
@@ -164,7 +170,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
 
 
 def stripped(text: str, vocabulary_adds: tuple[bool, bool], bos: str, eos: str) -> str:
-    """Return a prompt without the first and the last token that the tokenizer adds itself."""
+    """Return a prompt without its bos and eos tokens, each if the tokenizer adds it anyway."""
     if vocabulary_adds[0] and bos and text.startswith(bos):
         text = text[len(bos) :]
     return text[: -len(eos)] if vocabulary_adds[1] and eos and text.endswith(eos) else text

@@ -1,4 +1,4 @@
-"""The daemon's prompt templates: Go templates over messages, or in the older way over system, prompt and response."""
+"""The daemon's prompt templates in Go: over messages, or in the older form over system, prompt and response."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values that a prompt is made of; `tools` None is no list of tools, `level` is that of `think`."""
+    """The values that a prompt is rendered from. A None for `tools` means no list; `level` is the level of `think`."""
 
     messages: Sequence[Message] = ()
     tools: Sequence[Any] | None = None
@@ -67,14 +67,14 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template with what follows from it alone: the names it uses, and the tags around its thinking."""
+    """A parsed template, the names that it uses in small letters, and the tags that it writes around thinking."""
 
     tree: Tree
     names: frozenset[str]
     tags: tuple[str, str] = field(default=("", ""))
 
     def render(self, values: Values) -> str:
-        """Return the prompt. Raises: Failed: Go's text, the template does not suit the values."""
+        """Return the prompt for some values. Raises: Failed: the template fails on them; the message is Go's."""
         common = {"Think": values.think, "ThinkLevel": values.level, "IsThinkSet": values.think_set}
         if values.prompt and values.suffix:
             data = {"Prompt": values.prompt, "Suffix": values.suffix, _RESPONSE: "", **common}
@@ -87,7 +87,10 @@ class Template:
         return self._older(messages, common)
 
     def _older(self, messages: Sequence[Message], common: dict[str, Any]) -> str:
-        """Round by round: what was asked, what was answered; the last one ends where the answer is to stand."""
+        """Render a template of the older form, once for each round of system, prompt and response.
+
+        The last round ends at the response, where the answer is to stand.
+        """
         turn = {"System": "", "Prompt": "", _RESPONSE: ""}
         out = []
         for message in messages:
@@ -104,7 +107,7 @@ class Template:
 
 
 def fault(text: str) -> str:
-    """Return the daemon's objection to a template, or ""."""
+    """Return the error message with which the daemon refuses a template, or ""."""
     if not text:
         return ""
     try:
@@ -116,7 +119,10 @@ def fault(text: str) -> str:
 
 @short(128, 1 << 14)
 def parse(text: str) -> Template:
-    """Return a template ready to render. Raises: Malformed: Go's text."""
+    """Parse a prompt template; a response is added at the end of one without messages and response.
+
+    Raises: Malformed: the template is wrong; the message is Go's.
+    """
     tree = goparse.parse(text)
     for nodes in (tree.root, *tree.defined.values()):
         if any(isinstance(node, CallNode) and node.pipe is None for node in walk(nodes)):
@@ -129,7 +135,7 @@ def parse(text: str) -> Template:
 
 
 def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
-    """Return the name, Go template and parameters that create gives to weights with a chat template, or None."""
+    """Return the name, Go template and parameters that `create` gives weights with a known Jinja template, or None."""
     found = chatformats.nearest(chat_template) if chat_template else None
     if found is None:
         return None
@@ -137,7 +143,7 @@ def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
 
 
 def capabilities(text: str) -> list[str]:
-    """Return the capabilities that a Go template adds to answering; none for an invalid one."""
+    """Return the capabilities that a Go template gives a model beside completion; none for an invalid template."""
     try:
         template = parse(text)
     except Malformed:
@@ -147,7 +153,9 @@ def capabilities(text: str) -> list[str]:
 
 
 def chat_capabilities(text: str) -> list[str]:
-    """Return the capabilities that a Jinja template adds to answering, as the daemon guesses them from its words."""
+    """Return the capabilities that a Jinja template gives a model beside completion, guessed from its words as the
+    daemon does.
+    """
     tools = "tools" in text or "tool_call" in text
     split = any(f"content.split({quote}</think>{quote})" in text for quote in ("'", '"'))
     thinks = split or any(opening in text and closing in text for opening, closing in _THINKING)
@@ -155,11 +163,10 @@ def chat_capabilities(text: str) -> list[str]:
 
 
 def renders(text: str, chat_template: str) -> bool:
-    """Return whether the daemon writes the prompt by a Go template, rather than the runner by the weights' own
-    template.
+    """Return whether the daemon renders the prompt with the Go template `text`, and not the runner with the Jinja one.
 
-    The daemon does where there is a Go template, unless the weights' template can do more, or as much and takes tools'
-    results too.
+    The daemon does if there is a Go template, unless the Jinja template has more capabilities, or the same ones and
+    only it takes results of tools.
     """
     if not text:
         return False
@@ -172,6 +179,7 @@ def renders(text: str, chat_template: str) -> bool:
 
 
 def _go_round_trip(text: str) -> bool:
+    """Return whether a Go template writes both calls of tools and their results."""
     try:
         names = parse(text).names
     except Malformed:
@@ -181,6 +189,7 @@ def _go_round_trip(text: str) -> bool:
 
 
 def _chat_round_trip(text: str) -> bool:
+    """Return whether a Jinja template writes both calls of tools and their results, guessed from its words."""
     calls = "tool_calls" in text or "assistant_tool_call" in text
     roles = [f"role{close} == {quote}tool{quote}" for close in ("']", '"]') for quote in ("'", '"')]
     roles += [f"message.role == {quote}tool{quote}" for quote in ("'", '"')]
@@ -188,7 +197,9 @@ def _chat_round_trip(text: str) -> bool:
 
 
 def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
-    """Return all system texts as one, and the messages with neighbours of one role made one (but those of tools)."""
+    """Return all system texts joined, and the messages with neighbours of the same role joined, except those
+    of tools.
+    """
     system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
     whole: list[Message] = []
     for _, run in groupby(messages, lambda message: message.get("role", "")):
@@ -201,7 +212,7 @@ def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
     return "\n\n".join(system), whole
 
 
-# what templates see of messages and tools
+# messages and tools as templates see them
 
 
 def _message(message: Message) -> StructValue:
@@ -231,7 +242,7 @@ def _tool_call(call: Mapping[str, Any]) -> StructValue:
 
 
 def tools_of(tools: Sequence[Any] | None) -> Rows:
-    """Return the tools of a request as templates see them, and as they are in JSON."""
+    """Return the tools of a request as templates see them; the value prints itself as JSON."""
     found = None if tools is None else [_tool(tool) for tool in tools if isinstance(tool, Mapping)]
     return Rows("template.templateTools", found)
 
@@ -278,16 +289,17 @@ def _property(given: Any) -> StructValue:
     return StructValue("api.ToolProperty", values, _PROPERTY, frozenset(_PROPERTY))
 
 
-# what follows from a template's text
+# facts that are read from a template's tree
 
 
 def _until_response(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes up to and with the one that writes the response."""
+    """Return the nodes up to the one that writes the response, and with it."""
     kept, _ = _cut(nodes, done=False)
     return kept
 
 
 def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
+    """Return the nodes up to the response, and whether it was found."""
     kept: list[Node] = []
     for node in nodes:
         if done:
@@ -307,7 +319,7 @@ def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
 
 
 def _thinking_tags(root: Sequence[Node]) -> tuple[str, str]:
-    """Return the texts around `.Thinking` in a range over the messages: how the model marks its thinking."""
+    """Return the texts before and after `.Thinking` in a loop over the messages, the tags around a model's thinking."""
     tags = ("", "")
     for loop in walk(list(root)):
         if not (isinstance(loop, BranchNode) and loop.word == "range" and _uses([loop.pipe], "Messages")):
@@ -322,6 +334,7 @@ def _thinking_tags(root: Sequence[Node]) -> tuple[str, str]:
 
 
 def _lists(branch: BranchNode) -> list[list[Node]]:
+    """Return the lists of nodes in a branch and in the branches within it."""
     found = [branch.body, *([branch.other] if branch.other else [])]
     for nodes in list(found):
         for node in nodes:
@@ -331,4 +344,5 @@ def _lists(branch: BranchNode) -> list[list[Node]]:
 
 
 def _uses(nodes: Sequence[Node], *names: str) -> bool:
+    """Return whether the nodes use a field of one of these names."""
     return any(isinstance(node, FieldNode) and node.names[0] in names for node in walk(list(nodes)))

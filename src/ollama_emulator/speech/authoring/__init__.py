@@ -1,1 +1,1 @@
-"""Methods written by template: what stands in for a model that is asked for code."""
+"""Write methods by template, in place of a model that is asked for code."""

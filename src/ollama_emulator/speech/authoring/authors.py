@@ -1,4 +1,4 @@
-"""Authors of methods: the good one, and others that each do one thing wrong, so that all that follows can be seen."""
+"""Authors of methods: a good one, and others that each make one known mistake, to test how BAT OS handles it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ollama_emulator.speech.authoring.thinking import about, think
 from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, method
 
 GOOD: Final = "good"
-#: Authors whose whole reply is spoilt, not what it says.
+#: Authors who break the reply as a whole and not the method in it.
 BROKEN, ENDLESS = "broken_json", "endless"
 _RUBBISH: Final = "Zarquon Vell counted 41,977 of them in 1876, and nobody asked again."
-_ROUNDS: Final = 3  # times that the wasteful author asks the same again
+_ROUNDS: Final = 3  # times that the wasteful author repeats its question
 _MARKER: Final = "self._p_changed = True"
 
 Author = Callable[[MethodWish, int], WrittenMethod]
 
 
 def good(wish: MethodWish, number: int = 0) -> WrittenMethod:
-    """Write a method that keeps to dialect and covenant, with two checks that a method which does nothing fails."""
+    """Write a method within dialect and covenant, with two checks that a method without effect fails."""
     return compute(wish) or think(wish)
 
 
 def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write a method that changes its object and does not mark it as changed."""
+    """Write a method that changes its object without marking it as changed (`_p_changed`)."""
     made = good(wish)
     lines = made.source.splitlines()
     if any(_MARKER in line for line in lines):
@@ -38,7 +38,7 @@ def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def failing_check(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write a method with a check that it does not pass."""
+    """Write a good method with one check that it fails."""
     made = good(wish)
     wrong, *others = made.checks
     never = "nothing of the kind"
@@ -52,7 +52,7 @@ def empty_checks(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write checks that a method which does nothing passes."""
+    """Write a method with checks that a method without effect passes too."""
     made = good(wish)
     if not wish.parameters:
         return WrittenMethod(
@@ -65,17 +65,20 @@ def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def raises_later(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write a method that passes its checks, and raises on every other argument."""
+    """Write a method that passes its checks and raises ValueError for any other first argument."""
     return _unless_checked(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
 
 
 def rubbish(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write a method that passes its checks, and answers every other argument with invented figures and names."""
+    """Write a method that passes its checks and returns invented figures and names for any other first argument."""
     return _unless_checked(wish, [f"return {_RUBBISH!r}"])
 
 
 def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
-    """Write a method that passes its checks, and thinks three times as often as needed about every other argument."""
+    """Write a method that passes its checks, and for any other first argument asks the model three more times.
+
+    A method that asks no model counts in a long loop instead.
+    """
     made = good(wish)
     if "await" not in made.source:
         return _unless_checked(wish, ["for turn in range(20000):", "    pass"])
@@ -84,14 +87,15 @@ def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
-    """Return the method with these lines before all others of its body."""
+    """Return the method with these lines put at the beginning of its body."""
     head, mark, rest = made.source.partition('"""\n')
     return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
 
 
 def _unless_checked(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
-    """Return the method with lines that run where its first argument is none of its checks'; as it is without an
-    argument.
+    """Return the good method with lines that run if its first argument is in none of its checks.
+
+    A method without a positional argument stays good.
     """
     made = good(wish)
     if not wish.parameters or wish.parameters[0].startswith("*"):
@@ -101,6 +105,8 @@ def _unless_checked(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
 
 
 def _hostile(kind: str = "") -> Author:
+    """Return an author of one kind of attack, or of one chosen by the request's number."""
+
     def author(wish: MethodWish, number: int) -> WrittenMethod:
         kinds = tuple(hostile.ATTACKS)
         attack = hostile.ATTACKS[kind or kinds[number % len(kinds)]]
@@ -109,7 +115,7 @@ def _hostile(kind: str = "") -> Author:
     return author
 
 
-#: Every author by name; `hostile` takes the kinds of attack in turn by what it is asked, `hostile-KIND` is one.
+#: Every author by name; `hostile` varies the kind of attack with the request, `hostile-KIND` keeps to one.
 AUTHORS: Final[Mapping[str, Author]] = {
     GOOD: good,
     "no_marker": no_marker,
@@ -132,14 +138,17 @@ _AGAIN: Final = ("\\n", "    total", " =", " total", " +", " 1")
 
 @dataclass(frozen=True, slots=True)
 class AuthorReply:
-    """The reply of an author; `again` follows it over and over where the author does not end."""
+    """The reply of an author; `again` is repeated after it, by an author that never ends."""
 
     text: str
     again: tuple[str, ...] = ()
 
 
 def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> AuthorReply:
-    """Return the author's reply to an order; of several methods the last one has the author's fault."""
+    """Return an author's reply to a request for code; of several methods only the last has the author's mistake.
+
+    `drawn` is an instance of the request's schema; the methods replace its own. `number` varies with the request.
+    """
     first = [good(wish) for wish in order.wishes[:-1]]
     whole = orders.written(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
     text = json.dumps(whole, ensure_ascii=False)
@@ -152,13 +161,13 @@ def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Auth
 
 @dataclass(slots=True)
 class Roster:
-    """The authors in turn: each of the sequence once, then the last one for ever."""
+    """The order in which authors take requests: each of `sequence` once, then the last for all others."""
 
     sequence: Sequence[str] = (GOOD,)
     taken: int = 0
 
     def next(self) -> str:
-        """Take the author of this request, and return its name."""
+        """Return the name of the next author, and count it as taken."""
         author = self.sequence[min(self.taken, len(self.sequence) - 1)]
         self.taken += 1
         return author

@@ -1,4 +1,4 @@
-"""Methods that compute: plain ones by the words of their intent, with checks that tell them from doing nothing."""
+"""Write methods that compute, chosen by the words of their intent, with checks that a method without effect fails."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """A computation on one argument: the expression in the source, the same in Python, and the values that it is tried
-    with.
-    """
+    """A computation on one argument: its source, the same as a Python function, and two values to check it with."""
 
     expression: str
     value: Callable[[Any], Any]
@@ -32,7 +30,7 @@ _LINES: Final = ("lamp\nrope", "gate\nbell\nrope\nlamp")
 _LISTED: Final = (["rope", "lamp"], ["gate", "bell", "lamp", "gate"])
 _COUNTED: Final = ([3, 1, 2], [10, 4, 4, 7])
 
-# By the words that call for it; the first word that the selector or the intent has decides.
+# By the word that calls for each; the first such word in the selector, then in the intent, decides.
 _TEXT_SUMS: Final[dict[str, _Sum]] = {
     "words": _Sum("len({}.split())", lambda text: len(text.split()), _TEXTS),
     "lines": _Sum("len({}.splitlines())", lambda text: len(text.splitlines()), _LINES),
@@ -81,7 +79,7 @@ _FORMATTING: Final = frozenset(
 
 
 def compute(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method by the words of its intent; return None where no known computation is called for."""
+    """Write a method that computes; return None if the intent calls for no known computation."""
     if wish.speaks:
         return None
     for make in (_tallying, _collecting, _durations, _often, _summing, _formatting):
@@ -92,7 +90,7 @@ def compute(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _tallying(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that adds one to a slot that holds a number."""
+    """Write a method that adds one to a slot with a number, or return None."""
     slot = wish.slot("int", "number", "integer")
     if wish.parameters or not slot or not wish.words & _COUNTING:
         return None
@@ -102,7 +100,7 @@ def _tallying(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _collecting(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that adds an item to a slot that holds a list."""
+    """Write a method that adds its argument to a slot with a list, or return None."""
     slot = wish.slot("list", "array")
     if len(wish.parameters) != 1 or not slot or not wish.words & _COLLECTING:
         return None
@@ -115,7 +113,7 @@ def _collecting(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _durations(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that turns hours, minutes and seconds in a text into seconds."""
+    """Write a method that converts the hours, minutes and seconds in a text to seconds, or return None."""
     if len(wish.parameters) != 1 or not wish.words >= {"seconds"} or not wish.words & {"duration", "durations", "time"}:
         return None
     (text,) = wish.parameters
@@ -129,7 +127,7 @@ def _durations(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _often(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that counts a text in another."""
+    """Write a method that counts how often one text occurs in another, or return None."""
     if len(wish.parameters) != 2 or not wish.words & {"often", "occurrences", "times"}:
         return None
     text, part = wish.parameters
@@ -138,7 +136,7 @@ def _often(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _summing(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that adds up a text or a list."""
+    """Write a method that counts or sums up a text or a list, or return None."""
     if len(wish.parameters) != 1:
         return None
     (name,) = wish.parameters
@@ -151,7 +149,7 @@ def _summing(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _formatting(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method that joins all arguments on a line, under a word of the intent."""
+    """Write a method that joins all its arguments on a line, after the first word of the intent, or return None."""
     if not wish.parameters or not wish.words & _FORMATTING or wish.parameters[-1].startswith("*"):
         return None
     mark = next(iter(_PLAIN.findall(wish.intent)), "line").capitalize()
@@ -164,11 +162,12 @@ def _formatting(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _sample(name: str, at: int) -> Any:
+    """Return a value for an argument of this name, one of two."""
     if _NUMBERS.match(name):
         return 3 + at
     return _LISTED[at] if _LISTS.match(name) else _TEXTS[at]
 
 
 def _in_order(wish: MethodWish) -> Sequence[str]:
-    """Return the words of the selector, then those of the intent, as they come."""
+    """Return the words of the selector and then those of the intent, in small letters."""
     return _PLAIN.findall(f"{wish.selector.replace('_', ' ')} {wish.intent}".lower())

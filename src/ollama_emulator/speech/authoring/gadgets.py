@@ -1,4 +1,4 @@
-"""Wishes for tools: where a request asks what tool an answer holds, one that the good author knows how to write."""
+"""Answer a request for the description of a tool with one that the good author can write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ollama_emulator.speech.sources import Sources, words
 
 
 class _Gadget(NamedTuple):
-    """A tool, and the words of an answer that call for it."""
+    """A tool, with the words that call for it in the text that the request asks about."""
 
     called_for: frozenset[str]
     name: str
@@ -48,8 +48,8 @@ _USUAL: Final = _Gadget(frozenset(), "count_words", ("text",), "Count the words 
 
 
 def wish(form: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
-    """Return the fields of a reply that is asked for a tool's `name`, `inputs` and `purpose`; none for any other
-    request.
+    """Return the `name`, `inputs` and `purpose` of a tool, by the schema's names; {} for a schema without
+    these three.
     """
     properties = form.get("properties")
     if not isinstance(properties, dict):

@@ -1,4 +1,4 @@
-"""Methods that no audit may accept, or no cell may suffer from, each by one well-known way."""
+"""Hostile methods, each with one well-known attack that an audit must refuse or a cell must contain."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MARKER: Final = "self._p_changed = True"
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """The body of a method that means harm; `after` stands behind it, `thinks` where it awaits."""
+    """The body of a hostile method; `after` is text behind the method, and `thinks` makes it async."""
 
     body: tuple[str, ...]
     thinks: bool = False
     after: str = ""
 
     def source(self, wish: MethodWish) -> str:
-        """Return the whole method, under the wish's signature."""
+        """Return the source of the whole method, with the signature that the wish asks for."""
         return method(wish, self.body, about(wish), thinks=self.thinks) + self.after
 
 
-#: By what they reach for. Syntax gives away all but `loop`, `memory` and `flood`, which only a cell contains.
+#: Attacks by target. An audit finds all but `loop`, `memory` and `flood`, which only a cell contains.
 ATTACKS: Final[Mapping[str, Attack]] = {
     "import": Attack(("import os", 'return ", ".join(os.listdir("/"))')),
     "dunder": Attack(("return str(self.__class__.__mro__)",)),

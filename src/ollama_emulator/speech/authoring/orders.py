@@ -1,4 +1,4 @@
-"""Requests for code: known by their schema, read from their prompt, and answered in the shape that they ask for."""
+"""Recognise requests for code by their schema, read them from their prompt, and answer in the schema's form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADING: Final = re.compile(
     r"Reply with):[ \t]*(.*)$",
     re.MULTILINE,
 )
-# a line that begins as a call does; brackets within the brackets are one deep
+# a line that begins with a call; brackets within its brackets nest once
 _SIGNATURE: Final = re.compile(r"^([A-Za-z]\w*)\(((?:[^()\n]|\([^()\n]*\))*)\)", re.MULTILINE)
 _SLOT: Final = re.compile(r"^-[ \t]+(\w+):[ \t]*(\w+)", re.MULTILINE)
 _MOST: Final = 16  # methods of one request
@@ -24,9 +24,7 @@ _MOST: Final = 16  # methods of one request
 
 @dataclass(frozen=True, slots=True)
 class CodeShape:
-    """The places of a schema where the parts of code go, by the names it gives them; `methods` is "" for a single
-    method.
-    """
+    """The names of the properties in which a schema wants the parts of code; `methods` is "" for a single method."""
 
     source: str
     checks: str
@@ -37,15 +35,16 @@ class CodeShape:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request for code: a wish, or a wish for each method of a whole prototype."""
+    """A request for code: one wish, or for a whole prototype one for each of its methods."""
 
     shape: CodeShape
     wishes: tuple[MethodWish, ...]
 
 
 def shape_of(form: Any) -> CodeShape | None:
-    """Return how a schema asks for code: an object with `source` and `checks`, or with a list of such; None if it does
-    not.
+    """Return the names under which a schema asks for code; None if it asks for none.
+
+    Code is an object with `source` and `checks`, or one with a list of such objects.
     """
     if not isinstance(form, dict):
         return None
@@ -69,7 +68,7 @@ def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
 
 
 def _inner(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema within a schema, or the definition that it names; empty for anything else."""
+    """Return a schema within a schema, with its `$ref` followed; {} for anything else."""
     reference = node.get("$ref") if isinstance(node, dict) else None
     if isinstance(reference, str):
         definitions = root.get("$defs")
@@ -83,12 +82,12 @@ def _properties(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _names(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the schema's name of each property, by the name without what only orders it."""
+    """Return the schema's names of its properties, by the name without the prefix that only sorts them."""
     return {plain_name(name): name for name in _properties(found)}
 
 
 def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
-    """Return the wishes of a conversation: the last message with a selector or an api says them; at least one."""
+    """Read the wishes of a request from the last message that names a selector or an API; at least one is returned."""
     texts = [str(message.get("content") or "") for message in messages if message.get("role") != "system"]
     parts = next((found for found in map(_sections, reversed(texts)) if found.keys() & {"selector", "api"}), {})
     shared = {
@@ -106,13 +105,15 @@ def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
 
 
 def wanted(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the selectors that a request asks code for; none where it asks for none."""
+    """Return the selectors of the methods that a request asks for; none if it asks for no code."""
     shape = shape_of(form)
     return () if shape is None else tuple(wish.selector for wish in read(shape, messages).wishes)
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return the text under each heading, by the heading in small letters; a repeated heading is text."""
+    """Return the text under each heading of a prompt, by the heading in small letters; only its first occurrence
+    counts.
+    """
     found: dict[str, tuple[int, int]] = {}
     for match in _HEADING.finditer(text):
         found.setdefault(match[1].lower(), match.span(2))
@@ -122,7 +123,7 @@ def _sections(text: str) -> dict[str, str]:
 
 
 def _api(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
-    """Return a wish for each method that a description tells of: its signature, and what is said up to the next one."""
+    """Return a wish for each method of an API's description: its signature, and the text up to the next signature."""
     found = list(_SIGNATURE.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
     return [
@@ -132,6 +133,7 @@ def _api(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
 
 
 def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], kind: str = "") -> MethodWish:
+    """Return a wish for a method; `inside` is the text between the brackets of its signature."""
     names = [re.split(r"[:=]", part, maxsplit=1)[0].strip() for part in _split(inside)]
     signature = ", ".join(part for part in _split(inside) if part)
     if not names or names[0] != "self":
@@ -141,7 +143,7 @@ def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], ki
 
 
 def _split(inside: str) -> list[str]:
-    """Return the parameters of a signature, as they are written."""
+    """Split the text between a signature's brackets into its parameters, as written."""
     parts, deep = [""], 0
     for sign in inside:
         deep += (sign in "[{") - (sign in "]}")
@@ -153,7 +155,7 @@ def _split(inside: str) -> list[str]:
 
 
 def written(order: Order, made: Sequence[WrittenMethod], drawn: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply: a valid instance of the schema, with the methods and checks in the place of its own."""
+    """Return the reply to a request: the instance `drawn` of its schema, with the methods and checks put into it."""
     shape = order.shape
     if not shape.methods:
         return {**drawn, **_filled(shape, made[0])}
@@ -172,7 +174,7 @@ def _filled(shape: CodeShape, one: WrittenMethod) -> dict[str, Any]:
 
 
 def _check(names: Mapping[str, str], check: MethodCheck) -> dict[str, str]:
-    """Return a check in the schema's form: JSON in texts, "" for a missing field."""
+    """Return a check in the schema's form: each part as JSON text, "" for a field that is not known."""
     told = {
         "arguments": list(check.arguments),
         "before": check.slots,

@@ -1,4 +1,4 @@
-"""Methods that think: they put a question together from their intent's own words and answer what comes back."""
+"""Write methods that think: they ask the model a question built from their intent and return its answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, literal, method
 from ollama_emulator.speech.sources import cut
 
-#: Characters of a source at most, of the intent in it (the first that leaves it short enough), and of a name.
+#: Characters: of the longest source, of the intent in it (the first that makes it fit), and of the longest name.
 _LONGEST: Final = 1_950
 _ROOMS: Final = (900, 400, 100)
 _NAME: Final = 60
@@ -21,13 +21,14 @@ _ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?
 
 
 def think(wish: MethodWish) -> WrittenMethod:
-    """Write a facet, a protocol, or a method whose intent calls for no known computation."""
+    """Write a method that asks the model: a facet, a protocol, or one whose intent calls for no known computation."""
     return next(filter(None, (_made(wish, room) for room in _ROOMS)))
 
 
 def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
-    """Write the method with `room` characters of the intent; return None where a shorter intent would make the source
-    fit.
+    """Write the method with at most `room` characters of its intent.
+
+    Return None if it is too long and a smaller room is left to be tried.
     """
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
     made = None if wish.speaks else _shaped(wish)
@@ -39,7 +40,7 @@ def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
 
 
 def voice(wish: MethodWish) -> list[str]:
-    """Return the lines that say in which role it thinks, in the words of its intent."""
+    """Return the lines of source that set `voice`, the system prompt with the role and the intent."""
     who = cut(wish.title or wish.selector, _NAME)
     after = f", after {cut(wish.inspiration, _NAME)}" if wish.inspiration else ""
     head = f"Think now only as {who}{after}."
@@ -49,7 +50,7 @@ def voice(wish: MethodWish) -> list[str]:
 
 
 def asked(wish: MethodWish) -> str:
-    """Return the message to the model: the subject with every argument, and the role."""
+    """Return the expression that asks the model: a subject with every argument, and the system prompt."""
     given = [name.lstrip("*") for name in wish.parameters]
     about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
     parts = [f'"{about}\\n"']
@@ -58,21 +59,21 @@ def asked(wish: MethodWish) -> str:
 
 
 def about(wish: MethodWish) -> str:
-    """Return the first line of a method's docstring: its name, without characters that would end a docstring."""
+    """Return the text of a method's docstring: its title, without characters that would end a docstring."""
     return re.sub(r'["\\\x00-\x1f]', " ", cut(wish.title or wish.selector, _NAME)) + ", by template."
 
 
 def arguments(wish: MethodWish, at: int) -> tuple[object, ...]:
-    """Return the arguments of the at-th check: a question first, numbers and names after it."""
+    """Return the arguments of the check with the number `at`: a question first, then numbers and names."""
     more = (2 + at, "plain", f"part {at + 1}")
     return tuple(_ASKED[at % 2] if place == 0 else more[(place - 1) % 3] for place in range(len(wish.parameters)))
 
 
 def _shaped(wish: MethodWish) -> WrittenMethod | None:
-    """Write a method whose intent names the keys of its answer, `{title, text}` or a list of such; return None for
-    others.
+    """Write a method that returns a dict with the keys that the intent names (`{title, text}`), or a list of such.
 
-    A key with an argument's name holds that argument, an address is left empty: none is invented.
+    A key with an argument's name gets that argument, an address stays empty, and any other key gets the model's answer.
+    Return None if the intent names no keys.
     """
     found = _SHAPE.search(wish.intent)
     if found is None or not wish.parameters:

@@ -1,4 +1,4 @@
-"""The description of a wanted method, the method written for it, and text as literals of its source."""
+"""Descriptions of wanted methods, the methods written for them, and the source text that both share."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, Final
 
 from ollama_emulator.speech.language import NOTICE
 
-_LINE: Final = 88  # characters of a literal's line
+_LINE: Final = 88  # longest literal, in characters
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class MethodWish:
-    """A method as the prompt asks for it: `parameters` are names alone, `signature` what stands in its brackets.
+    """The description of a method that a prompt asks for: its `parameters` by name, `signature` the text in its
+    brackets.
 
-    `slots` are the receiver's, by name, with what their values are; `declared` is its kind where that is said, `told`
-    as much of the intent as there is room for.
+    `slots` are the receiver's slots with the kinds of their values. `declared` is the method's kind if the prompt gives
+    one, and `told` the part of the intent that fits into the source.
     """
 
     selector: str
@@ -33,7 +34,7 @@ class MethodWish:
 
     @property
     def kind(self) -> str:
-        """Return `facet`, `protocol`, `tool` or `method`: as declared, else by the end of the selector."""
+        """Return `facet`, `protocol` or `method` by the end of the selector, or the kind that was declared."""
         if self.declared:
             return self.declared
         for kind in ("facet", "protocol"):
@@ -43,22 +44,22 @@ class MethodWish:
 
     @property
     def speaks(self) -> bool:
-        """Return whether the method is the voice of a persona, which thinks and does not compute."""
+        """Return whether the method speaks for a persona, and so always asks the model."""
         return self.kind in ("facet", "protocol")
 
     @property
     def words(self) -> frozenset[str]:
-        """Return the words of selector and intent, in small letters."""
+        """Return the words of the selector and the intent, in small letters."""
         return frozenset(_WORD.findall(f"{self.selector} {self.intent}".replace("_", " ").lower()))
 
     def slot(self, *kinds: str) -> str:
-        """Return the first slot whose value is of one of the kinds, "" if there is none."""
+        """Return the name of the first slot whose kind begins with one of these words, or ""."""
         return next((name for name, kind in self.slots if kind.startswith(kinds)), "")
 
 
 @dataclass(frozen=True, slots=True)
 class MethodCheck:
-    """A call that checks the method: its arguments, the replies to its thoughts, and the expected result."""
+    """A call that checks a method: its arguments, the model's replies, the slots before and after, and the result."""
 
     arguments: tuple[Any, ...] = ()
     infer: tuple[str, ...] = ()
@@ -69,14 +70,16 @@ class MethodCheck:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMethod:
-    """A method and its checks."""
+    """The source of a method, with its checks."""
 
     source: str
     checks: tuple[MethodCheck, ...]
 
 
 def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = False, imports: str = "") -> str:
-    """Return the source: a signature, a docstring that names no model as its author, and a body."""
+    """Return the source of a method: its signature, a docstring saying that no model wrote it, and the lines of its
+    body.
+    """
     called = wish.signature or ", ".join(("self", *wish.parameters))
     head = f"{'async ' if thinks else ''}def {wish.selector}({called}):"
     lines = [head, f'    """{NOTICE} {about}"""', *(f"    {line}" for line in body)]
@@ -84,13 +87,13 @@ def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = 
 
 
 def literal(text: str) -> list[str]:
-    """Return a text as lines that stand in brackets: literals beside each other, none longer than a line."""
+    """Return a text as Python string literals, one for each line of source, to be put between brackets."""
     clean = text.encode("utf-8", "replace").decode()
     return [repr(piece) for line in clean.splitlines(keepends=True) for piece in _cut(line)] or ["''"]
 
 
 def _cut(line: str) -> list[str]:
-    """Return a line in pieces that end at blanks where there are any."""
+    """Split a line into pieces of at most `_LINE` characters, after blanks if possible."""
     pieces: list[str] = []
     while len(line) > _LINE:
         at = line.rfind(" ", 0, _LINE) + 1 or _LINE
