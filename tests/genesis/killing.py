@@ -15,6 +15,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from tests.genesis.short import short_codex
 from tests.image.living import living
 
 from batos.cli import entry
@@ -167,8 +168,9 @@ def _started(context: ForkServerContext, target: Callable[..., None], given: tup
 
 @contextmanager
 def world(folder: Path, context: ForkServerContext, *arguments: str, **files: Any) -> Iterator[World]:
-    """An empty home and an emulator with an empty store; `registry` and `faults` are what the emulator is given."""
+    """A home with a short codex and an emulator with an empty store; `registry` and `faults` are what that is given."""
     folder.mkdir(exist_ok=True)
+    short_codex(folder / "home")
     told = list(arguments)
     for name, content in {"registry": REGISTRY, **files}.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.genesis.killing import REGISTRY
+from tests.genesis.short import short_codex
 
-from batos.codex import codex as codices
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import register
@@ -21,8 +20,6 @@ from batos.inference.ollama.bridge import Bridge
 from batos.uvm import UVM, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
-#: The exemplars of one persona, the first of them as a group.
-_MANY_EXEMPLARS = re.compile(r"(^exemplars = \[\n(?:    .*\n){22})(?:    .*\n)+\]", re.MULTILINE)
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
 
@@ -76,15 +73,6 @@ class Stage:
         looks = [each["model"] for each in asked if each["path"] == "/api/show"]
         assert len(looks) == len(set(looks)) <= len(await self.other.list())
         return [f"{each['method']} {each['path']}" for each in asked if each["path"] != "/api/show"]
-
-
-def short_codex(home: Path) -> None:
-    """Put the shipped codex into a home, with so few exemplars that the router learns them in three requests."""
-    folder = home / "codex"
-    codices.install(folder)
-    for path in folder.glob("*.toml"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(_MANY_EXEMPLARS.sub(r"\1]", text), encoding="utf-8")
 
 
 def registry_in(home: Path) -> Path:

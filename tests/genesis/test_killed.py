@@ -15,7 +15,7 @@ from tests.forking import forking
 from tests.genesis.killing import World, world
 from tests.genesis.loras import gguf_adapter
 from tests.genesis.recording import Place, Recording
-from tests.genesis.stages import short_codex
+from tests.genesis.short import short_codex
 
 #: Each request takes this long, so that whoever reads the log can kill in its midst.
 LATENCY = ("--latency-ms", "25")
@@ -125,7 +125,6 @@ async def test_killed_at_a_commit(tmp_path: Path, undisturbed: Undisturbed, afte
 def killed(folder: Path, kill: Callable[[World], None]) -> None:
     """A genesis that is killed, and another one."""
     with world(folder, forking(), *LATENCY) as where:
-        short_codex(where.home)
         warm(where.home)
         kill(where)
         where.converged()
