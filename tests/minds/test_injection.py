@@ -68,7 +68,7 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
     """Every kind of prompt with a text in each place that is not the codex's own, as a session sends them."""
     turn = Turn("m-1", text, text, "external", 1)
     found = Evidence(passages([(text, "0" * 64, text)]), (turn,), view=(Summary(1, 1, text, "external"),))
-    scene = Scene("The charter.", "- Rules.", found, text, "2026-01-02T03:04:05.678Z")
+    scene = Scene("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
     part = PartResult(1, "a_facet_", text, text, text, (Quoted(1, text),), known=True)
     spoken = [Spoken(1, part.name, part.query, told(part))]
     facet = {"name": "The Sage", "inspiration": "a book", "intent": "Look."}

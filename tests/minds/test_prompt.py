@@ -47,7 +47,7 @@ turns = st.lists(st.builds(Turn, st.just("m-1"), hostile, hostile, st.just("mode
 
 def scene(found: Evidence, question: str = QUESTION) -> Scene:
     """A scene of this evidence."""
-    return Scene("The charter.", "- Rules.", found, question, "2026-01-02T03:04:05.678Z")
+    return Scene("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
 
 
 @given(files=files, turns=turns, question=hostile)

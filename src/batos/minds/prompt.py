@@ -59,12 +59,11 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all calls of one mission share: the rules, the evidence, the question and the moment it was asked."""
+    """What all calls of one mission share: the rules, the evidence, and the moment the question was asked."""
 
     charter: str
     house_rules: str
     evidence: Evidence
-    question: str
     asked_at: str
 
     def with_evidence(self, evidence: Evidence) -> Scene:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.errors import InternalError
 from batos.gate.citing import verbatim
 from batos.image import forged, wishes
 from batos.image.records import Attachment, least_trusted
@@ -17,17 +16,15 @@ from batos.minds.results import Synthesis
 
 def write(context: MindContext, synthesis: Synthesis) -> None:
     """Write the answer of a complete synthesis onto the thought."""
-    if synthesis.said is None or synthesis.verdict is None:
-        raise InternalError("an answer was not judged")
-    thought = context.mission.thought
-    thought.answer = synthesis.said.answer
+    standing, thought = synthesis.standing, context.mission.thought
+    thought.answer = standing.answer.answer
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = context.mission.route.as_dict()
     thought.trust = "model"
     thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *context.trace.trusts)
     thought.cost = context.io.session.cost.as_dict()
     thought.provenance = _provenance(context, synthesis)
-    thought.contributions = _contributions(context, len(synthesis.verdict.faults))
+    thought.contributions = _contributions(context, len(standing.verdict.faults))
 
 
 def placements(session: Session) -> list[dict[str, Any]]:
@@ -53,8 +50,7 @@ def lineage_trust(recalled: Evidence) -> str:
 
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
-    evidence, said = synthesis.evidence, synthesis.said
-    assert said is not None
+    evidence, said = synthesis.evidence, synthesis.standing.answer
     recalled = synthesis.recalled.joined(context.trace.seen)
     return {
         "journal": list(context.io.session.keys),
@@ -81,8 +77,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
 
 def _gate(synthesis: Synthesis) -> dict[str, Any]:
     """The verdict on the answer that stands, and what led to its revision or its protocol."""
-    assert synthesis.verdict is not None
-    shown = {**synthesis.verdict.as_dict(), "revised": synthesis.revised is not None}
+    shown = {**synthesis.standing.verdict.as_dict(), "revised": synthesis.revised is not None}
     if synthesis.revised is not None:
         shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
     if synthesis.protocol is not None:

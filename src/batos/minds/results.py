@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from batos.errors import BatosError
+from batos.errors import BatosError, InternalError
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
@@ -86,6 +86,14 @@ class Said:
     gist: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer with the gate's verdict on it."""
+
+    answer: Said
+    verdict: GateVerdict
+
+
 @dataclass(slots=True)
 class Synthesis:
     """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete.
@@ -94,7 +102,6 @@ class Synthesis:
     recalled: calls were shown it, so answers are judged by it.
     """
 
-    question: str
     recalled: Evidence = field(default_factory=Evidence)
     evidence: Evidence = field(default_factory=Evidence)
     queries: dict[str, str] = field(default_factory=dict)
@@ -105,11 +112,16 @@ class Synthesis:
     shortened: int = 0
     #: How the parts became one answer: the mode, and what select and vote found.
     combined: dict[str, Any] = field(default_factory=dict)
-    said: Said | None = None
-    verdict: GateVerdict | None = None
     #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
-    drafts: list[tuple[Said, GateVerdict]] = field(default_factory=list)
+    drafts: list[JudgedAnswer] = field(default_factory=list)
     #: The verdict on the first answer, if it led to a revision.
     revised: GateVerdict | None = None
     #: The key protocol that was applied or tried.
     protocol: dict[str, Any] | None = None
+
+    @property
+    def standing(self) -> JudgedAnswer:
+        """Return the answer that stands. InternalError: no answer was judged yet."""
+        if not self.drafts:
+            raise InternalError("an answer was not judged")
+        return self.drafts[-1]

@@ -14,7 +14,7 @@ from batos.minds.combine import combination
 from batos.minds.context import Interprets, MindContext
 from batos.minds.parts import council, delegate, protocols, window
 from batos.minds.results import Synthesis
-from batos.objects.message import send
+from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject
 
 #: What a state does: its work on the cycle; answers the next state's name.
@@ -26,15 +26,12 @@ WORK_SLOT: Final = "_tmp_synthesis_"
 async def idle(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Open the synthesis, keep the question, and recall evidence within the budget, once for all minds (IDLE)."""
     question = str(args[0])
-    setattr(cycle, WORK_SLOT, Synthesis(question))
-    synthesis, slots = work(cycle), delegate.of(context)
+    synthesis, slots = open_synthesis(cycle), delegate.of(context)
     if context.mind.is_council:
         council.check_budget(context)
     recalled = context.mind.inherited
     if recalled is None:
-        recalled = await send(interpreter, context.mind.persona, "recall_", question, window.for_evidence(context))
-    if not isinstance(recalled, Evidence):
-        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
+        recalled = await recalled_for(context, interpreter, question, window.for_evidence(context))
     synthesis.recalled = synthesis.evidence = recalled
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
@@ -43,18 +40,18 @@ async def decomposing(context: MindContext, interpreter: Interprets, cycle: UvmO
     """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
     synthesis, slots = work(cycle), delegate.of(context)
     if combination.mode(context) != "weave":
-        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
-    task = prompt.decompose_task(context.mind.voice, synthesis.question, delegate.described(context, slots))
+    task = prompt.decompose_task(context.mind.voice, context.mind.question, delegate.described(context, slots))
     question = Question(f"{context.mind.name}/decomposing#0", task)
     try:
         value, replied = await infer(interpreter, context, synthesis.evidence, question, decisions.decomposition(slots))
     except (DecisionInvalid, AnswerCut, Runaway) as unusable:
         # A model that cannot divide the question may answer it all the same: its parts compete.
         synthesis.undivided = unusable.message
-        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
-    synthesis.queries = dict(decisions.sub_queries(value, synthesis.question))
+    synthesis.queries = dict(decisions.sub_queries(value, context.mind.question))
     synthesis.evidence = replied.evidence
     return "DELEGATING"
 
@@ -107,6 +104,21 @@ STATES: Final[dict[str, StateWork]] = {
     "psm.complete": complete,
     "psm.failed": failed,
 }
+
+
+def open_synthesis(cycle: UvmObject) -> Synthesis:
+    """Put an empty synthesis into a cycle, or into that of a message, which is a cycle of one step."""
+    synthesis = Synthesis()
+    setattr(cycle, WORK_SLOT, synthesis)
+    return synthesis
+
+
+async def recalled_for(context: MindContext, interpreter: Interpreter, query: str, room: int) -> Evidence:
+    """Return what the mind's persona recalls for a query, within `room` bytes. ObjectError: it is no evidence."""
+    recalled = await send(interpreter, context.mind.persona, "recall_", query, room)
+    if not isinstance(recalled, Evidence):
+        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
+    return recalled
 
 
 def work(cycle: UvmObject) -> Synthesis:

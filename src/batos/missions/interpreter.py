@@ -200,8 +200,9 @@ async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
-    """The orchestrator takes the mission's brief: its cycle runs from IDLE to IDLE."""
-    await Machine(receiver, interpreter, interpreter.context).run(interpreter.cycle)
+    """Run the cycle of a mind from IDLE to IDLE again, with the question that the orchestrator is given."""
+    context = interpreter.context.asking(str(args[0]))
+    await Machine(receiver, interpreter.voiced(context), context).run(interpreter.cycle)
     return interpreter.cycle
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
@@ -27,10 +27,11 @@ from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
-from batos.minds.calls.questions import Question, room_for_evidence
+from batos.minds.calls.questions import room_for_evidence
+from batos.minds.combine import weave
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import task_of
-from batos.minds.results import PartResult, Said, Synthesis
+from batos.minds.results import JudgedAnswer, PartResult, Said, Synthesis
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
@@ -56,7 +57,7 @@ class _Result:
 
     value: Any
     trust: str = "user"
-    said: Said | None = None
+    draft: JudgedAnswer | None = None
 
 
 def directed(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
@@ -100,11 +101,13 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter) -> None
     if context_building.is_persona(receiver):
         context = context_building.as_persona(context, receiver)
     interpreter = interpreter.voiced(context)
-    synthesis = Synthesis(context.mind.question)
-    setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
+    synthesis = states.open_synthesis(interpreter.cycle)
     result = await _answered(_Sent(context, interpreter, synthesis, receiver, found, message))
     if result is not None:
-        await _write(context, synthesis, result)
+        synthesis.drafts.append(result.draft or _as_text(result.value))
+        await states.complete(context, interpreter, interpreter.cycle, ())
+        thought = context.mission.thought
+        thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
     told = {"receiver": label(receiver), "holder": label(found.holder), **message.model_dump(mode="json")}
     told["result"] = context.mission.thought.answer if result is None else result.value
     context.mission.thought.provenance = {**context.mission.thought.provenance, "message": told}
@@ -120,6 +123,11 @@ class _Sent:
     receiver: UvmObject
     found: Found
     message: Message
+
+    def asking(self, question: str) -> _Sent:
+        """Return the same message, of a mind that is asked this."""
+        context = self.context.asking(question)
+        return replace(self, context=context, interpreter=self.interpreter.voiced(context))
 
 
 async def _answered(sent: _Sent) -> _Result | None:
@@ -151,50 +159,52 @@ async def _behaved(sent: _Sent) -> _Result:
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
     ran = await sent.interpreter.ran(errand, choice)
     if not isinstance(ran, InvocationResult):
-        return _spoken(sent, ran)
-    value, said = method_results.as_plain(ran), None
+        return await _spoken(sent, ran)
+    value, draft = method_results.as_plain(ran), None
     if isinstance(value, str) and choice.kind in ("facet", "protocol"):
-        said = Said(value.strip(), tuple(each for thought in ran.thoughts for each in thought.citations))
-    return _Result(value, ran.trust, said)
+        cited = tuple(each for thought in ran.thoughts for each in thought.citations)
+        draft = await _judged(sent, Said(value.strip(), cited))
+    return _Result(value, ran.trust, draft)
 
 
 async def _interpreted(sent: _Sent, choice: Resolution) -> _Result:
     """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
-    context, text, intent = sent.context, _text(sent.message), choice.intent
+    text, intent = _text(sent.message), choice.intent
     _need_persona(sent)
     assert intent is not None
+    sent = sent.asking(text)
     decision = decisions.CHANGED if intent.kind == "protocol" else decisions.PART
-    await _recalled(sent, text, task_of(context.mind.voice, intent, text), decision)
+    await _recalled(sent, text, task_of(sent.context.mind.voice, intent, text), decision)
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
-    return _spoken(sent, await sent.interpreter.interpreted(errand, choice))
+    return await _spoken(sent, await sent.interpreter.interpreted(errand, choice))
 
 
-def _spoken(sent: _Sent, answer: Any) -> _Result:
-    """What an interpreted intent gave."""
+async def _spoken(sent: _Sent, answer: Any) -> _Result:
+    """Judge what an interpreted intent gave."""
     if isinstance(answer, PartResult):
         said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
-        return _Result({"answer": said.answer, "known": answer.known}, said=said)
-    return _Result(str(answer), said=Said(str(answer).strip()))
+        return _Result({"answer": said.answer, "known": answer.known}, draft=await _judged(sent, said))
+    return _Result(str(answer), draft=await _judged(sent, Said(str(answer).strip())))
+
+
+async def _judged(sent: _Sent, said: Said) -> JudgedAnswer:
+    return await answers.judge(sent.synthesis, said, answers.ground_of(sent.context, sent.synthesis))
 
 
 async def _inferred(sent: _Sent) -> _Result:
     """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
     _need_persona(sent)
-    context, text = sent.context, _text(sent.message)
-    task = prompt.reflex_task(context.mind.voice, text)
-    await _recalled(sent, text, task, decisions.WOVEN)
-    question = Question(f"{context.mind.name}/reflex#0", task)
-    said = await answers.say(sent.interpreter, context, sent.synthesis, question)
-    return _Result(said.answer, said=said)
+    text = _text(sent.message)
+    sent = sent.asking(text)
+    await _recalled(sent, text, prompt.reflex_task(sent.context.mind.voice, text), decisions.WOVEN)
+    said = await weave.reflex(sent.interpreter, sent.context, sent.synthesis)
+    return _Result(said.answer, draft=await _judged(sent, said))
 
 
 async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
     """Give the synthesis what fits beside its one call."""
     room = room_for_evidence(sent.context, [(task, decision)])
-    recalled = await send(sent.interpreter, sent.context.mind.persona, "recall_", text, room)
-    if not isinstance(recalled, Evidence):
-        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
-    sent.synthesis.question = text
+    recalled = await states.recalled_for(sent.context, sent.interpreter, text, room)
     sent.synthesis.recalled = sent.synthesis.evidence = recalled
 
 
@@ -216,23 +226,15 @@ async def _run(sent: _Sent, name: str) -> _Result | None:
     return _Result(as_json(answer), trust)
 
 
-async def _write(context: MindContext, synthesis: Synthesis, result: _Result) -> None:
-    """The result onto the thought: as its text, and as data in its provenance."""
-    if result.said is not None:
-        ground = answers.ground_of(context, synthesis)
-        synthesis.said, synthesis.verdict = result.said, await answers.judge(synthesis, result.said, ground)
-    else:
-        value = result.value
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-        if len(text) > LONGEST:
-            raise ObjectError(
-                f"the answer has {len(text)} characters, at most {LONGEST} are one",
-                remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
-            )
-        synthesis.said, synthesis.verdict = Said(text), GateVerdict((), ())
-    provenance.write(context, synthesis)
-    thought = context.mission.thought
-    thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
+def _as_text(value: Any) -> JudgedAnswer:
+    """Return data as an answer, in which there is nothing to judge. ObjectError: there is too much of it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    if len(text) > LONGEST:
+        raise ObjectError(
+            f"the answer has {len(text)} characters, at most {LONGEST} are one",
+            remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
+        )
+    return JudgedAnswer(Said(text), GateVerdict((), ()))
 
 
 def _need_persona(sent: _Sent) -> None:

@@ -279,7 +279,7 @@ class MissionRunner:
             thought=thought,
             past=conversations.past(root, brief, reached),
             passages=await context_building.passages_of(root, brief),
-            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
+            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), asked.asked_at),
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )

@@ -50,7 +50,7 @@ def program(*slots: str) -> Program:
 async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Invocation]]:
     """A mission of BRICK, and a message to its method `try_` within it; nothing of it is committed."""
     async with stepping(uvm, mission or await submit(uvm)) as opened:
-        setattr(opened.cycle, states.WORK_SLOT, Synthesis("?"))
+        setattr(opened.cycle, states.WORK_SLOT, Synthesis())
         yield opened, errand(opened)
 
 

@@ -292,7 +292,7 @@ def _some(question: str) -> Any:
 def _context(window: int, tokens: float, question: str) -> Any:
     """As much of a running mission as the budget needs."""
     voice = prompt.Voice("BRICK", "You are BRICK.", "Deconstruction.", {})
-    scene = prompt.Scene("Charter.", "Rules.", Evidence(), question, "2026-01-02T03:04:05.678Z")
+    scene = prompt.Scene("Charter.", "Rules.", Evidence(), "2026-01-02T03:04:05.678Z")
     thinking = Thinking("m", {"num_ctx": window}, "direct")
     mission, mind = SimpleNamespace(scene=scene), SimpleNamespace(voice=voice, thinking=thinking)
     return SimpleNamespace(mission=mission, mind=mind, ratio=tokens)

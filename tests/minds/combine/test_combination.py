@@ -36,7 +36,7 @@ async def combined(mind: Mind, parts: Sequence[PartResult], combine: str, of: in
     mission = await submit(mind.uvm, policy={"combine": combine})
     async with stepping(mind.uvm, mission) as opened:
         evidence = Evidence(passages([("lamp.txt", "a" * 64, LAMP.data.decode())]))
-        synthesis = Synthesis(QUESTION, evidence, evidence, parts=tuple(parts))
+        synthesis = Synthesis(evidence, evidence, parts=tuple(parts))
         synthesis.queries = {f"{number}_facet_": QUESTION for number in range(1, (of or len(parts)) + 1)}
         await combination.combine(opened.interpreter, opened.context, synthesis)
     return synthesis
@@ -58,8 +58,7 @@ def naming(answer: str) -> Any:
 
 def answer_of(synthesis: Synthesis) -> str:
     """The answer that stands."""
-    assert synthesis.said is not None
-    return synthesis.said.answer
+    return synthesis.standing.answer.answer
 
 
 THREE = (part(1, f"{WINDS}."), part(2, "By a clockwork."), part(3, f"Because {TRIMS}.", TRIMMED))
@@ -70,10 +69,8 @@ async def test_both_orders_agree(mind: Mind) -> None:
     mind.script.choose = naming("Because")
     synthesis = await combined(mind, THREE, "select")
     assert kinds(mind) == ["choice", "choice"]
-    assert synthesis.said is not None
-    assert (synthesis.said.answer, synthesis.said.citations) == (THREE[2].answer, TRIMMED)
-    assert synthesis.verdict is not None
-    assert synthesis.verdict.ok
+    assert (synthesis.standing.answer.answer, synthesis.standing.answer.citations) == (THREE[2].answer, TRIMMED)
+    assert synthesis.standing.verdict.ok
     assert synthesis.combined == {
         "mode": "select",
         "decomposed": False,
@@ -145,8 +142,7 @@ async def test_without_any_answer_it_is_woven(mind: Mind, combine: str) -> None:
     synthesis = await combined(mind, (failed(1), part(2, "")), combine)
     assert kinds(mind) == ["woven"]
     assert synthesis.combined["mode"] == "weave"
-    assert synthesis.verdict is not None
-    assert synthesis.verdict.ok
+    assert synthesis.standing.verdict.ok
 
 
 async def test_a_winner_with_a_fault_is_revised_once(mind: Mind) -> None:
@@ -233,8 +229,7 @@ async def test_a_faulty_weave_is_revised_once(mind: Mind) -> None:
     mind.script.woven = mind.script.revised = dict(BAD)
     synthesis = await combined(mind, (part(1, f"{WINDS}."),), "weave")
     assert kinds(mind) == ["woven", "revised"]
-    assert synthesis.verdict is not None
-    assert not synthesis.verdict.ok
+    assert not synthesis.standing.verdict.ok
     assert len(synthesis.drafts) == 2
 
 

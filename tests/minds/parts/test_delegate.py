@@ -197,7 +197,7 @@ async def test_a_facet_redefined_to_something_else_is_a_failed_part(mind: Mind) 
 async def test_with_enough_parts_are_asked_one_after_another(mind: Mind) -> None:
     """They are asked in order until enough is said; those not asked are not there, and only those asked are paid."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        synthesis = Synthesis("Why?", queries={slot: f"Why {slot}?" for slot in SLOTS})
+        synthesis = Synthesis(queries={slot: f"Why {slot}?" for slot in SLOTS})
         opened.cycle._tmp_synthesis_ = synthesis
         seen: list[int] = []
 
@@ -217,7 +217,7 @@ async def test_with_enough_the_quorum_is_of_those_asked(mind: Mind) -> None:
     """The first of them failed and no more were needed: its reason is the mission's."""
     mind.bridge.respond = failing(mind.script, {INSPIRATIONS[0]: StreamCut("cut")})
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        synthesis = Synthesis("Why?", queries={slot: f"Why {slot}?" for slot in SLOTS})
+        synthesis = Synthesis(queries={slot: f"Why {slot}?" for slot in SLOTS})
         opened.cycle._tmp_synthesis_ = synthesis
         with pytest.raises(StreamCut):
             await delegate.delegate(opened.context, opened.interpreter, synthesis, lambda answered: True)

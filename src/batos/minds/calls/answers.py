@@ -15,7 +15,7 @@ from batos.minds import prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import Question, Replied, infer
 from batos.minds.context import MindContext
-from batos.minds.results import PartResult, Said, Synthesis
+from batos.minds.results import JudgedAnswer, PartResult, Said, Synthesis
 from batos.objects.message import Interpreter
 
 
@@ -26,7 +26,7 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
     """
     asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
     recalled = synthesis.recalled.joined(context.trace.seen)
-    return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=context.mission.scene.asked_at[:10])
+    return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.scene.asked_at[:10])
 
 
 async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> Said:
@@ -48,18 +48,16 @@ def stand(context: MindContext, part: PartResult, path: str) -> Said:
     return Said(said, part.citations, text=told(part), cut=cut)
 
 
-async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> None:
+async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> Said:
     """Ask once more with the faults as the only addition. An answer that is still faulty is used, with its faults
     reported.
     """
-    said, verdict = synthesis.said, synthesis.verdict
-    assert said is not None
-    assert verdict is not None
-    then = prompt.revision(context.mind.voice, said.text, [fault.what for fault in verdict.faults])
-    synthesis.revised = verdict
+    before = synthesis.standing
+    then = prompt.revision(context.mind.voice, before.answer.text, [fault.what for fault in before.verdict.faults])
+    synthesis.revised = before.verdict
     retract(context, question.path)
     again = replace(question, path=f"{context.mind.name}/revising#0", then=then)
-    synthesis.said = await say(interpreter, context, synthesis, again)
+    return await say(interpreter, context, synthesis, again)
 
 
 async def infer_streamed(
@@ -118,12 +116,13 @@ def stands_alone(synthesis: Synthesis) -> bool:
     return synthesis.combined.get("winner") is not None
 
 
-async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> GateVerdict:
-    """Return the gate's verdict on the mission's answer, which must answer every sub-query or name it as unanswered."""
+async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> JudgedAnswer:
+    """Judge the mission's answer, which must answer every sub-query or name it as unanswered."""
     if stands_alone(synthesis):
-        return await judge_alone(said, ground)
+        return JudgedAnswer(said, await judge_alone(said, ground))
     open_queries = frozenset(part.number for part in synthesis.parts if part.open)
-    return await _judged(_draft(said, ground, max(1, len(synthesis.parts)), open_queries))
+    draft = _draft(said, ground, max(1, len(synthesis.parts)), open_queries)
+    return JudgedAnswer(said, await _judged(draft))
 
 
 async def judge_alone(said: Said, ground: Ground) -> GateVerdict:

@@ -67,7 +67,7 @@ class _Call:
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
-            scene = call.scene.with_evidence(call.scene.evidence.lightened(call.scene.question, excess))
+            scene = call.scene.with_evidence(call.scene.evidence.lightened(context.mission.brief.text, excess))
             call = replace(call, scene=scene)
             excess = prompt.size(call.messages(context)) - most
         if excess > 0 and call.question.shorter is not None:

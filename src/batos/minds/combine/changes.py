@@ -34,7 +34,7 @@ def told(context: MindContext, synthesis: Synthesis) -> list[Change]:
     A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
     with that mind's answer, and that mind with this one's answer.
     """
-    if not synthesis.parts or synthesis.said is None:
+    if not synthesis.parts or not synthesis.drafts:
         return []
     return [
         *_decomposing(context, synthesis),
@@ -87,7 +87,7 @@ def _entry(path: str, did: str, changed: bool, what: str) -> Change:
 def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if not synthesis.combined["decomposed"]:
         return  # every part was given the question itself, and no call was made
-    own = folded(synthesis.question)
+    own = folded(context.mind.question)
     other = sum(1 for query in synthesis.queries.values() if folded(query) != own)
     what = f"{len(synthesis.queries)} sub-queries, {other} of them other than the question"
     if synthesis.undivided:
@@ -99,11 +99,11 @@ def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Itera
     for entry in part.changes:
         yield dict(entry)
     path = f"{context.mind.name}/{part.slot}" if part.is_mind else sample_paths.facet(context.mind.name, part.slot)
-    changed, what = _came_of(synthesis, part)
+    changed, what = _came_of(context, synthesis, part)
     yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
 
 
-def _came_of(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
+def _came_of(context: MindContext, synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     """Return True if a part's answer is in the mission's, and a text that says how much of it is."""
     if part.failure is not None:
         return False, f"failed, {part.failure.code}"
@@ -111,16 +111,15 @@ def _came_of(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
         return False, "had no answer"
     if "winner" in synthesis.combined:
         return _competed(synthesis, part)
-    said = synthesis.said
-    assert said is not None
-    there, brought = share(part.answer, said.answer, synthesis.question)
+    said = synthesis.standing.answer
+    there, brought = share(part.answer, said.answer, context.mind.question)
     cited = kept(part.citations, said.citations)
     what = f"{there} of its {brought} words"
     if part.citations:
         what += f" and {cited} of its {len(part.citations)} citations"
     others = frozenset[str]().union(
         *(own_words(each.answer) for each in synthesis.parts if each is not part and not each.open),
-        own_words(synthesis.question),
+        own_words(context.mind.question),
     )
     alone = (own_words(part.answer) - others) & own_words(said.answer)
     return bool(alone or cited), f"{what} stand in the answer"
@@ -169,7 +168,7 @@ def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
 def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if synthesis.combined.get("mode") != "weave":
         return
-    woven, _ = synthesis.drafts[0]
+    woven = synthesis.drafts[0].answer
     parts = [part for part in synthesis.parts if not part.open]
     from_parts = frozenset[str]().union(*(own_words(part.answer) for part in parts))
     own = own_words(woven.answer)
@@ -184,9 +183,9 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
 def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if synthesis.revised is None:
         return
-    (before, _), (after, verdict) = synthesis.drafts[:2]
-    what = f"{_faults(synthesis.revised, verdict)}, {_percent(before, after)} of the words changed"
-    yield _entry(f"{context.mind.name}/revising#0", "revising", _differ(before, after), what)
+    before, after = synthesis.drafts[:2]
+    what = f"{_faults(synthesis.revised, after.verdict)}, {_percent(before.answer, after.answer)} of the words changed"
+    yield _entry(f"{context.mind.name}/revising#0", "revising", _differ(before.answer, after.answer), what)
 
 
 def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
@@ -197,12 +196,13 @@ def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     if "failure" in tried:
         yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer stands as it was")
     elif not tried["applied"]:
-        what = f"dropped: {len(synthesis.drafts[-1][1].faults)} faults would be {len(tried['faults'])}"
+        what = f"dropped: {len(synthesis.standing.verdict.faults)} faults would be {len(tried['faults'])}"
         yield _entry(path, slot, False, what)
     else:
-        (before, was), (after, verdict) = synthesis.drafts[-2:]
-        what = f"applied, {_faults(was, verdict)}, {_percent(before, after)} of the words changed"
-        yield _entry(path, slot, _differ(before, after), what)
+        before, after = synthesis.drafts[-2:]
+        faults, words_ = _faults(before.verdict, after.verdict), _percent(before.answer, after.answer)
+        what = f"applied, {faults}, {words_} of the words changed"
+        yield _entry(path, slot, _differ(before.answer, after.answer), what)
 
 
 def _faults(before: GateVerdict, after: GateVerdict) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from batos.codex.when import folded
-from batos.errors import InternalError
-from batos.gate.checks import GateVerdict
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import Question
 from batos.minds.combine import selection, voting, weave
 from batos.minds.context import MindContext
-from batos.minds.results import Enough, PartResult, Synthesis
+from batos.minds.results import Enough, PartResult, Said, Synthesis
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
@@ -31,7 +29,7 @@ def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
     """Return the test that tells when voting parts need not be asked further; None if all are asked at once."""
     if mode(context) != "vote":
         return None
-    of, question = len(synthesis.queries), synthesis.question
+    of, question = len(synthesis.queries), context.mind.question
     return lambda parts: voting.tally(parts, question, of).majority is not None
 
 
@@ -43,28 +41,21 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
     """
     ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
-        await weave.reflex(interpreter, context, synthesis)
-        synthesis.verdict = await _judged(synthesis, ground)
+        said = await weave.reflex(interpreter, context, synthesis)
+        synthesis.drafts.append(await answers.judge(synthesis, said, ground))
         return ground
-    question = await _combined(interpreter, context, synthesis, ground)
-    synthesis.verdict = await _judged(synthesis, ground)
-    if not (synthesis.verdict.ok or context.mind.inner):
-        await answers.revise(interpreter, context, synthesis, question)
-        synthesis.verdict = await _judged(synthesis, ground)
+    said, question = await _combined(interpreter, context, synthesis, ground)
+    synthesis.drafts.append(await answers.judge(synthesis, said, ground))
+    if not (synthesis.standing.verdict.ok or context.mind.inner):
+        said = await answers.revise(interpreter, context, synthesis, question)
+        synthesis.drafts.append(await answers.judge(synthesis, said, ground))
     return ground
 
 
-async def _judged(synthesis: Synthesis, ground: Ground) -> GateVerdict:
-    said = synthesis.said
-    if said is None:
-        raise InternalError("there is no answer to judge")
-    verdict = await answers.judge(synthesis, said, ground)
-    synthesis.drafts.append((said, verdict))
-    return verdict
-
-
-async def _combined(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground) -> Question:
-    """Let one answer stand; answers the question that a revision of it would go on from."""
+async def _combined(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground
+) -> tuple[Said, Question]:
+    """Return the answer that stands, and the question that a revision of it would go on from."""
     how = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
     if not standing:
@@ -75,12 +66,13 @@ async def _combined(interpreter: Interpreter, context: MindContext, synthesis: S
     if how == "weave":
         return await weave.weave(interpreter, context, synthesis)
     if how == "vote":
-        standing = await _voted(synthesis, ground)
+        standing = await _voted(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
     synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
     path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
-    synthesis.said = answers.stand(context, winner, path)
-    return Question(path, prompt.reflex_task(context.mind.voice, synthesis.question))
+    return answers.stand(context, winner, path), Question(
+        path, prompt.reflex_task(context.mind.voice, context.mind.question)
+    )
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
@@ -90,9 +82,9 @@ def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 
 
-async def _voted(synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
+async def _voted(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
     """Return the best of the majority's answers; without a majority the best of each group, to be selected from."""
-    tally = voting.decided(synthesis.parts, synthesis.question, len(synthesis.queries))
+    tally = voting.decided(synthesis.parts, context.mind.question, len(synthesis.queries))
     synthesis.combined |= {
         "votes": [[part.number for part in group] for group in tally.groups],
         "asked": len(synthesis.parts),

@@ -85,7 +85,7 @@ async def select(
         synthesis.combined |= {"candidates": 1, "decided": "alone"}
         return standing[0]
     named: list[int | None] = []
-    for sample, order in enumerate(orders(synthesis.question, [part.answer for part in standing])):
+    for sample, order in enumerate(orders(context.mind.question, [part.answer for part in standing])):
         shown = [standing[place] for place in order]
         chosen = await _named(interpreter, context, synthesis, shown, sample)
         named.append(None if chosen is None else order[chosen - 1])
@@ -110,9 +110,9 @@ async def _named(
 
     def shorter(excess: int) -> tuple[str, int]:
         parts, lost = prompt.shortened(spoken, excess)
-        return prompt.select_task(context.mind.voice, synthesis.question, parts), lost
+        return prompt.select_task(context.mind.voice, context.mind.question, parts), lost
 
-    task = prompt.select_task(context.mind.voice, synthesis.question, spoken)
+    task = prompt.select_task(context.mind.voice, context.mind.question, spoken)
     question = Question(f"{context.mind.name}/selecting#{sample}", task, shorter=shorter)
     decision = decisions.choice(len(shown))
     try:

@@ -9,21 +9,20 @@ from batos.minds.calls import answers
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import Spoken
-from batos.minds.results import PartResult, Synthesis
+from batos.minds.results import PartResult, Said, Synthesis
 from batos.objects.message import Interpreter
 
 
-async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> None:
-    """Answer at once, with one call."""
-    question = Question(f"{context.mind.name}/reflex#0", prompt.reflex_task(context.mind.voice, synthesis.question))
-    synthesis.said = await answers.say(interpreter, context, synthesis, question)
+async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Said:
+    """Ask for the answer at once, with one call."""
+    task = prompt.reflex_task(context.mind.voice, context.mind.question)
+    return await answers.say(interpreter, context, synthesis, Question(f"{context.mind.name}/reflex#0", task))
 
 
-async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Question:
-    """Join the parts' answers to one; return the question that was asked, from which a revision continues."""
+async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> tuple[Said, Question]:
+    """Join the parts' answers to one. Return it, and the question that was asked, from which a revision continues."""
     question = _weaving(context, synthesis)
-    synthesis.said = await answers.say(interpreter, context, synthesis, question)
-    return question
+    return await answers.say(interpreter, context, synthesis, question), question
 
 
 def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
@@ -32,9 +31,9 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
 
     def shorter(excess: int) -> tuple[str, int]:
         parts, lost = prompt.shortened(spoken, excess)
-        return prompt.weave_task(context.mind.voice, synthesis.question, parts), lost
+        return prompt.weave_task(context.mind.voice, context.mind.question, parts), lost
 
-    task = prompt.weave_task(context.mind.voice, synthesis.question, spoken)
+    task = prompt.weave_task(context.mind.voice, context.mind.question, spoken)
     return Question(f"{context.mind.name}/synthesizing#0", task, shorter=shorter)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from batos.codex.codex import PILLARS
-from batos.errors import InternalError, MethodFailed, Refused
+from batos.errors import MethodFailed, Refused
 from batos.gate.citing import stands
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
@@ -88,9 +88,7 @@ async def think(
 
 def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
     """What COMPLETE leaves of a mind within another: a value. Its false citations go: the weave would carry them on."""
-    said, verdict = synthesis.said, synthesis.verdict
-    if said is None or verdict is None:
-        raise InternalError("an answer was not judged")
+    said, verdict = synthesis.standing.answer, synthesis.standing.verdict
     queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(context.trace.seen)
     setattr(
         cycle,

@@ -24,7 +24,7 @@ def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
-    situation = when.Situation(synthesis.question, context.mind.effort, answered, evidence)
+    situation = when.Situation(context.mind.question, context.mind.effort, answered, evidence)
     found = lookup(context.mind.persona, "protocols")
     for slot in found.value if found else ():
         intent = intent_of(context.mind.persona, slot)
@@ -35,14 +35,15 @@ def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
 
 async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
     """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
-    slot, said, verdict = chosen(context, synthesis), synthesis.said, synthesis.verdict
-    if slot is None or said is None or verdict is None:
+    slot = chosen(context, synthesis)
+    if slot is None:
         return
+    said, verdict = synthesis.standing.answer, synthesis.standing.verdict
     told: dict[str, Any] = {"slot": slot, "applied": False}
     synthesis.protocol = told
     answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
-        changed = await _changed(interpreter, context, synthesis, slot)
+        changed = await _changed(interpreter, context, synthesis, slot, told)
     except FATAL:
         raise
     except BatosError as error:
@@ -53,27 +54,26 @@ async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthe
         if context.trace.seen or "given" in told:
             ground = answers.ground_of(context, synthesis, told.get("given", ""))
         judged = await answers.judge(synthesis, after, ground)
-        told["faults"] = [fault.as_dict() for fault in judged.faults]
-        told["applied"] = len(judged.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
+        told["faults"] = [fault.as_dict() for fault in judged.verdict.faults]
+        told["applied"] = len(judged.verdict.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
         if told["applied"]:
-            synthesis.said, synthesis.verdict = after, judged
-            synthesis.drafts.append((after, judged))
+            synthesis.drafts.append(judged)
     if not told["applied"]:
         _stream_again(context, slot, said)
 
 
-async def _changed(interpreter: Interprets, context: MindContext, synthesis: Synthesis, slot: str) -> str:
+async def _changed(
+    interpreter: Interprets, context: MindContext, synthesis: Synthesis, slot: str, told: dict[str, Any]
+) -> str:
     """The answer as the protocol leaves it: another text, or the same with what it made said at its end."""
-    said, intent = synthesis.said, intent_of(context.mind.persona, slot)
-    assert said is not None
+    said, intent = synthesis.standing.answer, intent_of(context.mind.persona, slot)
     if intent is None or not intent.makes:
         changed = await send(interpreter, context.mind.persona, slot, said.answer)
         if not isinstance(changed, str):
             raise ObjectError(f"{slot!r} of {context.mind.voice.name} answers no text but a {type(changed).__name__}")
         return changed
     forged = await toolmaking.forge(interpreter, context, synthesis, (slot, intent))
-    assert synthesis.protocol is not None
-    synthesis.protocol["tool"] = None if forged is None else forged.tool
+    told["tool"] = None if forged is None else forged.tool
     if forged is None:
         return said.answer
     answer = f"{said.answer}\n\n{forged.line}"

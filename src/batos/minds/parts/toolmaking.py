@@ -65,10 +65,9 @@ async def forge(
     GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
     """
     slot, protocol = declared
-    assert synthesis.said is not None
     if context.io.methods.jit is None or context.mind.policy.install == "never":
         raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
-    task = prompt.forge_task(context.mind.voice, protocol.name, protocol.text, synthesis.said.answer)
+    task = prompt.forge_task(context.mind.voice, protocol.name, protocol.text, synthesis.standing.answer.answer)
     question = Question(sample_paths.protocol(context.mind.name, slot), task)
     wish, replied = await infer(interpreter, context, synthesis.evidence, question, TOOL)
     synthesis.evidence = replied.evidence

@@ -31,7 +31,7 @@ def fitted(context: MindContext, evidence: Evidence) -> Evidence:
     What has to go then goes once for all of them: calls that each leave out what they must share no beginning.
     """
     excess = prompt.evidence_size(context.mission.scene.with_evidence(evidence)) - for_evidence(context)
-    return evidence.lightened(context.mission.scene.question, excess) if excess > 0 else evidence
+    return evidence.lightened(context.mission.brief.text, excess) if excess > 0 else evidence
 
 
 def _like_a_part_of(question: str) -> str:
