@@ -36,6 +36,7 @@ HELD = (
     "batos/inference",
     "batos/loopwatch.py",
     "batos/memory",
+    "batos/methods",
     "batos/notation.py",
     "batos/objects",
     "batos/private_files.py",

@@ -1,4 +1,4 @@
-"""What missions run and learn methods with, opened and closed together: the cells, and the jit that they turn to."""
+"""The method runtime: the cells that methods run in and the generator that makes them, opened and closed together."""
 
 from __future__ import annotations
 
@@ -29,31 +29,57 @@ from batos.minds.context import MethodRuntime
 
 
 class RuntimeParts(Protocol):
-    """What they are made of: the UVM."""
+    """The parts of the UVM that the method runtime is built from."""
 
     @property
-    def settings(self) -> Settings: ...
+    def settings(self) -> Settings:
+        """Return the configuration."""
+        ...
+
     @property
-    def image(self) -> LivingImage: ...
+    def image(self) -> LivingImage:
+        """Return the image that methods are installed in."""
+        ...
+
     @property
-    def journal(self) -> Journal: ...
+    def journal(self) -> Journal:
+        """Return the journal of paid answers."""
+        ...
+
     @property
-    def bridge(self) -> Thinks: ...
+    def bridge(self) -> Thinks:
+        """Return the bridge to Ollama."""
+        ...
+
     @property
-    def events(self) -> Events: ...
+    def events(self) -> Events:
+        """Return the sink of events."""
+        ...
+
     @property
-    def clock(self) -> Callable[[], datetime]: ...
+    def clock(self) -> Callable[[], datetime]:
+        """Return the clock."""
+        ...
+
     @property
-    def lives(self) -> MethodLifecycle: ...
+    def lives(self) -> MethodLifecycle:
+        """Return the lifecycle of methods."""
+        ...
+
     @property
-    def approvals(self) -> Approvals: ...
+    def approvals(self) -> Approvals:
+        """Return the approvals that people give."""
+        ...
+
     @property
-    def digests(self) -> Mapping[str, str]: ...
+    def digests(self) -> Mapping[str, str]:
+        """Return the digest of each known model by name."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedRuntime:
-    """What one process has: the cell, the jit, and both as a mission is given them."""
+    """The cell and the generator of one process, and the method runtime that a mission is given."""
 
     cell: Cell
     jit: Jit
@@ -62,9 +88,9 @@ class OpenedRuntime:
 
 @asynccontextmanager
 async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntime]:
-    """The cell that methods run in, and who makes them; no worker is started before it is needed."""
+    """Open the cell for methods and the generator, and close both at the end. Workers start at their first use."""
     cell = Cell(parts.settings.cell_workers, events=parts.events)
-    # Of its own, with one worker: no mission waits for a rehearsal, and what mutants do is no alarm.
+    # A cell of its own with one worker: no mission waits for a rehearsal, and mutants raise no alarm.
     rehearsal = Cell(1, LIMITS)
     workshop = _workshop(parts, rehearsal)
     jit = Jit(parts.image, workshop, Generations(workshop, parts.lives, parts.approvals))
@@ -77,6 +103,7 @@ async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntim
 
 
 async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:
+    """Close the generator, then both cells."""
     await jit.aclose()
     await rehearsal.aclose()
     await cell.aclose()

@@ -1,4 +1,4 @@
-"""What a method is when it runs: its source, audited by today's policy, and lowered to what the cell runs."""
+"""Compilation of a method: its source, audited by today's policy and lowered to the program that the cell runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from batos.errors import CovenantViolation
 from batos.guardian.audit import Context, audit
 from batos.objects.method import Method
 
-#: How much more work it is to audit and lower a character than to read it.
+#: The work of auditing and lowering a character, as a multiple of reading one.
 _WORK: Final = 8
-#: How many programs are kept.
+#: The number of cached programs.
 _KEPT: Final = 512
 
 
 async def program_of(method: Method) -> Program:
-    """The method as the cell runs it: made once for each source, and never stored.
+    """Return the program of a method for the cell. Programs are cached in memory by source, and never stored in the
+    image.
 
-    The verdict that is stored with a method says what was known when it was made; what runs is what the guardian
-    accepts now. CovenantViolation: it does not. MethodFailed: the cell has no way to run it.
+    The verdict that is stored with a method records the policy of the day on which it was made. This function audits
+    the source again, so only methods that the guardian accepts now are run.
+
+    Raises: CovenantViolation: the guardian refuses the source now. MethodFailed: the source cannot be lowered to a
+    program.
     """
     source, selector = method.source, method.selector
     return await offload(_WORK * len(source), lambda: _program(source, selector))
@@ -29,6 +33,7 @@ async def program_of(method: Method) -> Program:
 
 @lru_cache(maxsize=_KEPT)
 def _program(source: str, selector: str) -> Program:
+    """Audit and lower a source. Raises: CovenantViolation; MethodFailed."""
     verdict = audit(source, Context(selector=selector))
     if not verdict.accepted:
         faults = tuple(fault.as_dict() for fault in verdict.faults)

@@ -1,4 +1,4 @@
-"""An intent that a method sends a message to and that no method answers: interpreted, at its place in the method."""
+"""Interpretation of an intent that a method sends a message to, for which no method is chosen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from batos.objects.prototype import label
 
 
 async def thought_of(errand: Invocation, choice: Resolution) -> Thought:
-    """The persona's thought on the one text that the message has; nothing of it is streamed."""
+    """Return the persona's answer to the one text argument of the message. The answer is not streamed to the user.
+
+    Raises: ObjectError: the message has no intent, or has other arguments than one text that is not blank.
+    """
     intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
     if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
         raise ObjectError(f"{errand.selector!r} of {label(errand.receiver)} is interpreted, and takes one text")
@@ -22,6 +25,7 @@ async def thought_of(errand: Invocation, choice: Resolution) -> Thought:
 
 
 async def _thought(errand: Invocation, intent: Intent, text: str) -> Thought:
+    """Ask the model: a protocol to change the text, any other intent to answer it."""
     context, path = errand.context, sample_paths.call(errand.path, 0)
     asked = SubQuery(errand.selector, intent, text, 0, path)
     part = await interpret.interpret(errand.interpreter, context, errand.evidence, asked)

@@ -1,4 +1,4 @@
-"""An errand: one message to a method on its way, and what came of it."""
+"""An invocation of a method or an intent, its result, and the limits that nested invocations share."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from batos.minds.context import Interprets, MindContext
 from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject
 
-#: How deep messages may be nested, methods counted.
+#: The most methods that may be nested by messages.
 DEEPEST: Final = 64
-#: How many messages all methods of one errand may send together, if their cell lets them send so many.
+#: The most messages of an invocation and all that it causes; the cell may allow a single run fewer.
 MOST_SENDS: Final = 2_000
-#: Lines that they may log together, and characters of each.
+#: The most lines that they may log together, and the most characters of a line.
 MOST_LINES: Final = 100
 LONGEST_LINE: Final = 2_000
 
 
 @dataclass(slots=True)
 class InvocationLimits:
-    """What the runs of one errand have used together of what is bounded."""
+    """The use of shared limits so far, by an invocation and all that it causes: messages sent, log lines, seconds."""
 
     sends: int = 0
     lines: int = 0
-    #: The processor's seconds in the methods themselves, of the runs that stand.
+    #: CPU seconds in the methods themselves, of the runs whose writes were merged.
     seconds: float = 0.0
 
     def send(self) -> None:
-        """One more message; MethodFailed: no more may be sent."""
+        """Count one more message. Raises: MethodFailed: more than MOST_SENDS were sent."""
         self.sends += 1
         if self.sends > MOST_SENDS:
             raise MethodFailed(
@@ -45,12 +45,12 @@ class InvocationLimits:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A message to a method with all that it is worked on with.
+    """A message to a method or an intent, with everything that is needed to answer it.
 
-    `path` is its place in sample paths, `trust` how far the message is to be trusted, `below` the sheet of the method
-    that sent it, `mind` that of the mind (None: the mission's own, whose methods write into the image), `depth` how
-    many methods it stands in, itself counted. `intent` is what the slot was declared for, and `method` what answers
-    it; None: the intent is interpreted.
+    `path` is its place in sample paths, and `trust` the trust class of the message. `below` is the write buffer of the
+    method that sent it. `mind` is the write buffer of the mind; None means the mission's own mind, whose methods write
+    into the image. `depth` counts the nested methods, itself included. `intent` is the declaration of the slot, and
+    `method` the method that answers; None means that the intent is interpreted.
     """
 
     context: MindContext
@@ -69,14 +69,16 @@ class Invocation:
     below: WriteBuffer | None = None
     mind: WriteBuffer | None = None
     depth: int = 1
-    #: Which of its mind's sub-queries it is, from 1; 0: none.
+    #: The number of its mind's sub-query, from 1; 0 if it is none.
     number: int = 0
     tally: InvocationLimits = field(default_factory=InvocationLimits)
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the model said to a method: its text, with what is kept beside it. `citations` stand in their documents."""
+    """An answer of the model to a method, with its citations. `known` is False if the model said that it does not know,
+    and `gist` is the short form that a vote compares.
+    """
 
     answer: str
     citations: tuple[Quoted, ...] = ()
@@ -86,10 +88,12 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class InvocationResult:
-    """What came of an errand: data (objects in it are objects), what was thought on the way, and its trust."""
+    """The result of an invocation: data (which may hold UvmObjects), the model's answers on the way, and the trust
+    class.
+    """
 
     value: Data
     thoughts: tuple[Thought, ...] = ()
     trust: str = "model"
-    #: The processor's, in the method itself.
+    #: CPU seconds in the method itself.
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""The host of one run: what a method sends is checked here again and answered; what it wrote so far is taken over."""
+"""The host of a run: checks and answers each message that the method sends from the cell, and takes over its writes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from batos.minds.calls import sample_paths
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import Found, UvmObject, label
 
-#: Runs an errand to its end.
+#: Runs an invocation to its end.
 Runner: TypeAlias = Callable[[Invocation], Awaitable[InvocationResult]]
 
 _WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))+$")
@@ -41,14 +41,16 @@ _RECALLS: Final = ("traits.recall", "catalog.search")
 
 
 class _Given(NamedTuple):
-    """The arguments of a message, as data."""
+    """The arguments of a message as plain data."""
 
     args: tuple[Data, ...]
     kwargs: Mapping[str, Data]
 
 
 class MethodHost:
-    """Answers one run. What the method may catch is answered as `raised`; what ends the run is raised, and stays."""
+    """Answers the requests of one run. An error that the method may catch is returned as `raised`; any other ends the
+    run.
+    """
 
     def __init__(self, errand: Invocation, sheet: WriteBuffer, view: View, run: Runner) -> None:
         self._errand = errand
@@ -57,19 +59,20 @@ class MethodHost:
         self._run = run
         self._inferred = 0
         self._places: Counter[str] = Counter()
-        #: What was taken over since the method was last shown its slots.
+        #: The writes taken over since the method was last shown its slots.
         self._taken = Writes()
         self._trust = errand.trust
-        #: What the model said to it, and to the methods that it sent messages to, in order.
+        #: The model's answers to the method and to the methods that it sent messages to, in order.
         self.thoughts: list[Thought] = []
         self._ended: BaseException | None = None
 
     @property
     def trust(self) -> str:
-        """The least of all that the run has seen so far."""
+        """Return the trust class of the run: the least of everything that it has seen so far."""
         return least_trusted("model", self._trust, self._view.trust)
 
     def _saw(self, trust: str) -> None:
+        """Lower the trust class of the run to that of something it has seen."""
         self._trust = least_trusted(self._trust, trust)
 
     # -- what the cell asks
@@ -77,15 +80,21 @@ class MethodHost:
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> Sent:
-        """Send a message of the method's."""
+        """Answer a message that the method sends; `pending` are the slots that it has changed so far. `to` is None for
+        the receiver itself.
+        """
         return await self._answered(lambda: self._send(to, selector, args, kwargs, pending))
 
     async def read(self, of: Ref, slot: str) -> Sent:
-        """A slot of another object."""
+        """Return the value of another object's slot."""
         return await self._answered(lambda: self._read(of, slot))
 
     async def _answered(self, work: Callable[[], Awaitable[Sent]]) -> Sent:
-        """What fails one message may be caught; what no method could mend ends the run, however often it asks."""
+        """Return the answer of `work`, with MessageNotUnderstood, MethodFailed and ObjectError as errors that the
+        method may catch.
+
+        Any other error ends the run: it is raised now, and again for each later request of this run.
+        """
         if self._ended is not None:
             raise self._ended
         try:
@@ -106,6 +115,7 @@ class MethodHost:
     async def _send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> Sent:
+        """Check a message, find its slot, and answer it by the kind of the slot: primitive, intent or method, value."""
         self._errand.tally.send()
         name = name_rules.check_selector(selector)
         given = _Given(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
@@ -122,10 +132,13 @@ class MethodHost:
         return self._value(target, name)
 
     async def _read(self, of: Ref, slot: str) -> Sent:
+        """Check the slot's name and return its value."""
         return self._value(self._other(of), name_rules.check_read(slot))
 
     def _other(self, ref: Ref) -> UvmObject:
-        """Return another object that the method was shown; MethodFailed if it comes from another user's words."""
+        """Return the object of a number. Raises: MethodFailed: the object belongs to another user, or the number was
+        never given.
+        """
         context = self._errand.context
         found = self._view.table.object(ref)
         try:
@@ -135,6 +148,7 @@ class MethodHost:
         return found
 
     def _value(self, target: UvmObject, slot: str) -> Sent:
+        """Return a slot's value and note its trust. Raises: MessageNotUnderstood: there is no such slot."""
         kept = self._sheet.read(target, slot)
         if kept is None:
             raise MessageNotUnderstood(label(target), slot)
@@ -142,10 +156,13 @@ class MethodHost:
         return Sent(self._view.table.shown(kept.value))
 
     async def _kernel(self, target: UvmObject, selector: str, primitive: Primitive, given: _Given) -> Sent:
-        """The few functions of the kernel that take plain data from a method."""
+        """Call one of the kernel's primitives that a method may send: inference, recall or log.
+
+        Raises: ObjectError: the primitive is none of these, or the arguments are wrong.
+        """
         if primitive.name == "llm.infer":
             question = primitives.parse_question(*given)
-            # Counted before anything waits: the order of sending is the same in every attempt, also under gather.
+            # Count before any await: so the numbers are the same in every attempt, under gather too.
             number, self._inferred = self._inferred, self._inferred + 1
             thought = await primitives.think(self._errand, target, number, question)
             self._thought([thought], provenance.lineage_trust(self._errand.evidence))
@@ -162,7 +179,11 @@ class MethodHost:
     async def _behave(
         self, target: UvmObject, selector: str, kept: BufferedSlot, given: _Given, pending: Writes
     ) -> Sent:
-        """A message to a method, or to an intent: that becomes a method, or is interpreted."""
+        """Answer a message to a method, or to an intent: the intent becomes a method first, or is interpreted.
+
+        Raises: MethodFailed: DEEPEST methods are nested already. CovenantViolation: a method would run while a change
+        is not marked.
+        """
         errand = self._errand
         if errand.depth >= DEEPEST:
             raise MethodFailed(f"messages are nested {DEEPEST} deep, and {selector!r} would be one more")
@@ -194,21 +215,25 @@ class MethodHost:
             thought = await interpretation.thought_of(onward, choice)
             self._thought([thought], provenance.lineage_trust(errand.evidence))
             return Sent(thought.answer, self._shown() if flushed else None)
-        # In a task of its own: fifty methods in one another would be one chain of frames that each resumption climbs.
+        # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
         ran = await asyncio.ensure_future(self._run(onward))
         self._thought(ran.thoughts, ran.trust)
         return Sent(self._view.table.shown(ran.value), self._shown())
 
     def _thought(self, thoughts: Iterable[Thought], trust: str) -> None:
+        """Add answers of the model to the run, and note their trust."""
         self.thoughts.extend(thoughts)
         self._saw(trust)
 
     # -- what was written so far
 
     def _flush(self, pending: Writes, *, runs: bool) -> bool:
-        """Take over what was written and marked so far; says whether anything was.
+        """Take over the writes that are pending and marked, and return True if there were any.
 
-        What is not marked stays with the method, unless another method is about to run, which would not see it.
+        Writes that are not marked stay with the method. If `runs`, another method is about to run and would not see
+        them.
+
+        Raises: CovenantViolation: another method is about to run, and the writes are not marked.
         """
         if pending and pending.marked:
             self.take(pending)
@@ -221,9 +246,10 @@ class MethodHost:
         return False
 
     def take(self, writes: Writes) -> None:
-        """Take over marked writes; what was taken over before, and is the same still, is not written again.
+        """Take over marked writes, all or none. A value that was taken over before and is unchanged is not written
+        again.
 
-        CovenantViolation: they are not marked. MethodFailed: a slot that no method writes. Then nothing is taken.
+        Raises: CovenantViolation: the writes are not marked. MethodFailed: a method may not write one of the slots.
         """
         if writes and not writes.marked:
             raise CovenantViolation("it changed its receiver and did not mark that: nothing of it is kept")
@@ -235,15 +261,15 @@ class MethodHost:
         self._taken = Writes({**before, **writes.values}, self._taken.deleted | writes.deleted, marked=True)
 
     def _shown(self) -> Mapping[str, Value]:
-        """The slots again, for the method to go on with."""
+        """Return the receiver's slots anew, for the method to continue with."""
         self._taken = Writes()
         return self._view.shown()
 
 
 def _cause(message: str) -> str:
-    """What failed in the innermost method: each around it would say so once more, until nothing else is left."""
+    """Return the message of the innermost method's failure, without the prefixes that each method around it added."""
     return _WRAPPED.sub("", message)
 
 
 class _Unmarked(CovenantViolation):
-    """Found while the method runs: it could not go on with a view that others would not share."""
+    """Raised while the method runs: it cannot continue with changes that the methods it calls would not see."""

@@ -1,4 +1,4 @@
-"""What a method returned, as whoever sent the message needs it: a facet's answer, a protocol's text, or plain data."""
+"""Conversion of a method's result to the form its caller needs: a facet's answer, a protocol's text, or plain data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from batos.minds.context import MindContext
 from batos.minds.parts.interpret import SubQuery
 from batos.minds.results import PartResult
 
-#: Characters of an answer that a method makes of several thoughts; what joins the parts shortens it where it must.
+#: The most characters of a method's answer; the code that combines parts shortens further where needed.
 LONGEST: Final = 8_000
-#: Citations that are kept of one part.
+#: The most citations that are kept of one part.
 MOST_CITATIONS: Final = 8
-#: Characters of what counts as a vote, where a method has made its text itself.
+#: The length of the gist in characters, if the method made its text itself.
 _GIST: Final = 80
 
-#: What a facet's method is to return.
+#: The form of the result of a facet's method.
 _PART: Final = "a text, or {answer, known, citations}"
 _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
 def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
-    """A facet's answer: the text that its method returned, or {answer, known, citations}.
+    """Return a facet's answer as a part of the mission's answer. The method returned a text or {answer, known,
+    citations}.
 
-    Citations that the model gave it on the way are kept beside the answer; those that do not stand are dropped.
-    It is known unless the method says otherwise, or every thought that it asked for was not. MethodFailed: it is
-    neither of the two.
+    Citations of the model's answers to the method are kept too; citations that are not found in their documents are
+    dropped. Without `known` the part is known if any of the model's answers was, or if the model was not asked.
+
+    Raises: MethodFailed: the method returned another form.
     """
     given = _fields(ran.value, asked.slot)
     answer = text(given["answer"], asked.slot)
@@ -59,7 +61,10 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
 
 
 def check_result(errand: Invocation, ran: InvocationResult) -> None:
-    """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
+    """Check that the result has the form that the kind of slot requires; a slot of any other kind may return any data.
+
+    Raises: MethodFailed: a facet returned neither a text nor {answer, known, citations}, or a protocol no text.
+    """
     if errand.kind == "facet":
         given = _fields(ran.value, errand.selector)
         text(given["answer"], errand.selector)
@@ -69,6 +74,7 @@ def check_result(errand: Invocation, ran: InvocationResult) -> None:
 
 
 def _fields(value: Data, selector: str) -> Mapping[str, Any]:
+    """Return the fields of a facet's result. Raises: MethodFailed: the form is wrong."""
     if isinstance(value, str):
         return {"answer": value}
     if isinstance(value, dict) and "answer" in value and value.keys() <= _KEYS:
@@ -79,6 +85,9 @@ def _fields(value: Data, selector: str) -> Mapping[str, Any]:
 
 
 def _quoted(value: Data, selector: str) -> list[Quoted]:
+    """Read the citations of a facet's result; each quote is cut to QUOTE characters. Raises: MethodFailed: the form is
+    wrong.
+    """
     if value is None:
         return []
     if not isinstance(value, list):
@@ -93,7 +102,9 @@ def _quoted(value: Data, selector: str) -> list[Quoted]:
 
 
 def text(value: Data, selector: str, shape: str = _PART) -> str:
-    """A text that a method returned; MethodFailed: it returned another thing, or far too much."""
+    """Return the value if it is a text. Raises: MethodFailed: the value is no text, or has more than LONGEST
+    characters.
+    """
     if not isinstance(value, str):
         raise _wrong(selector, f"it returned {_kind(value)}", shape)
     if len(value) > LONGEST:
@@ -102,12 +113,14 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
 
 
 def as_plain(ran: InvocationResult) -> Any:
-    """What a method returned, as JSON can hold it: objects by reference."""
+    """Return the result as data that JSON can hold, with references for objects."""
     return with_references(ran.value)
 
 
 def _gist(answer: str, thoughts: Iterable[Thought]) -> str:
-    """What is counted of a vote: as the model said it, if the method returned its answer; else its first words."""
+    """Return the short form of an answer for a vote: the model's gist if the method returned its answer unchanged, else
+    the first _GIST characters.
+    """
     return (
         next((thought.gist for thought in thoughts if thought.answer.strip() == answer.strip()), "") or answer[:_GIST]
     )

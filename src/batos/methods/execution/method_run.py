@@ -1,4 +1,4 @@
-"""Running a method: its view built, its program run in the cell, its writes laid into the image at a good end."""
+"""The run of a method: builds its view, runs its program in the cell, and merges its writes if it succeeds."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import Runs
 from batos.objects.prototype import label
 
-#: How often a method is run when other parts of its mission change what it read; each time costs only its own time.
+#: The most runs of a method while other parts change slots that it read; a repeated run pays for no call again.
 MOST_RUNS: Final = 12
 
 
-#: Raises MethodFailed where whoever sent the message can take nothing from what came of it.
+#: Raises MethodFailed if the sender of the message cannot use the result.
 Takes: TypeAlias = Callable[[Invocation, InvocationResult], None]
 
 
 def accept_any(errand: Invocation, ran: InvocationResult) -> None:
-    """A method and `batos send` take whatever a method gives."""
+    """Accept any result: a method and `batos send` take whatever a method returns."""
 
 
 async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult:
-    """Run a method to its end; what it wrote is in the image, or on the sheet below, when this returns, and only then.
+    """Run a method to its end and return its result. Its writes are merged into the buffer below, or the image, on
+    success only.
 
-    What `takes` refuses is its failure like any other. MethodFailed, CovenantViolation, CellKilled: it failed, and
-    wrote nothing. CellMissing: there is no cell. And what its messages may not catch: a spent budget, a mission that is
-    held, a daemon that is away.
+    `takes` may refuse the result, which then counts as the method's failure. Besides the errors listed, errors that
+    messages may not catch pass through: a spent budget, a stopped mission, a daemon that cannot be reached.
+
+    Raises: CellMissing: there is no cell. MethodFailed, CovenantViolation, CellKilled: the method failed, and wrote
+    nothing.
     """
     cell = errand.context.io.methods.cell
     if cell is None:
@@ -47,6 +50,7 @@ async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult
 
 
 async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult:
+    """Compile the method and run it until its reads are still valid at its end."""
     assert errand.method is not None
     return await run_until_unchanged(errand, cell, await program_of(errand.method), takes)
 
@@ -54,14 +58,17 @@ async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult
 async def run_until_unchanged(
     errand: Invocation, cell: Runs, program: Program, takes: Takes = accept_any
 ) -> InvocationResult:
-    """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
+    """Run the program until no slot that it read was changed by another part during the run, then merge its writes.
+
+    Raises: MethodFailed: a slot that it read was changed during each of MOST_RUNS runs.
+    """
     for _ in range(MOST_RUNS):
         sheet = WriteBuffer(errand.below or errand.mind, errand.context.mission.brief.user)
         ran = await _once(errand, cell, program, sheet)
         moved = sheet.stale_read()
         if moved is None:
             takes(errand, ran)
-            # No await since it was looked at: what is laid now rests on what is there.
+            # No await since the comparison: so the reads are still current when the writes are merged.
             errand.context.trace.changed(sheet.merge_down())
             errand.tally.seconds += ran.seconds
             if errand.below is None:
@@ -74,6 +81,7 @@ async def run_until_unchanged(
 
 
 async def _once(errand: Invocation, cell: Runs, program: Program, sheet: WriteBuffer) -> InvocationResult:
+    """Run the program once over a fresh write buffer, and return its result; the writes stay in the buffer."""
     view = View(sheet, errand.receiver, program.view)
     host = MethodHost(errand, sheet, view, run)
     call = MethodCall(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
@@ -84,10 +92,12 @@ async def _once(errand: Invocation, cell: Runs, program: Program, sheet: WriteBu
 
 
 def _seed(errand: Invocation) -> str:
-    """Chance is the same in every attempt and retry, and differs by place and by when the question was asked."""
+    """Return the seed of the run's random numbers: equal in every attempt and retry, different for each path and
+    mission time.
+    """
     return hashlib.sha256(f"{errand.context.mission.scene.asked_at} {errand.path}".encode()).hexdigest()
 
 
 def _now(errand: Invocation) -> datetime:
-    """Time stands still at the moment when the question was asked."""
+    """Return the time that the method sees: the moment when the question was asked, for the whole mission."""
     return datetime.fromisoformat(errand.context.mission.scene.asked_at)

@@ -1,4 +1,4 @@
-"""Names that a method may send or write, looked at again on the kernel's side, whatever the guardian has said."""
+"""Rules for the names that a method may send, read or write, checked by the kernel independently of the guardian."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from batos.methods.execution.write_buffer import WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, label
 
-#: Characters of a name.
+#: The most characters of a name.
 LONGEST: Final = 128
 
-#: Never sent and never written, in any spelling: the object model's own, and what makes or changes behaviour.
+#: Names never sent and never written, in any case: those of the object model, and those that change behaviour.
 _NEVER = re.compile(
     r"^_|^parents?\*?$|guardian|does_?not_?understand|"
     r"^(?:un)?install_|^re_?parent|^(?:become|clone|eval|exec|compile)_?$",
@@ -25,7 +25,7 @@ _NEVER = re.compile(
 
 
 def check_selector(selector: object) -> str:
-    """A selector that a method may send; MethodFailed for any other."""
+    """Return the selector if a method may send it. Raises: MethodFailed: no method may."""
     name = _name(selector, "a selector")
     if _NEVER.search(name):
         raise MethodFailed(f"no method may send {name!r}", remedy="Send a public message.")
@@ -33,7 +33,7 @@ def check_selector(selector: object) -> str:
 
 
 def check_read(slot: object) -> str:
-    """A slot of another object that a method may read; MethodFailed for any other."""
+    """Return the slot's name if a method may read it of another object. Raises: MethodFailed: no method may."""
     name = _name(slot, "a slot's name")
     if _NEVER.search(name):
         raise MethodFailed(f"no method may read {name!r} of another object")
@@ -41,10 +41,10 @@ def check_read(slot: object) -> str:
 
 
 def check_write(sheet: WriteBuffer, receiver: UvmObject, slot: object) -> str:
-    """A slot of the receiver that its method may write or delete; MethodFailed for any other.
+    """Return the slot's name if a method of the receiver may write or delete it.
 
-    Never a protected name, never one that holds behaviour (its own or a parent's), never what the codex declares of
-    this very object, never a container of the kernel's.
+    Raises: MethodFailed: the name is reserved or protected, the slot holds behaviour (the receiver's own or inherited),
+    or the receiver's own slot holds a container of the kernel.
     """
     name = _name(slot, "a slot's name")
     if _NEVER.search(name) or is_reserved(name):
@@ -60,6 +60,7 @@ def check_write(sheet: WriteBuffer, receiver: UvmObject, slot: object) -> str:
 
 
 def _name(name: object, what: str) -> str:
+    """Return the name if it is an identifier in normal form of at most LONGEST characters. Raises: MethodFailed."""
     if not isinstance(name, str) or not name or len(name) > LONGEST or not name.isidentifier():
         raise MethodFailed(f"{what} is a name of at most {LONGEST} characters, not {str(name)[:40]!r}")
     if unicodedata.normalize("NFKC", name) != name:

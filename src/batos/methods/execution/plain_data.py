@@ -1,4 +1,4 @@
-"""Slots as plain data: what a method may be shown of an object, with other objects as references."""
+"""Plain data: the copies of slots that a method sees, bounded in size, with other objects as references."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from batos.errors import MethodFailed
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject
 
-#: None, bool, int, float, str, list, dict with text keys, and UvmObjects: what a slot that methods use may hold.
+#: None, bool, int, float, str, list, dict with text keys, and UvmObject: the types of slots that methods use.
 Data: TypeAlias = Any
 
-#: How many values a method may be shown of its receiver, or leave in a slot; the loop looks at each several times.
+#: The most values of a receiver that a method may see or write; the event loop visits each several times.
 MOST_VALUES: Final = 5_000
-#: Characters of text that they may hold in all.
+#: The most characters of text in all these values.
 MOST_TEXT: Final = 512 * 1024
 
 _MAPPINGS = (dict, PersistentMapping, OOBTree)
@@ -33,7 +33,7 @@ _RECORDS = (PersistentMapping, PersistentList, OOBTree, OOTreeSet, OOSet)
 
 @dataclass(slots=True)
 class SizeBudget:
-    """What is left of the bounds while values are looked at; `objects` once one of them was an object."""
+    """The number of values and characters that may still be taken. `objects` becomes True once a value is an object."""
 
     values: int = MOST_VALUES
     text: int = MOST_TEXT
@@ -41,14 +41,17 @@ class SizeBudget:
 
 
 def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
-    """A copy of a slot's value in exact types; tuples and sets become lists. MethodFailed: it holds something else.
+    """Return a copy of a slot's value in exact types; tuples and sets become lists, UvmObjects stay as they are.
 
-    `what` names the slot for the error. Objects stay what they are: whoever shows the copy puts references for them.
+    `what` names the slot in errors. The size of the copy is subtracted from `room`.
+
+    Raises: MethodFailed: the value is too large or holds something that is no plain data.
     """
     return _copied(value, what, room or SizeBudget(), ())
 
 
 def _copied(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> Data:
+    """Copy one value; `above` are the ids of the containers around it, which find a cycle."""
     room.values -= 1
     if room.values < 0:
         raise _too_large(what)
@@ -75,6 +78,7 @@ def _copied(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> 
 
 
 def _text(value: str, what: str, room: SizeBudget) -> str:
+    """Return a text and subtract its length from the budget. Raises: MethodFailed: the budget is used up."""
     room.text -= len(value)
     if room.text < 0:
         raise _too_large(what)
@@ -82,6 +86,7 @@ def _text(value: str, what: str, room: SizeBudget) -> str:
 
 
 def _key(key: Any, what: str, room: SizeBudget) -> str:
+    """Return the key of a mapping and subtract its length. Raises: MethodFailed: the key is no text."""
     if type(key) is not str:
         raise MethodFailed(f"{what} has a key that is a {type(key).__name__}: only text is one for a method")
     return _text(key, what, room)
@@ -102,7 +107,11 @@ def _no_data(what: str, value: Any) -> MethodFailed:
 
 
 def check_size(value: Any, what: str, room: SizeBudget) -> None:
-    """Take plain data out of the room; MethodFailed as soon as it does not fit: what is too large is not walked."""
+    """Subtract the size of plain data from the budget. The check ends at the limit, so that huge data is not walked
+    whole.
+
+    Raises: MethodFailed: the data does not fit.
+    """
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -116,7 +125,7 @@ def check_size(value: Any, what: str, room: SizeBudget) -> None:
 
 
 def matches(value: Any, data: Data) -> bool:
-    """Whether a slot's value would be shown as this data, without making a copy of it."""
+    """Test if a copy of the slot's value would equal this data, without making the copy."""
     kind = type(value)
     if kind is str or kind is int or value is None:
         return kind is type(data) and bool(value == data)
@@ -134,12 +143,12 @@ def matches(value: Any, data: Data) -> bool:
 
 
 def is_record(value: Any) -> bool:
-    """Whether the slot's value is one of the kernel's containers, which no method replaces."""
+    """Test if the slot's value is one of the kernel's containers, which no method replaces."""
     return isinstance(value, _RECORDS)
 
 
 def replace_leaves(value: Data, change: Callable[[Any], Any], leaf: Callable[[Any], bool]) -> Any:
-    """Data with every leaf that `leaf` knows replaced by what `change` makes of it."""
+    """Return a copy of the data in which each leaf that `leaf` accepts is replaced by `change(leaf)`."""
     if type(value) is list:
         return [replace_leaves(each, change, leaf) for each in value]
     if type(value) is dict:

@@ -1,4 +1,4 @@
-"""What a method may ask of its mission: the model under its persona's voice, what is remembered, and the log."""
+"""The primitives that a method may send to its mission: inference in its persona's voice, recall, and the log."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from batos.objects.prototype import UvmObject, label, reference
 
 _log = structlog.get_logger("batos.object")
 
-#: Characters of what a method asks the model; what is longer fits no window anyway.
+#: The most characters of a method's question; a longer one fits no model's window.
 LONGEST_PROMPT: Final = 64 * 1024
-#: Bytes of passages and turns that `recall_` gives where the method does not say how many, and at most.
+#: The default and the largest size in bytes of the evidence that `recall_` returns.
 ROOM, MOST_ROOM = 4_000, 64_000
-#: The options that a method may set, with their bounds; the others are the codex's.
+#: The options that a method may set, with their bounds; only the codex sets the others.
 OPTIONS: Final[Mapping[str, tuple[float, float]]] = {
     "seed": (0, 2**31 - 1),
     "temperature": (0.0, 2.0),
@@ -41,7 +41,7 @@ OPTIONS: Final[Mapping[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    """A question of a method's to the model: `infer_(prompt, system=None, **options)`."""
+    """A method's question to the model: the arguments of `infer_(prompt, system=None, **options)`."""
 
     prompt: str
     system: str | None
@@ -49,7 +49,9 @@ class ModelQuestion:
 
 
 def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
-    """The question in the arguments of an `infer_`; ObjectError names what is wrong with them."""
+    """Return the question in the arguments of `infer_`. Raises: ObjectError: an argument is wrong; the message names
+    it.
+    """
     given = _bound(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
     for name, value in (("prompt", text), ("system", system)):
@@ -65,14 +67,15 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
 
 
 def _infer(prompt: Any, system: Any = None, **options: Any) -> None:
-    """What `infer_` takes."""
+    """Declare the parameters of `infer_`."""
 
 
 def _recall(query: Any, room: Any = ROOM) -> None:
-    """What `recall_` takes."""
+    """Declare the parameters of `recall_`; `room` is in bytes."""
 
 
 def _bound(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind the arguments to the parameters of `shape`. Raises: ObjectError: they do not fit."""
     signature = inspect.signature(shape)
     try:
         return dict(signature.bind(*args, **kwargs).arguments)
@@ -82,6 +85,9 @@ def _bound(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def _option(name: str, value: Any) -> int | float:
+    """Return an option's value if a method may set it so. Raises: ObjectError: the option is unknown or out of its
+    bounds.
+    """
     if name not in OPTIONS:
         raise ObjectError(f"`infer_` takes no option {name[:40]!r}: it takes {', '.join(OPTIONS)}")
     least, most = OPTIONS[name]
@@ -97,9 +103,10 @@ def _kind(value: Any) -> str:
 
 
 async def think(errand: Invocation, target: UvmObject, number: int, question: ModelQuestion) -> Thought:
-    """The model's answer, beside the mission's evidence; `number` counts the calls of this run from 0.
+    """Ask the model, with the mission's evidence beside the question, and return its answer.
 
-    Who thinks is `target`, to whom the method sent `infer_`, if it is a persona; else who thinks for the mission.
+    `number` counts the calls of this run from 0. The answer is in the voice of `target`, the object to which the method
+    sent `infer_`, if that is a persona; otherwise in the voice of the mission.
     """
     context = in_voice_of(errand.context, target)
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
@@ -114,14 +121,19 @@ async def think(errand: Invocation, target: UvmObject, number: int, question: Mo
 
 
 def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
-    """The mission under the receiver's own voice, if it is a persona that has one; else as it is."""
+    """Return the mission's context with the receiver's voice if the receiver is another persona, otherwise
+    unchanged.
+    """
     if receiver is context.mind.persona or not context_building.is_persona(receiver):
         return context
     return context_building.as_persona(context, receiver)
 
 
 def _decision(errand: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
-    """What a method's question is answered in, and whether that has a gist: a part's votes; a protocol's is longer."""
+    """Return the schema of the answer to a method's question, and True if the answer has a gist for a vote.
+
+    A protocol answers in a schema of its own, which allows a longer text.
+    """
     if errand.kind == "protocol":
         return decisions.CHANGED, False
     votes = context.mind.parts_vote and errand.depth == 1
@@ -129,20 +141,23 @@ def _decision(errand: Invocation, context: MindContext) -> tuple[Decision[Any], 
 
 
 def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> str:
-    """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted.
+    """Return the task of the prompt. Without a system text the method asks as its intent would be interpreted.
 
-    A tool has no voice: its question stands for itself.
+    A tool has no voice: its question is the whole task.
     """
     if question.system is not None or intent is None or not is_spoken(intent):
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
-        # The method's own words, in which it placed the answer: they are the task.
+        # The method's prompt already contains the answer, so the prompt is the task.
         return context.mind.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
     return task_of(context.mind.voice, intent, question.prompt)
 
 
 async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
-    """What is remembered for a query, within so many bytes; ObjectError: the arguments are wrong."""
+    """Recall the evidence for a query within `room` bytes, and note it as seen by the mission.
+
+    Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
+    """
     given = _bound(_recall, "recall_", args, kwargs)
     query, room = given["query"], given.get("room", ROOM)
     if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_PROMPT:
@@ -157,7 +172,7 @@ async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def recalled_texts(found: Evidence) -> list[str]:
-    """What was recalled as a method has it: a text for each passage, older turns and exchange."""
+    """Return the evidence as a method gets it: a text for each passage, each summary of older turns, and each turn."""
     passages = [f"{each.name}: {each.text}" for each in found.passages]
     older = [each.text for each in found.view]
     turns = [f"{each.question}\n{each.answer}" for each in found.turns]
@@ -165,7 +180,9 @@ def recalled_texts(found: Evidence) -> list[str]:
 
 
 def log(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """A line of the log, as data; what is too long is cut, and of too many the rest is left out."""
+    """Log a line of a method as data. A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are
+    dropped.
+    """
     errand.tally.lines += 1
     if errand.tally.lines > MOST_LINES:
         return

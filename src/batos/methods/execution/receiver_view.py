@@ -1,4 +1,4 @@
-"""The view that a method has of its receiver, and the table of the other objects that it knows, for one run."""
+"""The slots of the receiver that a run sees, and the table of the other objects that it has references to."""
 
 from __future__ import annotations
 
@@ -16,48 +16,55 @@ from batos.objects.prototype import UvmObject, label
 
 
 class ObjectTable:
-    """The objects that a run knows by number; a number that it was not given means nothing."""
+    """The objects that a run was given, by number. A number that was not given out is refused."""
 
     def __init__(self) -> None:
         self._objects: list[UvmObject] = []
         self._numbers: dict[UvmObject, int] = {}
 
     def shown(self, data: Data) -> Value:
-        """Data as it crosses: a number for each object."""
+        """Return data as the cell gets it, with a numbered reference for each object."""
         shown: Value = replace_leaves(data, self._ref, lambda each: isinstance(each, UvmObject))
         return shown
 
     def _ref(self, obj: UvmObject) -> Ref:
+        """Return the reference of an object, with a new number at its first use."""
         if obj not in self._numbers:
             self._objects.append(obj)
             self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
         return Ref(self._numbers[obj])
 
     def meant(self, value: Value, what: str, room: SizeBudget | None = None) -> Data:
-        """What came back as data: each number is its object again. MethodFailed: it is too large, or means nothing."""
+        """Return data from the cell with the objects in place of their references; `what` names the data in errors.
+
+        Raises: MethodFailed: the data is too large, or a number was never given out.
+        """
         check_size(value, what, room or SizeBudget())
         return replace_leaves(value, self.object, lambda each: isinstance(each, Ref))
 
     def object(self, ref: Ref) -> UvmObject:
-        """The object of that number; MethodFailed for one that was never given out."""
+        """Return the object of a number. Raises: MethodFailed: the number was never given out."""
         if not 1 <= ref.number <= len(self._objects):
             raise MethodFailed("the method means an object that it was never shown")
         return self._objects[ref.number - 1]
 
 
 class View:
-    """The slots that a method names, as they are when it begins and after each message that may have changed them."""
+    """The receiver's slots that a method names, read at its start and after each message that may have changed them."""
 
     def __init__(self, sheet: WriteBuffer, receiver: UvmObject, slots: Iterable[str]) -> None:
         self._sheet = sheet
         self._receiver = receiver
         self._slots = tuple(sorted(slots))
         self.table = ObjectTable()
-        #: The least of what it shows.
+        #: The lowest trust class of the slots shown.
         self.trust = "model"
 
     def shown(self) -> dict[str, Value]:
-        """Every slot that is there, by delegation too, as it crosses. MethodFailed: one of them is no plain data."""
+        """Return the value of each slot that exists, inherited ones too, as the cell gets it. Behaviour is left out.
+
+        Raises: MethodFailed: a value is no plain data, or all together are too large.
+        """
         found: dict[str, Value] = {}
         room = SizeBudget()
         for slot in self._slots:
@@ -71,7 +78,10 @@ class View:
         return {slot: self.table.shown(value) for slot, value in found.items()} if room.objects else found
 
     def take(self, writes: Writes, trust: str) -> None:
-        """Honoured writes onto the sheet, all or none of them. MethodFailed: a slot that no method may write."""
+        """Write the method's changes into the write buffer with this trust class, all or none.
+
+        Raises: MethodFailed: a slot may not be written, or the audit does not list it.
+        """
         for slot in (*writes.values, *writes.deleted):
             check_write(self._sheet, self._receiver, slot)
             if slot not in self._slots:
@@ -82,10 +92,12 @@ class View:
         self._sheet.write(self._receiver, changes | gone)
 
     def _taken(self, slot: str, value: Value, room: SizeBudget) -> Data:
+        """Return a value that the method left in a slot, as data with objects."""
         what = f"the slot {slot!r} as the method left it"
         return data_of(self.table.meant(value, what, room), what)
 
     def _owned(self, slot: str) -> bool:
+        """Test if the slot exists, so that it is deleted. Raises: MethodFailed: the slot is inherited."""
         kept = self._sheet.find(self._receiver, slot)
         if kept is not None and kept.holder is not self._receiver:
             raise MethodFailed(f"{slot!r} of {label(self._receiver)} is its parent's: only an own slot can be deleted")

@@ -1,4 +1,4 @@
-"""What a message to a method or an intent is answered by: the method, one made now, or the intent, interpreted."""
+"""The choice of the answer to a message: an installed method, a method made now, or the interpreted intent."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from batos.objects.prototype import Found, UvmObject, label, reference
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The method that answers, or None: then `intent` is interpreted, as the control of `revision` if `control`.
+    """The chosen answer: `method`, or None if `intent` is interpreted; with `control`, as the control of `revision`.
 
-    `intent` is what the slot was declared for; None of a method that no lineage knows.
+    `intent` is the declaration of the slot; None for a method without a lineage.
     """
 
     method: Method | None
     intent: Intent | None
     revision: int = 0
     control: bool = False
-    #: What is sent to it and what it answers depend on this alone.
+    #: The form of the message and of its answer depends on this alone.
     kind: IntentKind = "method"
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message on its way to behaviour: what was found for it, and what that was declared for."""
+    """A message to a slot with behaviour: the value that lookup found, and the intent that the slot was
+    declared with.
+    """
 
     context: MindContext
     receiver: UvmObject
@@ -44,16 +46,16 @@ class _Message:
 
     @property
     def slot(self) -> str:
-        """Name the slot to which it goes, as choices are noted."""
+        """Return the slot's key in the mission's recorded choices: the holder's reference and the selector."""
         return f"{reference(self.found.holder)} {self.selector}"
 
     @property
     def free(self) -> bool:
-        """Tell whether its intent may be interpreted although there is a method."""
+        """Test if the intent may be interpreted although there is a method."""
         return self.context.mind.policy.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
 
     def method(self, revision: int) -> Method | None:
-        """Return that revision of the slot's method, whether or not it is the active one."""
+        """Return the slot's method of a revision, active or not; None if there is no such revision."""
         holder = self.found.holder
         made = self.context.trace.generated.get((reference(holder), self.selector))
         for method in (made, self.found.value):
@@ -67,15 +69,16 @@ class _Message:
 async def resolve(
     context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Resolution:
-    """Choose what answers this message: as this mission has chosen before, else as it chooses now, which is noted.
+    """Choose the answer to a message: the mission's earlier choice for the slot, otherwise a new choice, which is
+    recorded.
 
-    GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says.
+    Raises: GenerationFailed, CovenantViolation, ApprovalNeeded: policy lets nothing answer.
     """
     message = _Message(context, receiver, found, selector, intent_in(found, selector), args)
     answer = _before(message)
     if answer is None:
         choice = await _choose(message)
-        # Of several messages that were sent at once the first to be decided decides.
+        # Of several concurrent messages the first that is decided decides for all.
         answer = _before(message)
         if answer is None:
             context.trace.decided.choose(message.slot, choice)
@@ -85,7 +88,9 @@ async def resolve(
 
 
 def _before(message: _Message) -> Resolution | None:
-    """Return the answer that this mission, or one that it retries, chose before; None: choose now."""
+    """Return the answer that this mission, or the mission that it retries, chose earlier; None if there is no such
+    choice.
+    """
     decided = message.context.trace.decided
     choice = decided.choice(message.slot) or _retried(message)
     answer = None if choice is None else _as_chosen(message, choice)
@@ -95,7 +100,9 @@ def _before(message: _Message) -> Resolution | None:
 
 
 def _retried(message: _Message) -> Choice | None:
-    """Return what the mission chose that this one retries; a method only while it acts, since people may end it."""
+    """Return the choice of the mission that this one retries; a chosen method only while that revision is
+    still active.
+    """
     choice, value = message.context.trace.decided.retried(message.slot), message.found.value
     if choice is None or choice.how != "method":
         return choice
@@ -115,9 +122,13 @@ def _as_chosen(message: _Message, choice: Choice) -> Resolution | None:
 
 
 async def _choose(message: _Message) -> Choice:
-    """Choose an installed method, unless this mission compares it with its intent; one made now; or the intent.
+    """Choose an installed method, unless the mission is a control for it; otherwise a method made now; otherwise the
+    intent.
 
-    What is drawn holds for all messages of the mission to that slot; one that cannot be interpreted runs the method.
+    The draw for the control group holds for all messages of the mission to that slot; a message that cannot be
+    interpreted runs the method.
+
+    Raises: GenerationFailed: there is no method, and policy forbids interpretation.
     """
     context, intent, value = message.context, message.intent, message.found.value
     if isinstance(value, Method):
@@ -145,9 +156,9 @@ async def _choose(message: _Message) -> Choice:
 
 
 def interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Any]) -> bool:
-    """Whether an intent's text alone could answer this message: somebody says it, and it is about one text.
+    """Test if an intent alone could answer this message: a persona speaks it, and the only argument is a text.
 
-    What a mind sends with a sub-query is its number.
+    A second argument that is a number is allowed: a mind sends the number of its sub-query so.
     """
     about = args[:1] if len(args) == 2 and type(args[1]) is int else args
     if intent is None or not is_spoken(intent) or len(about) != 1:

@@ -1,4 +1,4 @@
-"""What ran, told twice: to the mission's provenance, and, with what came of it, to the ledger of the slot."""
+"""Records of each use of a method or intent: in the mission's provenance and, with its outcome, in the ledger."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from batos.minds.trace import Use
 from batos.objects.prototype import UvmObject, label, reference
 
 T = TypeVar("T")
-#: Calls of one use, and a quarter of its mission's, that make a spent budget its fault.
+#: A use with more answers than this, and a quarter of its mission's calls, is at fault for a spent budget.
 MANY: Final = 8
 Outcome: TypeAlias = Literal["ok", "fault"]
 
-#: How an intent was interpreted: because there is no method, for comparison with it, or because no cell could run it.
+#: The reasons for interpreting an intent: there is no method, for comparison with it, or no cell to run it.
 INTERPRETED: Final = "interpreted intent"
 CONTROL: Final = "interpreted intent, as the control of its method"
 CELLLESS: Final = "interpreted intent, because the cell is missing"
 
 
 async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
-    """Run a method and tell of it: which revision, of which source."""
+    """Run a method through `work`, and record its revision and the digest of its source."""
     method, context = errand.method, errand.context
     assert method is not None
     made = (reference(errand.holder), errand.selector) in context.trace.generated
@@ -41,7 +41,10 @@ async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
 
 
 async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], how: str = "") -> T:
-    """Interpret an intent and tell of it: which commit wrote it, and why it was interpreted."""
+    """Interpret an intent through `work`, and record the commit that wrote it and the reason for interpreting it.
+
+    The use goes to the ledger only for an intent that may become a method, or as a control; never for want of a cell.
+    """
     context, intent = errand.context, choice.intent
     told = _told(errand.holder, errand.selector)
     told |= {
@@ -55,11 +58,12 @@ async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], 
 
 
 def _told(holder: UvmObject, selector: str) -> dict[str, str]:
+    """Return the fields of a record that name the slot."""
     return {"selector": selector, "holder": label(holder), "oid": reference(holder)}
 
 
 class _SlotUse:
-    """Measures one use of a slot while it lasts: judged by what it spends, never by what it waits for or repeats."""
+    """Measures one use of a slot: the tokens, answers and seconds that it spends, without waiting and repeated runs."""
 
     def __init__(self, errand: Invocation) -> None:
         self._context = errand.context
@@ -68,7 +72,9 @@ class _SlotUse:
         self._tally = errand.tally
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
-        """What `work` gives; how it went is kept, unless what ended it was no fault of the slot's."""
+        """Return the result of `work`, and record the use with its outcome, unless an error ended it that is not the
+        slot's fault.
+        """
         session = self._context.io.session
         before, own = session.spent(self._path), self._tally.seconds
 
@@ -85,7 +91,7 @@ class _SlotUse:
             went("fault")
             raise
         except Refused as error:
-            # Nobody may catch that, and the mission fails: who spent it is counted, or it would fail every one.
+            # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
             spent = (session.spent(self._path) - before).answers
             if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
                 went("fault")

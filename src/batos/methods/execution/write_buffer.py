@@ -1,10 +1,11 @@
-"""Sheets: what one run of a method read and would change, kept apart until it has ended well.
+"""Write buffers: the reads and writes of one run of a method, kept apart until the run has ended successfully.
 
-A run writes on a sheet of its own, which lies over the sheet of the run that sent the message; the lowest lies over the
-image as the mission sees it. When a run ends, what it read is compared with what is there now: where another part of
-the mission has changed it meanwhile the run was made on sand, and is made again. Else its sheet is laid into the one
-below, or into the image, in one step without an await. A run that fails leaves its sheet to nobody. So no change waits
-for a savepoint, two parts never tear at one slot, and a part that fails leaves nothing.
+A run writes into a buffer of its own, which lies over the buffer of the run that sent the message; the lowest buffer
+lies over the image as the mission sees it. At the end of a run its reads are compared with the current values. If
+another part of the mission changed a slot that this run read, the run is discarded and repeated (optimistic
+concurrency). Otherwise its buffer is merged into the buffer below, or into the image, in one step without an await. The
+buffer of a run that fails is dropped. So no change waits for a savepoint, no slot gets values of two parts mixed, and a
+part that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from batos.image.records import SLOT_TRUST, TRUST, least_trusted
 from batos.methods.execution.plain_data import Data, SizeBudget, data_of, matches, replace_leaves
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
-#: What is not said of a slot: nothing is more trusted there than what a model says.
+#: Trust classes that are not recorded for a slot, since no slot is trusted more than a model's text.
 _USUAL: Final = ("user", "model")
 
 
 class _Gone:
-    """Stands for a slot that was deleted."""
+    """The type of DELETED, which stands for a deleted slot."""
 
 
 DELETED: Final = _Gone()
 
 
 class BufferedSlot(NamedTuple):
-    """A slot as a sheet has it: who holds it, its value (a live one of the image's, or data), how far it is trusted."""
+    """A slot as a buffer sees it: its holder, its value (a live value of the image, or data) and its trust class."""
 
     holder: UvmObject
     value: Any
@@ -38,7 +39,7 @@ class BufferedSlot(NamedTuple):
 
 
 class BufferedWrite(NamedTuple):
-    """A change of a slot: its new data, or GONE, and how far that is to be trusted."""
+    """A change of a slot: the new data, or DELETED, and its trust class."""
 
     value: Data
     trust: str
@@ -46,17 +47,19 @@ class BufferedWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was read below a sheet, when it was first read; None: there was no such slot."""
+    """The value that a run read from below its buffer, at the first read; `there` is False if there was no
+    such slot.
+    """
 
     data: Data | None
     there: bool
 
 
 class WriteBuffer:
-    """Changes over another sheet, or over the image. Every method of it returns without an await."""
+    """Copy-on-write changes over another buffer, or over the image. All its methods return without an await."""
 
     def __init__(self, below: WriteBuffer | None = None, user: str = "") -> None:
-        """Lay a sheet over another, or over the image as this user sees it ("": as it stands)."""
+        """Create an empty buffer over another, or over the image as this user sees it ("" for the shared values)."""
         self._below = below
         self._user: str = user or (below._user if below is not None else "")
         self._written: dict[UvmObject, dict[str, BufferedWrite]] = {}
@@ -65,7 +68,9 @@ class WriteBuffer:
     # -- reading
 
     def find(self, receiver: UvmObject, slot: str) -> BufferedSlot | None:
-        """What answers to that name, its own changes first; nothing is noted of it."""
+        """Return the slot by delegation, with the changes of this buffer and those below; None if missing. Nothing is
+        recorded.
+        """
         sheets = tuple(self._down())
         for holder in delegation(receiver):
             held = _of(holder, slot, sheets, self._user)
@@ -74,7 +79,10 @@ class WriteBuffer:
         return None
 
     def read(self, receiver: UvmObject, slot: str, room: SizeBudget | None = None) -> BufferedSlot | None:
-        """The slot as data, and noted: a run that ends is told whether it is still so. MethodFailed: it is no data."""
+        """Return the slot with its value as data, and record the value for `stale_read`; None if there is no such slot.
+
+        Raises: MethodFailed: the value is no plain data, or does not fit into `room`.
+        """
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
         if (receiver, slot) not in self._seen and not self._own(receiver, slot):
@@ -82,10 +90,11 @@ class WriteBuffer:
         return None if held is None else held._replace(value=data)
 
     def _own(self, receiver: UvmObject, slot: str) -> bool:
-        """Whether what answers is this sheet's own change."""
+        """Test if this buffer itself changed the slot, in the receiver or an object that it delegates to."""
         return any(slot in self._written.get(holder, {}) for holder in delegation(receiver))
 
     def _down(self) -> Iterator[WriteBuffer]:
+        """Yield this buffer and those below it, topmost first."""
         sheet: WriteBuffer | None = self
         while sheet is not None:
             yield sheet
@@ -94,12 +103,14 @@ class WriteBuffer:
     # -- changing
 
     def write(self, receiver: UvmObject, changes: Mapping[str, BufferedWrite]) -> None:
-        """Change slots of an object on this sheet."""
+        """Change slots of an object in this buffer."""
         if changes:
             self._written.setdefault(receiver, {}).update(changes)
 
     def stale_read(self) -> str | None:
-        """What its changes rest on and is not so any more, in words; None: all is as it was read, or it has none."""
+        """Describe a slot that was changed below since this buffer read it; None if there is none, or if nothing was
+        written.
+        """
         if not self._written:
             return None
         below = WriteBuffer(user=self._user) if self._below is None else self._below
@@ -111,9 +122,9 @@ class WriteBuffer:
         return None
 
     def merge_down(self) -> list[dict[str, Any]]:
-        """Put the changes into the sheet below, or into the image; what changed there: {oid, slot, had, former}.
+        """Merge the changes into the buffer below, or into the image, and return the changes of the image.
 
-        A slot that has its new value already is no change.
+        Each change is {oid, slot, had, former}. A slot that already has its new value is no change.
         """
         below = self._below
         if below is None:
@@ -121,7 +132,7 @@ class WriteBuffer:
                 each for receiver, changes in self._written.items() for each in _applied(receiver, changes, self._user)
             ]
         for read, seen in self._seen.items():
-            # What it was told rests on this too.
+            # The result that the sender got depends on this read too.
             if read not in below._seen and not below._own(*read):
                 below._seen[read] = seen
         for receiver, changes in self._written.items():
@@ -130,7 +141,7 @@ class WriteBuffer:
 
 
 def _of(holder: UvmObject, slot: str, sheets: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
-    """The slot as this one object has it."""
+    """Return the slot of this one object, without delegation; None if the object does not have it."""
     for sheet in sheets:
         written = sheet._written.get(holder, {}).get(slot)
         if written is not None:
@@ -141,14 +152,18 @@ def _of(holder: UvmObject, slot: str, sheets: Sequence[WriteBuffer], user: str) 
 
 
 def trust_of(slots: Mapping[str, Any], slot: str) -> str:
-    """How far an object's own slot is to be trusted: no further than the least that it, or all of it, was made from."""
+    """Return the trust class of an object's own slot: the lower of the slot's own class and the object's
+    lineage class.
+    """
     kept = slots.get(SLOT_TRUST)
     classes = (slots.get("lineage_trust"), kept.get(slot) if isinstance(kept, Mapping) else None)
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
 def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
-    """Change the object itself; the slots that are other than before, with what they were."""
+    """Change the object in the image, and return a record of each slot whose value is different now, with its former
+    value.
+    """
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():
@@ -174,5 +189,5 @@ def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: st
 
 
 def with_references(data: Data) -> Any:
-    """Data as JSON can hold it: objects by reference."""
+    """Return data that JSON can hold, with a reference `{"$ref": ...}` for each object."""
     return replace_leaves(data, lambda obj: {"$ref": reference(obj)}, lambda each: isinstance(each, UvmObject))

@@ -1,4 +1,4 @@
-"""A message to an object that is declared and does not exist: it is made whole, and the mission begins again."""
+"""Generation of an object that is declared and does not exist yet, when a mission sends it a message."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from batos.objects.prototype import Found
 
 
 class Appeared(Exception):
-    """The object is there now, and not in this mission's snapshot: it begins again on one that has it."""
+    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again on a
+    newer one.
+    """
 
 
 def is_absent(root: Root, message: Message) -> bool:
-    """Whether a message is for an object that is declared and does not exist.
+    """Test if a message is for an object that is declared and does not exist.
 
-    MessageNotUnderstood: it is, and its API does not declare the selector; that costs nothing.
+    Raises: MessageNotUnderstood: the object is absent, and its API does not declare the selector; nothing is paid for.
     """
     intent = tools.absent(root, message.receiver)
     if intent is None:
@@ -34,10 +36,12 @@ def is_absent(root: Root, message: Message) -> bool:
 
 
 async def summon(context: MindContext, message: Message) -> NoReturn:
-    """Have it made, unless somebody has meanwhile; raises Appeared.
+    """Make the object, unless another mission has made it meanwhile; then raise Appeared. Never returns.
 
-    Nothing else could answer, so policy cannot let it be interpreted. GenerationFailed, CovenantViolation: it was not
-    made, or policy lets nothing be. ApprovalNeeded: a person is asked, once for all of it.
+    Nothing else could answer the message, so the intent is never interpreted.
+
+    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
+    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
     """
     name, holder = message.receiver, context.mission.root[roots.TOOLS]
     intent = tools.absent(context.mission.root, name)

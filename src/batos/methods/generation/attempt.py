@@ -1,4 +1,4 @@
-"""One generation from its request to a candidate: the dialogue in a session of its own, and what is told of it."""
+"""An attempt to generate a method: a dialogue in a session of its own, with its cost and provenance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from batos.methods.generation.trial import Judged, Trial
 
 @dataclass(frozen=True, slots=True)
 class GenerationCost:
-    """What one generation cost in this process: what the journal gave cost nothing."""
+    """The cost of one generation in this process; answers that the journal already had cost nothing."""
 
     calls: int = 0
     tokens: int = 0
@@ -35,23 +35,25 @@ class GenerationCost:
 
 @dataclass(slots=True)
 class GenerationDeps:
-    """What candidates are made with; one for all generations of a UVM."""
+    """The dependencies that candidates are made with, shared by all generations of a UVM."""
 
     journal: Journal
     bridge: Thinks
-    #: The digest of every model that was seen, by name.
+    #: The digest of each known model, by name.
     digests: Mapping[str, str]
-    #: The rehearsal's: no mission waits for it.
+    #: The cell of the rehearsal, for which no mission waits.
     cell: Cell
     events: Events
     clock: Callable[[], datetime]
     allowance: GenerationLimits
-    #: What a method may be written in, as a coder is told (guardian/dialect).
+    #: The description of the language of methods for the coder (guardian/dialect).
     dialect: str
 
     @property
     def dialect_digest(self) -> str:
-        """By which a change of the dialect is known: what was made or failed under another is no guide."""
+        """Return the digest of the dialect: a generation under another dialect has another log, and its failures do not
+        count.
+        """
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
     def session(
@@ -73,7 +75,9 @@ class GenerationDeps:
         )
 
     async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
-        """A candidate by dialogue; `about` is what else its provenance says. As `Dialogue.run`."""
+        """Make a candidate by a dialogue with the coder; `about` is added to its provenance. Raises: as
+        `Dialogue.run`.
+        """
         parts = prototypes.parts_of(wanted)
         if not parts:
             trial = self.trial(wanted)
@@ -94,6 +98,7 @@ class GenerationDeps:
         return prototypes.candidate(wanted, tried, found)
 
     def _provenance(self, dialogue: Dialogue, opened: Round, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the provenance of a candidate: its log, model, prompt, dialect, attempts and trust class."""
         wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
         return {
             "generation": opened.log,
@@ -108,13 +113,13 @@ class GenerationDeps:
         }
 
     def trial(self, wanted: MethodSpec) -> Trial:
-        """The trial of what was written for it."""
+        """Return a trial for sources of this specification."""
         return Trial(wanted, self.cell, self.events)
 
     async def candidate(
         self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: Mapping[str, Any]
     ) -> Candidate:
-        """What passed its trial, with what its checks are worth."""
+        """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
         assert judged.verdict is not None
         mutants = await trial.worth(judged)
         about = {"receiver": wanted.name, "selector": wanted.selector, "outcome": "passed"}
@@ -133,6 +138,6 @@ class GenerationDeps:
 
 
 def cost_of(session: Session) -> GenerationCost:
-    """What a session cost so far."""
+    """Return the cost of a session so far."""
     cost = session.cost
     return GenerationCost(cost.calls, cost.prompt_tokens + cost.answer_tokens)

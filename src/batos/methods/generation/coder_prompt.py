@@ -1,7 +1,7 @@
-"""What a coder is asked, composed in one place: the dialect, who the object is, the wish, and at the end the task.
+"""The prompt for a coder: the dialect, the object, the intent, and the task at the end.
 
-docs/generation.md has the format, line by line: the emulator's authors read it. Stable text stands first, so that
-generations share the runner's prompt cache, and a repair only appends.
+docs/generation.md describes the format line by line, for the authors of the emulator too. Stable text stands first, so
+that generations share the runner's prompt cache; a repair only appends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from batos.objects.method import IntentKind
 HEAD: Final = "You write one method for an object of BAT OS."
 REFUSED: Final = "The method is not accepted:"
 _AGAIN: Final = "Give the whole reply again, with these mended."
-#: Most faults of one attempt that are told, and characters of each.
+#: The most faults of an attempt that the coder is told, and the most characters of a fault.
 FAULTS: Final = 10
 FAULT: Final = 320
 
@@ -49,7 +49,7 @@ CHECKS: Final = (
 
 
 def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...]:
-    """The first request; `guide` is the reply's schema in prose."""
+    """Return the messages of the first request; `guide` is the reply's schema in prose."""
     sections = [
         _long("Owner", wanted.owner),
         _heads(wanted),
@@ -65,7 +65,7 @@ def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...
 
 
 def task(wanted: MethodSpec) -> str:
-    """What a method of this kind takes and gives, and how its checks are written."""
+    """Return the task: the arguments and result of a method of this kind, and the form of its checks."""
     what = (
         f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS.get(wanted.kind, _PLAIN)}"
     )
@@ -73,13 +73,14 @@ def task(wanted: MethodSpec) -> str:
 
 
 def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
-    """What is appended after an attempt that failed: the reply as it was given, and what is wrong with it."""
+    """Return the messages to append after a failed attempt: the reply as the model gave it, and its faults."""
     told = "\n".join(f"- {shorten(each)}" for each in faults[:FAULTS])
     asked = f"{REFUSED}\n{told}\n{_AGAIN}"
     return ({"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
 
 def _heads(wanted: MethodSpec) -> str:
+    """Return the lines that name the receiver, selector, signature, kind and arguments."""
     lines = [
         f"Receiver: {wanted.name}",
         f"Selector: {wanted.selector}",
@@ -93,15 +94,19 @@ def _heads(wanted: MethodSpec) -> str:
 
 
 def _long(heading: str, text: str) -> str:
+    """Return a section of the prompt; "" if its text is empty."""
     return f"{heading}:\n{text.strip()}" if text.strip() else ""
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:
+    """Return a section with a list; "" if the list is empty."""
     return _long(heading, "\n".join(f"- {line}" for line in lines))
 
 
 def shorten(text: str) -> str:
-    """A fault on one line, without what could move a cursor: it may quote what a model wrote."""
+    """Return a fault on one line of at most FAULT characters, without control characters: the fault may quote a model's
+    text.
+    """
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = " ".join(text.split())
     return text if len(text) <= FAULT else f"{text[: FAULT - 3]}..."

@@ -8,15 +8,17 @@ from pydantic import BaseModel, Field
 
 from batos.inference.decisions.schema import Decision
 
-#: Longest source in characters: where the grammar of the daemon ends.
+#: The longest source in characters: the limit of the daemon's grammars.
 SOURCE: Final = 1_999
-#: Longest texts of a check, in characters.
+#: The longest texts of a check, in characters.
 SHORT, LONG = 120, 240
 LEAST_CHECKS, MOST_CHECKS = 2, 3
 
 
 class CheckText(BaseModel):
-    """One call of the method and what it must come to, each as JSON in a text: a grammar needs closed types."""
+    """A call of the method and its expected outcome. Each field is JSON in a text, because a grammar needs closed
+    types.
+    """
 
     arguments: Annotated[str, Field(max_length=SHORT, description="a JSON list: what the method is called with")]
     before: Annotated[str, Field(max_length=SHORT, description="a JSON object: slots as they are before the call")]

@@ -1,4 +1,4 @@
-"""The dialogue with the coder: asked for a method, told what is wrong with it, at most three times."""
+"""The dialogue with the coder: asks for a method, and reports the faults of each reply, at most REPAIRS times."""
 
 from __future__ import annotations
 
@@ -29,42 +29,45 @@ from batos.minds import prompt
 from batos.minds.prompt import Message
 from batos.minds.trace import ratio
 
-#: How often a coder is told what is wrong before it is given up.
+#: The number of repairs after which the generation fails.
 REPAIRS: Final = 3
 
 
 class Tries(Protocol):
-    """Who tries a reply."""
+    """Tries the replies of a dialogue."""
 
     async def reply(self, text: str) -> Judged:
-        """What came of it."""
+        """Try a reply, and return its faults and the parsed source and checks."""
         ...
 
 
 @dataclass(slots=True)
 class Dialogue:
-    """One dialogue: each call is in the journal under its own path, so that one that was cut off is taken up again.
+    """A dialogue with the coder. Each call has its own path in the journal, so that an interrupted dialogue continues
+    without paying again.
 
-    `begun` are the messages that it began with, if it was begun before: the object may have other slots by now, and
-    what was paid for is found only under the very same request.
+    `begun` are the messages of its first request, as they were if the dialogue was begun before. The object may have
+    other slots by now, but the journal finds a paid answer only by the same request.
     """
 
     wanted: MethodSpec
     session: Session
     trial: Tries
     events: Events
-    #: The place of its calls in the journal.
+    #: The path of its calls in the journal.
     path: str
     begun: tuple[Message, ...]
-    #: The shape that it answers in.
+    #: The schema of the coder's answer.
     decision: Decision[Any] = REPLY
     attempts: int = 0
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
 
     async def run(self) -> Judged:
-        """What passed. CovenantViolation: the guardian still refuses it; GenerationFailed: it still fails otherwise.
+        """Return the reply that passed its trial. Errors of Ollama, and CellMissing, pass through: they say nothing
+        about the method.
 
-        What Ollama raises, and CellMissing, are raised as they are: they say nothing about the method.
+        Raises: CovenantViolation: the guardian refuses the last attempt. GenerationFailed: the last attempt fails
+        otherwise, the request does not fit, or the limits are used up.
         """
         judged = Judged(())
         for attempt in range(REPAIRS + 1):
@@ -80,10 +83,11 @@ class Dialogue:
         raise self._given_up(judged)
 
     async def _attempted(self, step: Step) -> tuple[str, Judged]:
+        """Ask the coder once and try its reply. An endless answer counts as a reply with a fault."""
         try:
             text = await self._asked(step)
         except Runaway as error:
-            # What it says without end is no reply: it is asked again as after any other that is none.
+            # An endless answer is a fault like any other, and the coder is asked again.
             return "", Judged((f"The reply is not valid: {error.message}.",))
         except (Refused, TimedOut) as error:
             raise GenerationFailed(
@@ -93,6 +97,7 @@ class Dialogue:
         return text, await self.trial.reply(text)
 
     async def _asked(self, step: Step) -> str:
+        """Return the coder's text. If the request does not fit, ask again with the last attempt only."""
         try:
             return (await whole(self.session, self._request(self._paid(step) or self._fitted()), step)).text
         except (ContextOverflow, AnswerCut) as overflow:
@@ -105,40 +110,48 @@ class Dialogue:
                 raise self._too_long(again) from again
 
     def _paid(self, step: Step) -> tuple[Message, ...]:
-        """What was asked at this step, if that was answered: what is wrong with a reply may be told otherwise now."""
+        """Return the request of this step if the journal has its answer, otherwise (). The wording of faults may differ
+        now.
+        """
         for record in self.session.earlier:
             if record.path == step.path and record.state == "done":
                 return tuple(record.request["messages"])
         return ()
 
     def _fitted(self) -> tuple[Message, ...]:
-        """All that was said, or with the last attempt alone where there is no room for the others."""
+        """Return all messages so far; only the last attempt's if the coder's window is too small for all."""
         said = self._messages(self._repairs)
         room = prompt.room(self.wanted.coder.window, self._predicted(), self._measured())
         return said if prompt.size(said) <= room else self._messages(self._repairs[-1:])
 
     def _messages(self, repairs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:
+        """Return the first messages followed by those of these repairs."""
         return (*self.begun, *(message for each in repairs for message in each))
 
     def _request(self, messages: tuple[Message, ...]) -> ChatRequest:
+        """Return the request to the coder with these messages."""
         coder = self.wanted.coder
         options = {**coder.options, "num_predict": self._predicted()}
         return ChatRequest(coder.model, messages, options, schema=self.decision.format, think=False)
 
     def _predicted(self) -> int:
+        """Return the number of tokens that the answer may have."""
         needed = min(self.decision.num_predict, self.wanted.coder.window // 2)
         return max(needed, int(self.wanted.coder.options.get("num_predict", 0)))
 
     def _measured(self) -> float:
+        """Return the coder's tokens for each byte of prompt, as measured in this session."""
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
     def _told(self, attempt: int, judged: Judged) -> None:
+        """Emit the event of a repair."""
         first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
         about = {"receiver": self.wanted.name, "selector": self.wanted.selector}
         self.events.emit("method.repair", **about, attempt=attempt, why=why)
 
     def _given_up(self, judged: Judged) -> MethodFailed:
+        """Return the error for a dialogue whose last attempt failed."""
         said = "; ".join(judged.faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
         if judged.refused:
             return CovenantViolation(
@@ -147,10 +160,12 @@ class Dialogue:
         return GenerationFailed(f"{self._what()} does not pass its checks after {REPAIRS} repairs: {said}")
 
     def _too_long(self, overflow: ContextOverflow | AnswerCut) -> GenerationFailed:
+        """Return the error for a request that does not fit the coder's window."""
         return GenerationFailed(
             f"the request for {self._what()} does not fit the coder's window: {overflow.message}",
             remedy="Raise num_ctx in the codex, or shorten the intent.",
         )
 
     def _what(self) -> str:
+        """Name the method in errors."""
         return f"{self.wanted.selector!r} of {self.wanted.name}"

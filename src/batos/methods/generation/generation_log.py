@@ -1,4 +1,4 @@
-"""A generation in the journal: one log for a wish and its coder, in rounds that end in a method or in a failure."""
+"""The log of a generation in the journal: rounds for one intent and coder, each ended by a method or a failure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final
 from batos.inference.journal import Journal, Record
 from batos.minds.prompt import Message
 
-#: How a round ended: installed, failed, or asked (a person has not answered: the round is gone through again).
+#: The ends of a round. A round that waits for a person's approval is not ended, and is replayed.
 _ENDED: Final = frozenset({"installed", "failed"})
-#: The note of a mission that tells of a generation.
+#: The key of a mission's note with its account of a generation.
 LEARNED: Final = "learned"
-#: The note of a mission that waits for a generation: its log.
+#: The key of a mission's note with the log of a generation that it waits for.
 AWAITED: Final = "generation"
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The round to go on with: what was paid for in it, and how the one before ended ({ended, at, failed?})."""
+    """The current round of a log: its paid calls, and the end of the round before ({ended, at, failed?})."""
 
     log: str
     number: int
@@ -28,18 +28,18 @@ class Round:
 
     @property
     def path(self) -> str:
-        """The place of its calls."""
+        """Return the path of its calls in the journal."""
         return f"generation#{self.number}"
 
     @property
     def begun(self) -> tuple[Message, ...]:
-        """The messages of its first call, if that was answered."""
+        """Return the messages of its first call; () if that was never answered."""
         first = next((each for each in self.paid if each.path == f"{self.path}/attempt0"), None)
         return () if first is None else tuple(first.request["messages"])
 
 
 def current(journal: Journal, log: str) -> Round:
-    """The round of a log that is not over: the first, one that was cut off, or the one after the last that ended."""
+    """Return the current round of a log: the first, an interrupted one, or the one after the last that ended."""
     ended = [note for note in journal.notes(log) if note.get("ended") in _ENDED]
     number = len(ended)
     paid = (each for each in journal.sound([log]) if each.state == "done" and each.path.startswith(_within(number)))
@@ -47,22 +47,24 @@ def current(journal: Journal, log: str) -> Round:
 
 
 async def close(journal: Journal, round_: Round, ended: str, at: str, failed: Mapping[str, Any] | None = None) -> None:
-    """Write down how a round ended; durable when this returns."""
+    """Record the end of a round. The record is durable when this returns."""
     entry: dict[str, Any] = {"round": round_.number, "ended": ended, "at": at}
     journal.note(round_.log, entry if failed is None else {**entry, "failed": dict(failed)})
     await journal.flush(round_.log)
 
 
 def record(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
-    """Note what a mission has to tell of a generation, so that its next attempt and whoever looks at it know it too.
+    """Note a mission's account of a generation, for its next attempt and for reports.
 
-    It is written with the mission's next call, or when it stops.
+    The note is written with the mission's next call, or when the mission stops.
     """
     journal.note(mission, {LEARNED: dict(told)})
 
 
 async def record_wait(journal: Journal, mission: str, log: str) -> None:
-    """Note that a mission waits for a generation; durable when this returns, so that its calls count as progress."""
+    """Note durably that a mission waits for a generation, so that the generation's calls count as the mission's
+    progress.
+    """
     if log not in awaited_logs(journal.notes(mission)):
         journal.note(mission, {AWAITED: log})
         await journal.flush(mission)
@@ -74,9 +76,10 @@ def awaited_logs(notes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def read(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What a mission's attempts told of generations, in order; of one that is done, its provenance has the rest."""
+    """Return a mission's accounts of generations from its notes, in order."""
     return [dict(note[LEARNED]) for note in notes if LEARNED in note]
 
 
 def _within(number: int) -> str:
+    """Return the prefix of a round's paths."""
     return f"generation#{number}/"

@@ -1,4 +1,4 @@
-"""Generations under way: each begun once however many wait for it, within its budget, and settled at its end."""
+"""Running generations: each is started once for all who wait for it, within the quota, and installed at its end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from batos.methods.generation.quota import GenerationQuota
 from batos.methods.generation.single_flight import Flight, SingleFlight
 from batos.objects.method import Method
 
-#: Candidates that are remembered while they wait for a person, the newest ones.
+#: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64
-#: What those say of a flight who may have its method installed.
+#: The wish of a waiter whose policy lets the method be installed.
 _INSTALLS: Final = "installs"
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationOutcome:
-    """Tells how a generation ended: a method that is installed, a candidate that is not, or why there is none."""
+    """The end of a generation: an installed method, a candidate that is not installed, or the error."""
 
     outcome: str
     spent: GenerationCost
@@ -42,21 +42,21 @@ class GenerationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Somebody who is to have a method: a mission that waits for it, or the kernel, for one that has its answer."""
+    """A request for a method, by a mission that waits for it or by the kernel after a mission's answer."""
 
     wanted: MethodSpec
     log: str
     told: dict[str, Any]
     mission: str
-    #: Whether what passes its checks is installed; else a person is asked.
+    #: True if a method that passes its checks is installed; otherwise a person is asked.
     installs: bool
-    #: Whether only the method will do, so that a person's yes is waited for.
+    #: True if the intent may not be interpreted instead, so that the mission waits for a person's approval.
     insists: bool
-    #: What the mission has been told of generations before; those that it began count.
+    #: The mission's accounts of earlier generations; those that it began count against its limit.
     learned: Sequence[Mapping[str, Any]] = ()
-    #: The order of the mission's calls, which these are among.
+    #: The order of the mission's calls, in which the calls of the generation take their turns.
     turns: CallOrder = field(default_factory=CallOrder)
-    #: Raises where nothing more may be begun.
+    #: Raises if the mission was asked to stop.
     hold: Callable[[], None] = lambda: None
 
     @property
@@ -67,7 +67,9 @@ class GenerationRequest:
 
 @dataclass(slots=True)
 class Generations:
-    """Serves all missions: what is made for one is there for the others, and what failed is not tried by each."""
+    """The generations of all missions: a method made for one mission serves the others, and a failure is not repeated
+    by each.
+    """
 
     workshop: GenerationDeps
     lives: Installs
@@ -75,7 +77,7 @@ class Generations:
     flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
     _purse: GenerationQuota = field(init=False)
     _declined: NegativeCache = field(init=False)
-    #: What passed its checks and is not installed, by log.
+    #: Candidates that passed their checks and are not installed, by log.
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
@@ -83,11 +85,16 @@ class Generations:
         self._purse, self._declined = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
 
     async def leave(self, asks: GenerationRequest) -> None:
-        """End what was begun for this one at once, unless somebody else waits for it."""
+        """End the generation of this request at once, unless another request waits for it."""
         await self.flights.leave(asks.wanted.key)
 
     async def learnt(self, asks: GenerationRequest) -> Method | None:
-        """Wait for the generation, begun now if it is not under way; then install, or ask whoever must say yes."""
+        """Return the installed method after joining or starting its generation; None if a person has to approve the
+        method first.
+
+        Raises: GenerationFailed, CovenantViolation: the generation failed, now or lately. Refused: the quota is used
+        up. ApprovalNeeded: the request insists on a method, and a person has not answered.
+        """
         log = asks.log
         if not asks.installs:
             pending = await self.asked(asks)
@@ -111,13 +118,17 @@ class Generations:
         return await self._settled(asks, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
-        """Return why the same failed not long ago: as remembered, else as the journal has it."""
+        """Return the error of a recent failure of this log, as remembered or as the journal has it; None if there is
+        none.
+        """
         return self._declined.failure(log) or self._declined.read(generation_log.current(self.workshop.journal, log))
 
     async def _made(self, asks: GenerationRequest) -> GenerationOutcome:
-        """Return what the generation comes to, for all who wait for it; Refused: no more may begin."""
+        """Return the outcome of the generation, shared by all who wait for it. Raises: Refused: the quota is
+        used up.
+        """
         wanted = asks.wanted
-        asks.hold()  # one that is to stand still begins and awaits nothing more
+        asks.hold()  # a mission that was asked to stop begins nothing more
         if not self.flights.flying(wanted.key):
             refusal = self._purse.refusal(sum(bool(each.get("began")) for each in asks.learned))
             if refusal:
@@ -138,7 +149,7 @@ class Generations:
         return made if asks.told.get("began") else replace(made, spent=GenerationCost())
 
     async def _settled(self, asks: GenerationRequest, candidate: Candidate) -> Method | None:
-        """Install a candidate that is not installed yet, or ask a person about it."""
+        """Install a candidate, or ask a person about it and return None."""
         opened = generation_log.current(self.workshop.journal, asks.log)
         if asks.installs:
             method = await self._install(candidate, opened)
@@ -155,14 +166,14 @@ class Generations:
         return None
 
     async def asked(self, asks: GenerationRequest) -> str | None:
-        """Return the approval under which a person is already asked about it, if any."""
+        """Return the id of the approval that a person was already asked for, if any."""
         if self.approvals is None:
             return None
         wanted = asks.wanted
         return await self.approvals.asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
 
     def _pending(self, asks: GenerationRequest, approval: str) -> None:
-        """Note that a person has not answered yet; raise if the mission insists on a method."""
+        """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
         asks.told.update(outcome="asked", approval=approval)
         if asks.insists:
             raise reasons.needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
@@ -170,6 +181,7 @@ class Generations:
     # -- one generation
 
     async def _fly(self, flight: Flight[GenerationOutcome], asks: GenerationRequest) -> GenerationOutcome:
+        """Run one generation in its own session, and install its candidate if a waiting request may install."""
         opened = generation_log.current(self.workshop.journal, asks.log)
         session = self.workshop.session(asks.wanted, opened, flight.hold, asks.turns)
         try:
@@ -177,11 +189,11 @@ class Generations:
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error)
             return GenerationOutcome("failed", cost_of(session), error=error)
-        except asyncio.CancelledError:  # left before anything was paid: it counts as not begun
+        except asyncio.CancelledError:  # cancelled before anything was paid: not counted
             if not cost_of(session).tokens:
                 self._purse.give_back()
             raise
-        except BatosError as error:  # Ollama, a budget of its own, or no cell: nothing is said about the wish
+        except BatosError as error:  # Ollama, a limit or a missing cell: no fault of the intent
             if not cost_of(session).tokens:
                 self._purse.give_back()
             return GenerationOutcome("failed", cost_of(session), error=error)
@@ -195,6 +207,7 @@ class Generations:
         return GenerationOutcome("installed", cost_of(session), candidate, method)
 
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
+        """Install a candidate and close its round. Raises: GenerationFailed: a person refused exactly this source."""
         try:
             if self.approvals is not None:
                 self.approvals.heed(candidate)
@@ -207,6 +220,7 @@ class Generations:
         return method
 
     async def _fail(self, opened: Round, error: MethodFailed) -> None:
+        """Record the failure of a round, in memory and in the journal."""
         self._waiting.pop(opened.log, None)
         self._declined.add(opened.log, error)
         failed = error.as_dict()
@@ -215,16 +229,20 @@ class Generations:
         await self.close(opened, "failed", failed)
 
     async def close(self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None) -> None:
-        """Write down how a round ended; the next message begins another."""
+        """Record the end of a round; the next request starts another."""
         await generation_log.close(self.workshop.journal, opened, ended, iso(self.workshop.clock()), failed)
 
     def _remember(self, log: str, candidate: Candidate) -> None:
+        """Keep a candidate that is not installed, and forget the oldest beyond _KEPT."""
         self._waiting[log] = candidate
         while len(self._waiting) > _KEPT:
             self._waiting.popitem(last=False)
 
     async def rewritten(self, wanted: MethodSpec, by: str) -> Candidate:
-        """Make a candidate for a person's wish; install nothing. CovenantViolation, GenerationFailed: none was made."""
+        """Make a candidate for a person's new intent, without installing it.
+
+        Raises: CovenantViolation, GenerationFailed: the generation failed.
+        """
         log = wanted.log(f"{self.workshop.dialect_digest} redefine")
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:

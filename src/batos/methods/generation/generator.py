@@ -1,4 +1,4 @@
-"""What a message to a declared intent is answered with: a method that is there, is made now, or none."""
+"""The generator: finds, makes or declines the method for an intent that was sent a message."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from batos.objects.prototype import Found, UvmObject, own_slots, reference
 
 @dataclass(slots=True)
 class Jit:
-    """Finds or makes methods for missions and people; what is made for one mission is there for the others."""
+    """Finds or makes methods for missions and people; a method made for one mission serves the others."""
 
     image: LivingImage
     workshop: GenerationDeps
     generations: Generations
 
     async def aclose(self) -> None:
-        """End what is being made; what was paid for is in the journal."""
+        """End all running generations. Paid answers are in the journal."""
         await self.generations.flights.aclose()
 
     # -- for missions
@@ -48,11 +48,13 @@ class Jit:
     async def method_for(
         self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
-        """The method for an intent that was sent a message; None: it is interpreted.
+        """Return the method for an intent that was sent a message; None if the intent is to be interpreted.
 
-        Of `args` nothing but their types is used. What was made is also noted in `trace.generated` (for the mission's
-        later messages) and told in `trace.learned` (for its provenance). GenerationFailed, CovenantViolation,
-        ApprovalNeeded, what Ollama raised: only where policy forbids interpretation.
+        Only the types of `args` are used. A new method is added to the mission's `generated`, for its later messages,
+        and its generation to `learned`, for its provenance.
+
+        Raises: GenerationFailed, CovenantViolation, ApprovalNeeded, errors of Ollama: only if policy forbids
+        interpretation.
         """
         if context.mind.policy.install == "never":
             _interpreted(context, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
@@ -80,14 +82,16 @@ class Jit:
         finally:
             if asks.told["outcome"]:
                 generation_log.record(self.workshop.journal, context.mission.id, asks.told)
-            else:  # whoever takes it up tells what came of it
+            else:  # the mission that continues this one records the outcome
                 asks.told["outcome"] = "left"
         if method is not None:
             context.trace.generated[reference(found.holder), selector] = method
         return method
 
     async def _later(self, context: MindContext, asks: GenerationRequest) -> None:
-        """Interpret the intent now, and make its method after the answer unless that is known to be in vain."""
+        """Record the wish for a method, to be made after the answer, unless it failed lately or a person is already
+        asked.
+        """
         pending = None if asks.installs else await self.generations.asked(asks)
         failure = self.generations.failed_lately(asks.log)
         if pending is not None:
@@ -101,17 +105,19 @@ class Jit:
         generation_log.record(self.workshop.journal, context.mission.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
-        """Return why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
+        """Return the error of a recent failure to make a method of this intent, if any. The slot need not hold the
+        intent yet.
+        """
         with self.image.snapshot() as root:
             there = methods.holder_named(root, reference(holder))
             wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.workshop.digests)
         return self.generations.failed_lately(wanted.log(self.workshop.dialect_digest))
 
     async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
-        """Make the method that a mission did without: {receiver, selector, outcome, calls, tokens, failure?}.
+        """Make the method that a mission wished for: return {receiver, selector, outcome, calls, tokens, failure?}.
 
-        `outcome` is as of those that a mission waits for, or `gone`: there is nothing to be made any more. Who is
-        cancelled leaves it to whoever else waits for it, else it ends there. Raises what Ollama raises.
+        `outcome` is one of those of a waiting mission, or `gone` if there is nothing to make any more. A cancelled call
+        leaves the generation to other waiting requests, otherwise the generation ends. Errors of Ollama pass through.
         """
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.workshop.digests)
@@ -136,7 +142,9 @@ class Jit:
         return told
 
     def _there(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
-        """What the newest image has: what is to be made, a method that is there by now, or why nothing is made."""
+        """Return the state of the slot in the newest image: a specification to make, a method that exists, or a reason
+        to make none.
+        """
         if not isinstance(found.value, Intent) or not found.value.may_learn:
             return "it may not learn"
         if found.holder._p_oid is None:
@@ -145,11 +153,11 @@ class Jit:
         with self.image.snapshot() as root:
             try:
                 holder = methods.holder_named(root, reference(found.holder))
-            except NotFound:  # this very mission has made it
+            except NotFound:  # the mission itself created the object
                 return "its object is new"
             value = own_slots(holder).get(selector)
             if found.value.kind == "prototype" and tools.made(root, selector) is not None:
-                return Method(selector, "")  # the object is there by now: whoever asked looks again
+                return Method(selector, "")  # the object exists now: the caller looks it up again
             if isinstance(value, Method) and value.provenance.get("intent") == intent:
                 return Method(**value.as_dict())
             if not isinstance(value, Intent) or methods.digest_of(value) != intent:
@@ -159,6 +167,7 @@ class Jit:
             return methods.barred(holder, selector, wanted.coder.digest) or wanted
 
     def _as_it_is(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
+        """Return the method that exists; None, or the error of `_interpreted`, if none is to be made."""
         if isinstance(there, Method):
             context.trace.generated[reference(found.holder), selector] = there
             return there
@@ -177,10 +186,13 @@ class Jit:
         source: str | None = None,
         checks: Sequence[Mapping[str, Any]] | None = None,
     ) -> Candidate:
-        """A candidate from a new wish (None: the one that there is), or of a person's own source; not installed.
+        """Return a candidate for a new intent (None: the current one), or of a person's own source. Nothing is
+        installed.
 
-        A source has its own checks, else those of the newest revision; it is audited and tried as a coder's is.
-        NotFound, Refused: no such object or intent. CovenantViolation, GenerationFailed: nothing acceptable came of it.
+        A person's source is audited and tried like a coder's, with the given checks or those of the newest revision.
+
+        Raises: NotFound, Refused: there is no such object or intent. CovenantViolation, GenerationFailed: no acceptable
+        method came of it.
         """
         with self.image.snapshot() as root:
             holder = methods.holder_named(root, name)
@@ -196,9 +208,9 @@ class Jit:
         return replace(candidate, intent=methods.digest_of(standing), wish=new)
 
     async def redefined(self, candidate: Candidate) -> None:
-        """A candidate of `redefine` is installed or asked about: who gives its wish again wants another one.
+        """Close the round of a candidate of `redefine` that was installed or submitted for approval.
 
-        Until this is said the next one is given what was paid for.
+        The same intent then starts a new generation; before this call it would reuse the paid answers.
         """
         log = str(candidate.provenance["generation"])
         if log:
@@ -206,7 +218,7 @@ class Jit:
 
 
 def _asks(context: MindContext, wanted: MethodSpec, log: str) -> GenerationRequest:
-    """Describe how a mission asks for a method; one that comes from outside is always put to a person."""
+    """Return a mission's request for a method. A method with external trust always needs a person's approval."""
     return GenerationRequest(
         wanted,
         log,
@@ -221,6 +233,6 @@ def _asks(context: MindContext, wanted: MethodSpec, log: str) -> GenerationReque
 
 
 def _interpreted(context: MindContext, error: BatosError) -> None:
-    """The intent is interpreted where policy lets it be; else the message ends in this."""
+    """Raise the error if policy forbids interpretation; otherwise return, and the intent is interpreted."""
     if context.mind.policy.interpret == "never":
         raise error

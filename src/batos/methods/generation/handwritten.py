@@ -1,4 +1,4 @@
-"""A person's own source for a wish: audited and tried as a coder's is, with checks that somebody wrote."""
+"""A person's own source for an intent: audited and tried like a coder's, with checks that a person or a coder wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _REMEDY = (
 async def handwritten(
     workshop: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
 ) -> Candidate:
-    """Make a candidate of this source. UsageError: it has no checks. CovenantViolation, GenerationFailed: it fails."""
+    """Return a candidate of this source.
+
+    Raises: UsageError: there are no checks. CovenantViolation: the guardian refuses the source. GenerationFailed: the
+    source fails its checks.
+    """
     if not checks:
         raise UsageError(
             f"{wanted.selector!r} of {wanted.name} has no checks yet",

@@ -1,4 +1,4 @@
-"""Checks: what a call of a method must come to, read strictly from a reply, and what doing nothing would pass."""
+"""Checks: a call of a method with its expected outcome, parsed strictly from a reply, and tests of their strength."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from batos.objects.prototype import is_reserved
 
 #: Stands in `slots` for a slot that the method must have deleted.
 GONE: Final[Mapping[str, bool]] = {"$gone": True}
-#: How far two numbers may differ that were computed in another order.
+#: The relative and absolute difference by which two numbers may differ through rounding.
 CLOSE: Final = 1e-9
-#: Characters of a value that a fault shows.
+#: The most characters of a value in a fault.
 _SHOWN: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Plain data: the call, the slots before it, what each message it sends is answered, and what must come of it."""
+    """A check as plain data: the call, the slots before it, the answers to its messages, and the expected outcome."""
 
     arguments: Sequence[Plain] = ()
     before: Mapping[str, Plain] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Check:
     slots: Mapping[str, Plain] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As a Method keeps it."""
+        """Return the check as a Method stores it."""
         return {
             "arguments": list(self.arguments),
             "before": dict(self.before),
@@ -43,7 +43,10 @@ class Check:
 
     @classmethod
     def from_dict(cls, shown: Mapping[str, Any]) -> Check:
-        """The check that `as_dict` showed, or a person wrote; UsageError names the field that is wrong."""
+        """Return the check of a dict from `as_dict` or from a person.
+
+        Raises: UsageError: a field is unknown or wrong; the message names it.
+        """
         unknown = sorted(set(shown) - set(_KINDS))
         if unknown:
             raise UsageError(f"a check has no {unknown[0]!r}", field="checks", remedy=f"It has {', '.join(_KINDS)}.")
@@ -56,12 +59,12 @@ class Check:
 
     @property
     def tells(self) -> bool:
-        """Whether it fails against a method that returns None and changes nothing."""
+        """Test if the check fails against a method that returns None and changes nothing."""
         unchanged = all(_absent(value, name, self.before) for name, value in self.slots.items())
         return not (self.result is None and unchanged)
 
     def faults(self, result: object, slots: Mapping[str, object]) -> list[str]:
-        """What is wrong with what a call came to, in words that its author can act on."""
+        """Return the differences of a call's outcome from the expected one, in words for the method's author."""
         found = [] if equal(result, self.result) else [f"it returned {display(result)}, not {display(self.result)}"]
         for name, wanted in self.slots.items():
             if wanted == GONE:
@@ -75,7 +78,7 @@ class Check:
 
 
 def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
-    """The checks of a reply, and a fault for each text that is not what it has to be."""
+    """Return the checks of a reply, and a fault for each field that is wrong."""
     checks, faults = [], []
     for number, text in enumerate(texts, 1):
         fields: dict[str, Any] = {}
@@ -90,7 +93,9 @@ def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
 
 
 def weaknesses(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
-    """What these checks would let pass: a method that does nothing, or a slot that is written and never compared."""
+    """Return the weaknesses of these checks: too few fail a method that does nothing, or a written slot is never
+    compared.
+    """
     telling = sum(check.tells for check in checks)
     found = []
     if telling < LEAST_TELLING:
@@ -105,12 +110,12 @@ def weaknesses(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
     return found
 
 
-#: How many checks must tell the method from one that does nothing.
+#: The fewest checks that must fail against a method that does nothing.
 LEAST_TELLING: Final = 2
 
 
 def equal(one: object, other: object) -> bool:
-    """Whether two plain values are the same: 1 is 1.0 and not True, numbers may differ by rounding."""
+    """Compare two plain values: 1 equals 1.0 but not True, and floats may differ by rounding."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
@@ -123,7 +128,7 @@ def equal(one: object, other: object) -> bool:
 
 
 def display(value: object) -> str:
-    """A value for a fault, as JSON and shortened."""
+    """Return a value as JSON for a fault, cut to _SHOWN characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -132,6 +137,7 @@ def display(value: object) -> str:
 
 
 def _close(one: float, other: float) -> bool:
+    """Test if two numbers are equal but for rounding."""
     try:
         return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
     except OverflowError:  # a whole number too large for a float
@@ -139,7 +145,7 @@ def _close(one: float, other: float) -> bool:
 
 
 def _absent(wanted: Plain, name: str, before: Mapping[str, Plain]) -> bool:
-    """Whether a slot is already as it must be afterwards."""
+    """Test if a slot already has its expected value before the call."""
     if wanted == GONE:
         return name not in before
     return name in before and equal(before[name], wanted)
@@ -149,10 +155,10 @@ def _absent(wanted: Plain, name: str, before: Mapping[str, Plain]) -> bool:
 
 
 class _Wrong(Exception):
-    """What is wrong with one field, in words that go on after `its`."""
+    """A fault of one field of a check; the message continues the words "check N: its"."""
 
 
-#: Of each field: what it must be, and what an empty text means (None: it may not be empty).
+#: The type of each field, and the meaning of an empty text ("": the field may not be empty).
 _KINDS: Final[Mapping[str, tuple[type | None, str]]] = {
     "arguments": (list, "[]"),
     "before": (dict, "{}"),
@@ -163,6 +169,7 @@ _KINDS: Final[Mapping[str, tuple[type | None, str]]] = {
 
 
 def _decoded(text: str, empty: str) -> Any:
+    """Return the value of a JSON text, or of `empty` for a blank one. Raises: _Wrong."""
     if not text.strip() and not empty:
         raise _Wrong("`result` is empty: write JSON, `null` for nothing")
     try:
@@ -174,10 +181,12 @@ def _decoded(text: str, empty: str) -> Any:
 
 
 def _no_constant(name: str) -> NoReturn:
+    """Refuse NaN and infinities in JSON."""
     raise _Wrong(f"JSON holds {name}, which is no number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's pairs as a dict. Raises: _Wrong: a key is there twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise _Wrong("JSON gives a key twice")
@@ -185,6 +194,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _shaped(name: str, value: object) -> Any:
+    """Return the value of a field if its form is right. Raises: _Wrong."""
     kind, _ = _KINDS[name]
     if kind is not None and not isinstance(value, kind):
         wanted = "a list" if kind is list else "an object"

@@ -1,4 +1,4 @@
-"""What is wanted of a coder: a failed message as a brief of its own, with nothing of what the message was about."""
+"""The specification of a method for the coder: built from the object and the intent, with no value of the message."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from batos.minds.trace import ratio
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 
-#: Most slots, messages and examples that a prompt names, and characters of one line of it.
+#: The most slots, messages and examples in a prompt, and the most characters of a line.
 MOST: Final = 40
 LINE: Final = 200
-#: What genesis keeps in an object about itself: no part of what it is.
+#: Slots in which genesis and the image keep records about the object.
 _UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "trust"})
-#: Who an object is: slots that only the codex writes.
+#: The slots of an object's identity, which only the codex writes.
 IDENTITY: Final = ("name", "core_identity", "core_method")
-#: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
+#: The sampling options for code; the runner options are the persona's, so that no model is reloaded.
 SAMPLING: Final[Mapping[str, Any]] = {"temperature": 0.2}
 _LISTS: Final = (list, tuple, set, frozenset, PersistentList)
 _DICTS: Final = (dict, PersistentMapping, OOBTree)
@@ -43,28 +43,28 @@ _DICTS: Final = (dict, PersistentMapping, OOBTree)
 
 @dataclass(frozen=True, slots=True)
 class Coder:
-    """The model that writes methods; `digest` is "" where the daemon has none of that name."""
+    """The model that writes methods; `digest` is "" if the daemon does not have the model."""
 
     model: str
     digest: str
     options: Mapping[str, Any]
-    #: Tokens that a byte of prompt is taken to cost.
+    #: The estimated tokens for each byte of prompt.
     ratio: float = FIRST_RATIO
-    #: What it reads as a mark beside the usual ones.
+    #: Texts that its template reads as marks, beside the usual ones.
     marks: tuple[str, ...] = ()
 
     @property
     def window(self) -> int:
-        """Its context window in tokens."""
+        """Return the context window in tokens."""
         return int(self.options["num_ctx"])
 
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A message that no method answers yet: for whom, what it means, and what a method of that object can work with.
+    """The specification of a method: its receiver, its intent, and the slots and messages that it may use.
 
-    `arguments` are type names, `slots` (name, type name) pairs: no value is in it, and no text that came from outside
-    but by way of the object's own codex. `trust` is the least of all that is in it.
+    `arguments` are type names, and `slots` are pairs of name and type name: no value is part of the specification, and
+    text from outside only if the object's own codex has it. `trust` is the lowest trust class of its parts.
     """
 
     holder: str
@@ -85,18 +85,18 @@ class MethodSpec:
     coder: Coder
     #: Slots that no method of this object may write.
     protected: frozenset[str] = frozenset()
-    #: Slots that every check begins with, unless it says otherwise: who the object is, in the codex's words.
+    #: Slots that each check begins with, unless it overrides them: the object's identity.
     given: Mapping[str, str] = field(default_factory=dict)
-    #: What the method takes the place of: {revision, source}.
+    #: The method that the new one replaces: {revision, source}.
     former: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is generated once, however many ask for it: holder, selector and intent."""
+        """Return holder, selector and intent: requests with the same key share one generation."""
         return self.holder, self.selector, self.intent
 
     def log(self, dialect: str) -> str:
-        """The id of its log in the journal: the same for the same message, wish, coder and dialect."""
+        """Return the id of its log in the journal: equal for equal slots, intents, coders and dialects."""
         parts = [*self.key, self.coder.model, self.coder.digest, dialect]
         return f"g-{_base32(hashlib.sha256(json.dumps(parts).encode()).digest())}"
 
@@ -104,9 +104,9 @@ class MethodSpec:
 def spec_for(
     root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
 ) -> MethodSpec | None:
-    """The brief for a slot that holds an Intent which may become a method; None where it holds none.
+    """Return the specification for a slot with an Intent that may become a method; None if the slot holds none.
 
-    Read from any root: a mission's snapshot, or the newest.
+    The root may be a mission's snapshot or the newest image.
     """
     intent = own_slots(holder).get(selector)
     if not isinstance(intent, Intent) or not intent.may_learn or holder._p_oid is None:
@@ -115,7 +115,9 @@ def spec_for(
 
 
 def spec_of_wish(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> MethodSpec | None:
-    """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
+    """Return the specification for a recorded wish; None if the method exists or is barred, or its intent has
+    changed.
+    """
     try:
         holder = methods.holder_named(root, wish["holder"])
     except NotFound:
@@ -139,7 +141,7 @@ def spec_of_intent(
     args: tuple[str, ...] = (),
     digests: Mapping[str, str],
 ) -> MethodSpec:
-    """The brief for a wish, whatever the slot holds now."""
+    """Return the specification of a method for this intent, regardless of the slot's current value."""
     return MethodSpec(
         holder=reference(holder),
         name=next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder)),
@@ -164,7 +166,10 @@ def spec_of_intent(
 
 
 def current_intent(root: Root, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
-    """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
+    """Return the intent that a slot's method serves, and the checks of its newest revision.
+
+    Raises: Refused: the slot has no intent.
+    """
     value = own_slots(holder).get(selector)
     lineage = methods.lineage_of(root, holder, selector)
     newest = lineage.revisions[lineage.revisions.maxKey()].checks if lineage and lineage.revisions else ()
@@ -181,7 +186,10 @@ def current_intent(root: Root, holder: UvmObject, selector: str) -> tuple[Intent
 
 
 def coder(root: Root, digests: Mapping[str, str]) -> Coder:
-    """The codex's coder, with the runner options of a persona that shares its base; ObjectError without one."""
+    """Return the codex's coder, with the runner options of a persona that shares its base model.
+
+    Raises: ObjectError: the codex names no coder.
+    """
     model = root["pLLM_obj"]
     found = lookup(model, "coder")
     if found is None or not isinstance(found.value, str):
@@ -198,7 +206,7 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
 
 
 def type_name(value: object) -> str:
-    """How a type is told: that of plain data, or `object`.
+    """Return the name of a plain value's type, or "object".
 
     >>> type_name("why?"), type_name([1]), type_name(None)
     ('str', 'list', 'None')
@@ -213,7 +221,9 @@ def type_name(value: object) -> str:
 
 
 def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
-    """Describe the object: its persona's identity and method, a tool's those of who wished for it; else the charter."""
+    """Return the identity and method of the object's persona; for a tool those of the persona that inspired it; else
+    the charter.
+    """
     named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
     persona = named_objects(root).get(named)
     given = _given(holder if persona is None else persona)
@@ -225,13 +235,13 @@ def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
 
 
 def _given(holder: UvmObject) -> dict[str, str]:
-    """Who the object is, as its methods can read it; nothing of it was written by anyone but the codex."""
+    """Return the texts of the object's identity, which only the codex writes, by slot."""
     found = {slot: lookup(holder, slot) for slot in IDENTITY}
     return {slot: each.value for slot, each in found.items() if each is not None and isinstance(each.value, str)}
 
 
 def _parameters(signature: str) -> int | None:
-    """How many arguments a signature takes beside `self`; None: any number.
+    """Return the number of parameters of a signature beside `self`; None for any number.
 
     >>> _parameters("guide_facet_(self, query)"), _parameters("tick_(self)"), _parameters("sum_(self, *items)")
     (1, 0, None)
@@ -242,7 +252,7 @@ def _parameters(signature: str) -> int | None:
 
 
 def _slots(holder: UvmObject) -> Iterator[tuple[str, str]]:
-    """The data that the object and those it delegates to have, by name and type; the nearest counts."""
+    """Yield name and type of each data slot of the object, inherited ones too; the nearest holder's counts."""
     seen: set[str] = set()
     for each in delegation(holder):
         for name, value in own_slots(each).items():
@@ -254,7 +264,7 @@ def _slots(holder: UvmObject) -> Iterator[tuple[str, str]]:
 
 
 def _messages(holder: UvmObject) -> Iterator[str]:
-    """What the object understands: a selector, or how it is called where that is known."""
+    """Yield each selector that the object understands, with its parameters if known."""
     seen: set[str] = set()
     for each in delegation(holder):
         for name, value in own_slots(each).items():
@@ -264,7 +274,7 @@ def _messages(holder: UvmObject) -> Iterator[str]:
 
 
 def _tools(holder: UvmObject) -> Iterator[str]:
-    """The tools that its methods can send to, as they are reached."""
+    """Yield the tools that the object's methods can send messages to, as a method writes them."""
     found = lookup(holder, "tools")
     shelf = None if found is None else found.value
     for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
@@ -273,6 +283,7 @@ def _tools(holder: UvmObject) -> Iterator[str]:
 
 
 def _called(name: str, value: object) -> str:
+    """Return a selector with its parameters if known."""
     if isinstance(value, Intent) and value.signature:
         return _line(value.signature)
     if isinstance(value, Method):
@@ -282,7 +293,7 @@ def _called(name: str, value: object) -> str:
 
 
 def _lineage(holder: UvmObject) -> Iterator[str]:
-    """How far what the object is made of is to be trusted, where it says so."""
+    """Yield the trust classes that the object's own slots record."""
     for slot in ("lineage_trust", "trust"):
         found = own_slots(holder).get(slot)
         if isinstance(found, str):
@@ -290,6 +301,7 @@ def _lineage(holder: UvmObject) -> Iterator[str]:
 
 
 def _former(root: Root, holder: UvmObject, selector: str) -> Mapping[str, Any] | None:
+    """Return number and source of the active or newest revision; None if there is none."""
     lineage = methods.lineage_of(root, holder, selector)
     if lineage is None or not lineage.revisions:
         return None
@@ -298,13 +310,13 @@ def _former(root: Root, holder: UvmObject, selector: str) -> Mapping[str, Any] |
 
 
 def _line(value: object) -> str:
-    """One line of a prompt, shortened."""
+    """Return a value as one line of at most LINE characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[: LINE - 3]}..."
 
 
 def _base32(digest: bytes) -> str:
-    """26 characters of a digest, in the alphabet of a ULID."""
+    """Return 26 characters for a digest, in the alphabet of a ULID."""
     value = int.from_bytes(digest[:17], "big") >> 6
     return "".join("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[(value >> shift) & 31] for shift in range(125, -1, -5))

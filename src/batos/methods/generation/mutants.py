@@ -1,4 +1,4 @@
-"""Mutants: small broken variants of a method, the same each time; checks that are worth something kill them."""
+"""Mutants: small broken variants of a method, always the same ones, which good checks detect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from batos.guardian.parsing import parse
 
-#: Most mutants of one method.
+#: The most mutants of one method.
 MOST: Final = 12
 
 #: Changes a node of a copy of the tree in place.
@@ -38,10 +38,12 @@ _COMPUTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
 
 
 def mutants(source: str) -> list[str]:
-    """Sources that differ from the given one in one place each, at most MOST, spread over the method.
+    """Return at most MOST sources that differ from the given one in one place each, spread over the method.
 
-    None is the same as another or as the original; the marker of the covenant is left alone, since a method without it
-    breaks the covenant and no check is needed to find it. SyntaxError, RecursionError: the source cannot be parsed.
+    No mutant equals another or the original. The marker `_p_changed` is never changed: the guardian itself refuses a
+    method without it.
+
+    Raises: SyntaxError, RecursionError: the source cannot be parsed.
     """
     tree = parse(source)
     nodes = list(ast.walk(tree))
@@ -59,13 +61,14 @@ def mutants(source: str) -> list[str]:
 
 
 def _spread(places: list[tuple[int, Change]]) -> list[tuple[int, Change]]:
-    """MOST of the places at even distances: a long method's end counts as much as its beginning."""
+    """Return MOST of the places at even distances, so that the end of a long method is changed too."""
     if len(places) <= MOST:
         return places
     return [places[number * len(places) // MOST] for number in range(MOST)]
 
 
 def _changes(node: ast.AST) -> Iterator[Change]:
+    """Yield the changes that a node allows."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for number, statement in enumerate(node.body):
             if _matters(statement):
@@ -81,12 +84,14 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield _negated
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        # Texts are left alone: what a prompt says is nothing that a check can see.
+        # Texts stay unchanged: a check cannot see the wording of a prompt.
         yield _another
 
 
 def _matters(statement: ast.stmt) -> bool:
-    """Whether leaving the statement out makes another method: not a docstring, the marker, or what would not parse."""
+    """Test if the method changes when the statement is left out: not for a docstring or the marker, nor if it would not
+    parse.
+    """
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Assign | ast.AugAssign | ast.If | ast.For | ast.While) and not _is_marker(
@@ -95,16 +100,20 @@ def _matters(statement: ast.stmt) -> bool:
 
 
 def _is_marker(statement: ast.stmt) -> bool:
+    """Test if the statement assigns `_p_changed`."""
     return isinstance(statement, ast.Assign) and any(
         isinstance(target, ast.Attribute) and target.attr == "_p_changed" for target in statement.targets
     )
 
 
 def _is_none(value: ast.expr) -> bool:
+    """Test if the expression is the constant None."""
     return isinstance(value, ast.Constant) and value.value is None
 
 
 def _without(number: int) -> Change:
+    """Return a change that replaces a statement of the body with `pass`."""
+
     def change(node: ast.AST) -> None:
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         node.body[number] = ast.Pass()
@@ -113,31 +122,37 @@ def _without(number: int) -> Change:
 
 
 def _nothing_returned(node: ast.AST) -> None:
+    """Make a return statement return None."""
     assert isinstance(node, ast.Return)
     node.value = ast.Constant(None)
 
 
 def _compared(node: ast.AST) -> None:
+    """Replace the first comparison operator with its opposite."""
     assert isinstance(node, ast.Compare)
     node.ops[0] = _COMPARED[type(node.ops[0])]()
 
 
 def _computed(node: ast.AST) -> None:
+    """Replace an arithmetic operator."""
     assert isinstance(node, ast.BinOp | ast.AugAssign)
     node.op = _COMPUTED[type(node.op)]()
 
 
 def _either(node: ast.AST) -> None:
+    """Replace `and` with `or`, and the reverse."""
     assert isinstance(node, ast.BoolOp)
     node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
 
 
 def _negated(node: ast.AST) -> None:
+    """Replace a condition with its negation."""
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
     node.test = ast.UnaryOp(ast.Not(), node.test)
 
 
 def _another(node: ast.AST) -> None:
+    """Replace a truth value with its opposite, and a number with the next."""
     assert isinstance(node, ast.Constant)
     value = node.value
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The negative cache: what failed lately is not tried again, until its time is over or the wish or coder is another."""
+"""The negative cache: a recent failure is not repeated until its time is over, or the intent or coder has changed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from batos.methods.generation.generation_log import Round
 
 @dataclass(slots=True)
 class NegativeCache:
-    """Failures by the log of their generation, which is another for another wish, coder or dialect.
+    """Recent failures by the log of their generation; another intent, coder or dialect has another log.
 
-    What a generation came to is written in the journal, so a failure stands across restarts without a store of its own;
-    what failed for want of Ollama or of a cell is kept nowhere: it says nothing about the wish.
+    The journal records the end of each generation, so a failure survives a restart without a store of its own. Failures
+    for want of Ollama or of a cell are not kept, because they say nothing about the intent.
     """
 
     seconds: float
@@ -24,7 +24,7 @@ class NegativeCache:
     _known: dict[str, tuple[datetime, BatosError]] = field(default_factory=dict)
 
     def failure(self, log: str) -> BatosError | None:
-        """Why it failed, if that is not long ago; of what the journal was asked before."""
+        """Return the error of a failure that is still recent; None if there is none in memory."""
         known = self._known.get(log)
         if known is None:
             return None
@@ -35,11 +35,11 @@ class NegativeCache:
         return error
 
     def add(self, log: str, error: BatosError) -> None:
-        """It failed now."""
+        """Add a failure of this moment."""
         self._known[log] = (self.clock() + timedelta(seconds=self.seconds), error)
 
     def read(self, opened: Round) -> BatosError | None:
-        """The same, as the journal has it of the round before."""
+        """Return the error of the round before, from the journal, if it is still recent; otherwise None."""
         before = opened.before
         if before is None or before["ended"] != "failed":
             return None
@@ -53,7 +53,7 @@ class NegativeCache:
 
 
 def _again(failed: Mapping[str, Any]) -> BatosError:
-    """The error that was written down."""
+    """Return the error that was recorded."""
     if failed["code"] == CovenantViolation.code:
         return CovenantViolation(failed["message"], faults=tuple(failed.get("faults", ())))
     return GenerationFailed(failed["message"], remedy=failed.get("remedy", ""))

@@ -1,4 +1,4 @@
-"""Names the two places where a candidate goes: to a person who is asked about it, and into the image as a method."""
+"""Protocols of the two parties that receive a candidate: approvals ask a person, the lifecycle installs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Approves(Protocol):
     """Keeps candidates that wait for a person (approvals)."""
 
     async def ask(self, candidate: Candidate, mission: str | None) -> str:
-        """Ask for an approval once and return its id. GenerationFailed: the candidate was rejected."""
+        """Ask for an approval once and return its id. Raises: GenerationFailed: the candidate was rejected before."""
         ...
 
     async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
@@ -20,7 +20,7 @@ class Approves(Protocol):
         ...
 
     def heed(self, candidate: Candidate) -> None:
-        """Raise GenerationFailed if a person said no to exactly this source."""
+        """Raise GenerationFailed if a person rejected exactly this source."""
         ...
 
 
@@ -28,5 +28,5 @@ class Installs(Protocol):
     """Makes a method of a candidate (methods/lifecycle)."""
 
     async def install(self, candidate: Candidate) -> Method:
-        """Install a candidate and return a copy of its method that belongs to no connection. Refused: it may not."""
+        """Install a candidate and return a copy of its method that belongs to no connection. Raises: Refused."""
         ...

@@ -1,4 +1,4 @@
-"""A whole object in one dialogue: every method that its API declares, each tried for itself, taken all or none."""
+"""Prototypes: a whole object in one dialogue, with each method of its API tried by itself and installed all or none."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _TASK: Final = (
 
 @dataclass(frozen=True, slots=True)
 class JudgedPrototype(Judged):
-    """What came of the trial of all methods; `parts` are each one's, in the order of the API."""
+    """The result of trying all methods; `parts` has the result of each, in the order of the API."""
 
     parts: tuple[Judged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AllMethodsTrial:
-    """Tries a reply that holds every method of an object: one that fails fails all."""
+    """Tries a reply with every method of an object: if one fails, all fail."""
 
     trials: tuple[Trial, ...]
 
     async def reply(self, text: str) -> JudgedPrototype:
-        """Try each; a fault begins with the selector that it is about. CellMissing: there is no cell to try them in."""
+        """Try each method of a reply; a fault begins with its selector. Raises: CellMissing: there is no cell."""
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
@@ -61,7 +61,7 @@ class AllMethodsTrial:
             written = given[trial.wanted.selector]
             checks, faults = checking.parse(written.checks)
             parts.append(await trial.source(clean(written.source), checks, faults))
-            await asyncio.sleep(0)  # auditing six of them at once would hold the loop
+            await asyncio.sleep(0)  # auditing six at once would block the event loop
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
         refused = tuple(fault for part in parts for fault in part.refused)
@@ -69,13 +69,13 @@ class AllMethodsTrial:
 
     @property
     def decision(self) -> Decision[Any]:
-        """The shape of the reply."""
+        """Return the schema of the reply."""
         return decision(tuple(trial.wanted.selector for trial in self.trials))
 
 
 @lru_cache(maxsize=64)
 def decision(selectors: tuple[str, ...]) -> Decision[Any]:
-    """The shape that methods of these selectors are written in: each with its checks, as one method alone is."""
+    """Return the schema of a reply with one method and its checks for each of these selectors."""
     many = len(selectors)
     checks = Field(min_length=LEAST_CHECKS, max_length=MOST_CHECKS, description="calls that tell it from doing nothing")
     source = Field(max_length=SOURCE, description="one Python function, its imports before it")
@@ -92,12 +92,12 @@ def decision(selectors: tuple[str, ...]) -> Decision[Any]:
 
 
 def intent_of(declared: Declared) -> Intent:
-    """What the slot of a declared method holds before there is a method, and again when that is retired."""
+    """Return the intent for the slot of a declared method, while it has no method or after it is retired."""
     return Intent(text=declared.text, signature=declared.signature, may_learn=True, kind="tool")
 
 
 def parts_of(wanted: MethodSpec) -> tuple[MethodSpec, ...]:
-    """What is wanted of each method of an object that is wanted whole; none for a method alone."""
+    """Return a specification for each method of a prototype; () for a single method."""
     if wanted.kind != "prototype":
         return ()
     return tuple(
@@ -119,7 +119,7 @@ def parts_of(wanted: MethodSpec) -> tuple[MethodSpec, ...]:
 
 
 def messages(wanted: MethodSpec, parts: Sequence[MethodSpec], dialect: str, guide: str) -> tuple[Message, ...]:
-    """The first request for all methods of an object; `guide` is the reply's schema in prose."""
+    """Return the messages of the first request for all methods of an object; `guide` is the reply's schema in prose."""
     owner = (f"Owner:\n{wanted.owner}",) if wanted.owner else ()
     asked = "\n\n".join(
         (
@@ -134,13 +134,13 @@ def messages(wanted: MethodSpec, parts: Sequence[MethodSpec], dialect: str, guid
 
 
 def task(parts: Sequence[MethodSpec]) -> str:
-    """What the methods take and give, and how the checks of each are written."""
+    """Return the task: the signatures, the form of arguments and results, and the form of the checks."""
     signatures = ", ".join(f"`{part.signature}`" for part in parts)
     return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
 
 
 def candidate(wanted: MethodSpec, judged: JudgedPrototype, parts: Sequence[Candidate]) -> Candidate:
-    """All methods of an object as one candidate: installed together or not at all, and asked about once."""
+    """Return one candidate of all methods of an object, which is approved once and installed whole or not at all."""
     source = join_sources(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}
     wishes = {declared.selector: intent_of(declared).as_dict() for declared in api_of(wanted.text)[0]}
@@ -159,5 +159,5 @@ def candidate(wanted: MethodSpec, judged: JudgedPrototype, parts: Sequence[Candi
 
 
 def join_sources(sources: Iterable[str]) -> str:
-    """Sources as one text, as a person reads them."""
+    """Join sources into one text for a reader."""
     return "\n\n".join(source.strip("\n") for source in sources) + "\n"

@@ -1,4 +1,4 @@
-"""What generation may cost: calls, tokens and time of one, how many a mission may begin, and how many an hour."""
+"""Limits of generation: calls, tokens and seconds of one, and the number of generations for each mission and hour."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOUR: Final = timedelta(hours=1)
 class GenerationLimits:
     """The settings `generation_calls`, `_tokens`, `_seconds`, `mission_generations`, `hour_generations`, `_again`.
 
-    `again` is how many seconds a failure stands before the same is tried again.
+    `again` is the time in seconds before a failed generation may be tried again.
     """
 
     calls: int = 4
@@ -29,20 +29,22 @@ class GenerationLimits:
 
     @property
     def limits(self) -> SpendingLimits:
-        """Those of one generation's session."""
+        """Return the spending limits of one generation's session."""
         return SpendingLimits(self.calls, self.tokens, self.seconds)
 
 
 @dataclass(slots=True)
 class GenerationQuota:
-    """How many generations were begun in the last hour, by this process's clock."""
+    """The number of generations begun in the last hour by this process, by its clock."""
 
     allowance: GenerationLimits
     clock: Callable[[], datetime]
     _begun: deque[datetime] = field(default_factory=deque)
 
     def refusal(self, of_mission: int) -> str:
-        """Why no more may begin for a mission that has begun so many; empty: one may."""
+        """Return the reason to refuse a mission that began `of_mission` generations another one; "" if it may begin
+        one.
+        """
         now = self.clock()
         while self._begun and now - self._begun[0] >= _HOUR:
             self._begun.popleft()
@@ -53,10 +55,12 @@ class GenerationQuota:
         return ""
 
     def take(self) -> None:
-        """One begins."""
+        """Count a generation that begins now."""
         self._begun.append(self.clock())
 
     def give_back(self) -> None:
-        """One that began has cost nothing: the coder, Ollama or a cell was away, and that is not counted against it."""
+        """Remove the last generation from the count: the coder, Ollama or a cell was missing, and nothing was
+        paid for.
+        """
         if self._begun:
             self._begun.pop()

@@ -1,4 +1,4 @@
-"""The rehearsal: a method is called in a cell as its checks say, with scripted inference and scripted messages."""
+"""The rehearsal: runs a method in a cell as its checks say, with scripted answers to inference and messages."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from batos.cell.values import Plain, Ref, Value
 from batos.errors import CellKilled, CellMissing, MethodFailed
 from batos.methods.generation.method_checks import Check, display
 
-#: The time that it is in every rehearsal, so that a check comes out the same whenever it is run.
+#: The time in every rehearsal, so that a check has the same outcome whenever it is run.
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-#: A rehearsal is small: what runs on is wrong, and mutants do.
+#: A rehearsal is short: a run beyond these limits is a fault, and mutants often run on.
 LIMITS: Final = CellLimits(seconds=1.0, turn_seconds=0.5, wall_seconds=2.0, messages=50, bytes=64 << 10)
-#: Answered with nothing where a check has no answer for it: it tells nobody anything.
+#: Answered with None without an answer in the check, because it has no effect.
 _SILENT: Final = "log_"
 _INFER: Final = "infer_"
 _UNASKED: Final = "nothing that it sent to `infer_` holds the text that it was called with"
 
 
 class Cells(Protocol):
-    """What a rehearsal needs of a cell."""
+    """The part of a cell that a rehearsal uses."""
 
     async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
-        """One run; MethodFailed."""
+        """Run a program once. Raises: MethodFailed."""
         ...
 
 
@@ -39,25 +39,25 @@ class Unscripted(MethodFailed):
 
 @dataclass(slots=True)
 class Scripted:
-    """The host of a rehearsal: every message is answered from the check, in order; no object is there but the receiver.
+    """The host of a rehearsal: answers every message from the check, in order. The only object is the receiver.
 
     No model is asked and nothing outside is reached, whatever the method sends.
     """
 
     replies: Mapping[str, Sequence[Plain]]
     sent: list[str] = field(default_factory=list)
-    #: What the model was asked, if it was.
+    #: The questions to the model.
     asked: list[str] = field(default_factory=list)
 
     def heard(self, arguments: Sequence[Plain]) -> bool:
-        """Whether the model, if it was asked at all, was told the text that the method was called with."""
+        """Test if the model was told the first text argument of the call, or was not asked at all."""
         said = next((each for each in arguments if isinstance(each, str)), "").strip().casefold()
         return not self.asked or any(said in each for each in self.asked)
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> Sent:
-        """The next answer that the check has for the selector."""
+        """Return the check's next answer for the selector. Raises: Unscripted: there is none."""
         given = self.replies.get(selector, ())
         number = self.sent.count(selector)
         self.sent.append(selector)
@@ -71,15 +71,15 @@ class Scripted:
         raise Unscripted(f"it sent `{selector}` {number + 1} times, and the check's `replies` has {has} for it")
 
     async def read(self, of: Ref, slot: str) -> Sent:
-        """No other object can be in a check."""
+        """Raise Unscripted: a check has no other object."""
         raise Unscripted(f"it read `{slot}` of another object, and a check has none")
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Where checks are run: slots that are there before each, unless it says otherwise.
+    """Runs checks in a cell. `given` are slots that each check begins with, unless the check says otherwise.
 
-    `speaks`: a method that asks the model must ask it what it was asked itself (a facet, a protocol).
+    With `speaks`, a method that asks the model must pass on the text that it was sent (a facet, a protocol).
     """
 
     cell: Cells
@@ -87,14 +87,14 @@ class Rehearsal:
     speaks: bool = False
 
     async def all(self, program: Program, checks: Sequence[Check]) -> list[str]:
-        """Run every check; a fault in words for each that does not come out. CellMissing: there is no cell."""
+        """Run every check, and return the faults of those that fail. Raises: CellMissing: there is no cell."""
         faults: list[str] = []
         for number, check in enumerate(checks, 1):
             faults += [f"check {number}: {fault}" for fault in await self.one(program, check)]
         return faults
 
     async def one(self, program: Program, check: Check) -> list[str]:
-        """Run one check: what is wrong with what came of it."""
+        """Run one check and return its faults. Raises: CellMissing: there is no cell."""
         before = {**self.given, **check.before}
         view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
         call = MethodCall(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
@@ -103,7 +103,7 @@ class Rehearsal:
             outcome = await self.cell.run(program, call, host)
         except CellMissing:
             raise
-        except CellKilled as error:  # how far it went over is another number each time
+        except CellKilled as error:  # only the limit is named, because the excess differs each time
             return [f"called with {display(list(check.arguments))} it was stopped at its limit of {error.limit}"]
         except MethodFailed as error:
             return [f"called with {display(list(check.arguments))} it failed: {error.message}"]

@@ -1,4 +1,4 @@
-"""Single flight: who needs what is being made just now waits for it, and it goes on while anyone does."""
+"""Single flight: work is run once for all who wait for the same key, and goes on while anyone waits."""
 
 from __future__ import annotations
 
@@ -11,43 +11,45 @@ T = TypeVar("T")
 
 
 class Abandoned(Exception):
-    """Nobody waits for it any more. No error: what is paid for stays in the journal, and who comes goes on from there.
+    """Raised in the work once nobody waits for it. Not an error: paid answers stay in the journal for the next caller.
 
-    Never seen by who waits.
+    No waiting caller ever gets it.
     """
 
 
 @dataclass(slots=True, eq=False)
 class Flight(Generic[T]):
-    """One piece of work, and how many wait for it."""
+    """A piece of work, with the number of callers that wait for it."""
 
     waiting: int = 0
-    #: Said by who waits: an install that one of them may have is wanted, whoever began it.
+    #: The wishes of all waiters: if one of them may install the method, it is installed.
     wishes: set[str] = field(default_factory=set)
     task: asyncio.Task[T] | None = None
 
     def hold(self) -> None:
-        """Asked before each call is paid: raises Left when nobody waits."""
+        """Raise Abandoned if nobody waits any more. The session calls this before each paid call."""
         if not self.waiting:
             raise Abandoned
 
 
 class SingleFlight(Generic[T]):
-    """The work under way, by key; its tasks are its own, so that none dies with the mission that began it."""
+    """The running work by key, in tasks of its own, so that no work dies with the mission that started it."""
 
     def __init__(self) -> None:
         self._flying: dict[Hashable, Flight[T]] = {}
-        #: Work that is being ended, by key: who comes waits for its end, and begins it anew.
+        #: Work that is being cancelled, by key: a new caller waits for its end and starts it anew.
         self._leaving: dict[Hashable, asyncio.Task[T]] = {}
 
     def flying(self, key: Hashable) -> bool:
-        """Whether it is under way, so that who joins begins nothing."""
+        """Test if work for the key is running, so that a caller would start nothing."""
         return key in self._flying
 
     async def run_once(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: str = "") -> T:
-        """What the work comes to, begun now if nobody did. A cancellation leaves the others waiting.
+        """Return the result of the running work for `key`, starting it if needed; an error of the work is raised to
+        each waiter.
 
-        `wish` is added to the flight's. Raises what the work raises, to each who waits.
+        Cancelling one waiter does not cancel the work for the others. `wish` records this waiter's policy in the
+        flight.
         """
         while True:
             while key in self._leaving:
@@ -59,13 +61,13 @@ class SingleFlight(Generic[T]):
                 assert flight.task is not None
                 return await asyncio.shield(flight.task)
             except Abandoned:
-                # It stopped just before this came: begin again, from what is paid for.
+                # The work stopped just before this call: start again, from the paid answers.
                 continue
             finally:
                 flight.waiting -= 1
 
     async def leave(self, key: Hashable) -> None:
-        """End the work at once, unless somebody waits for it; returns when it has ended."""
+        """Cancel the work at once unless a caller waits for it, and wait until it has ended."""
         flight = self._flying.get(key)
         if flight is None or flight.waiting or flight.task is None:
             return
@@ -74,6 +76,7 @@ class SingleFlight(Generic[T]):
         await asyncio.wait({flight.task})
 
     def _begun(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> Flight[T]:
+        """Start the work in a task of its own."""
         flight: Flight[T] = Flight()
         flight.task = asyncio.ensure_future(begin(flight))
         self._flying[key] = flight
@@ -81,14 +84,15 @@ class SingleFlight(Generic[T]):
         return flight
 
     def _landed(self, key: Hashable, flight: Flight[T], task: asyncio.Task[T]) -> None:
+        """Forget work that has ended."""
         if self._flying.get(key) is flight:
             del self._flying[key]
         self._leaving.pop(key, None)
         if not task.cancelled():
-            task.exception()  # told to who waits; where nobody does, it is nobody's
+            task.exception()  # retrieve the error, which each waiter got already
 
     async def aclose(self) -> None:
-        """End what is under way; returns when all of it has."""
+        """Cancel all running work, and wait until it has ended."""
         tasks = [flight.task for flight in self._flying.values() if flight.task is not None]
         for task in tasks:
             task.cancel()

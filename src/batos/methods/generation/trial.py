@@ -1,4 +1,4 @@
-"""The trial of a reply: read, audited, rehearsed; what is wrong with it in words that its author can act on."""
+"""The trial of a reply: parses, audits and rehearses it, and describes its faults in words for its author."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of a trial: no `faults`, or each in words; `refused` are the guardian's among them, as plain data."""
+    """The result of a trial: the `faults` in words, none if it passed. `refused` are the guardian's faults as plain
+    data.
+    """
 
     faults: tuple[str, ...]
     refused: tuple[Mapping[str, Any], ...] = ()
@@ -42,7 +44,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Tries what a coder or a person wrote for one wanted method."""
+    """Tries sources of a coder or a person for one specification."""
 
     wanted: MethodSpec
     cell: Cells
@@ -50,10 +52,11 @@ class Trial:
 
     @property
     def _rehearsal(self) -> Rehearsal:
+        """Return the rehearsal for this specification."""
         return Rehearsal(self.cell, self.wanted.given, self.wanted.kind in _SPEAKS)
 
     async def reply(self, text: str) -> Judged:
-        """Try a coder's whole reply. CellMissing: there is no cell to try it in."""
+        """Try a coder's whole reply. Raises: CellMissing: there is no cell."""
         try:
             reply = REPLY.parse(text)
         except DecisionInvalid as error:
@@ -62,7 +65,7 @@ class Trial:
         return await self.source(clean(reply.source), checks, faults)
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
-        """Try a source with its checks; `faults` were found before. CellMissing."""
+        """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""
         verdict = await self._audited(source)
         found = [*map(str, verdict.faults), *faults]
         if verdict.listable and not faults:
@@ -75,19 +78,20 @@ class Trial:
         return judged if found else await self._rehearsed(judged, verdict)
 
     async def worth(self, judged: Judged) -> dict[str, int]:
-        """How many mutants of an accepted method were made, and how many of them its checks kill."""
+        """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
         assert judged.verdict is not None
         made = killed = 0
         for text in await asyncio.to_thread(mutants, judged.source):
             try:
                 program = await self._prepared(text, judged.verdict)
-            except MethodFailed:  # it is no method at all, so there is nothing for a check to find
+            except MethodFailed:  # not a method at all, so no check is needed to detect it
                 continue
             made += 1
             killed += await self._kills(program, judged.checks)
         return {"made": made, "killed": killed}
 
     async def _audited(self, source: str) -> Verdict:
+        """Audit the source in a thread, and emit the guardian's verdict."""
         context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
         verdict = await asyncio.to_thread(audit, source, context)
         self.events.emit(
@@ -101,15 +105,15 @@ class Trial:
         return verdict
 
     def _not_its_own(self, verdict: Verdict) -> list[str]:
-        """Slots that it would change and that only the codex and the kernel write: the kernel refuses it there."""
+        """Return a fault for each slot that the source changes and only the codex and the kernel may write."""
         slots = verdict.slots
-        # Those that are the kernel's anywhere are the guardian's to tell.
+        # The guardian itself refuses writes to slots that are the kernel's in every object.
         own = self.wanted.protected - SHIPPED.kernel_slots
         taken = sorted((slots.writes | slots.mutates | slots.deletes) & own)
         return [f"it changes `{name}`, which only the codex and the kernel write" for name in taken]
 
     def _mute(self, checks: Sequence[Check]) -> list[str]:
-        """A facet or protocol whose check expects no words."""
+        """Return a fault for each check of a facet or protocol whose expected result is no text."""
         if self.wanted.kind not in _SPEAKS:
             return []
         return [
@@ -119,6 +123,7 @@ class Trial:
         ]
 
     async def _rehearsed(self, judged: Judged, verdict: Verdict) -> Judged:
+        """Run the checks on a source without faults, and return the result."""
         try:
             program = await self._prepared(judged.source, verdict)
         except MethodFailed as error:
@@ -127,10 +132,11 @@ class Trial:
         return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
 
     async def _prepared(self, source: str, verdict: Verdict) -> Program:
-        """Lowered aside: a method of a hundred lines takes the better part of the time that a callback may use."""
+        """Lower the source in a thread: for a hundred lines this takes most of the time that a callback may use."""
         return await asyncio.to_thread(programs.prepare, source, verdict.slots, self.wanted.selector)
 
     async def _kills(self, program: Program, checks: Sequence[Check]) -> bool:
+        """Test if any of the checks fails against the program."""
         for check in checks:
             if await self._rehearsal.one(program, check):
                 return True
@@ -138,7 +144,7 @@ class Trial:
 
 
 def clean(source: str) -> str:
-    r"""A source without what models put around one: a fence, an indentation, blank lines at both ends.
+    r"""Return a source without the wrapping that models add: a code fence, an indentation, blank lines at both ends.
 
     >>> clean("```python\n  def f_(self):\n      return 1\n```\n")
     'def f_(self):\n    return 1\n'

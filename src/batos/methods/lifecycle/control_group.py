@@ -1,4 +1,4 @@
-"""Which calls are the control, and which method has to go where a receiver has too many."""
+"""The control group: calls that are interpreted for comparison, and the worst method where a receiver has too many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from batos.image.records import Lineage
 from batos.methods.lifecycle import scoring
 
-#: The rules as configured where nobody says otherwise.
+#: The defaults of the settings.
 EVERY: Final = 10
 ACTIVE: Final = 16
 LEAST: Final = 5
@@ -18,10 +18,10 @@ LEAST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How methods live: settings `method_control`, `method_active` and `method_uses`.
+    """The settings `method_control`, `method_active` and `method_uses`.
 
-    One call in `every` is interpreted as the control (0: none), a receiver has at most `active` active methods, and
-    none is judged before it was used `least` times.
+    Of each `every` calls one is interpreted as the control (0: none), a receiver has at most `active` active methods,
+    and no method is judged before it was used `least` times.
     """
 
     every: int = EVERY
@@ -30,10 +30,11 @@ class Rules:
 
 
 def is_control(mission: str, selector: str, every: int) -> bool:
-    """Whether this mission's calls of the method are interpreted: the same answer each time it is asked.
+    """Test if this mission interprets the method's intent as a control. The answer depends on nothing but the
+    arguments.
 
-    >>> [is_control("m-1", f"slot{number}_", 3) for number in range(6)].count(True)
-    2
+        >>> [is_control("m-1", f"slot{number}_", 3) for number in range(6)].count(True)
+        2
     """
     if every == 0:
         return False
@@ -42,13 +43,14 @@ def is_control(mission: str, selector: str, every: int) -> bool:
 
 
 def worst(lineages: Iterable[Lineage]) -> Lineage:
-    """Of active methods the one with the worst outcome; of equal ones the least used, then the first by name.
+    """Return the lineage with the highest rate of bad uses; of equal ones the least used, then the first by selector.
 
-    One that was never used counts as one that fails half of the time: better than what fails more, worse than what
-    has proved itself.
+    A method that was never used counts as failing half of the time, so a method that fails more often than that goes
+    first.
     """
     return min(lineages, key=lambda each: (-scoring.rate(scoring.recent(each)), _calls(each), each.selector))
 
 
 def _calls(lineage: Lineage) -> int:
+    """Return the number of uses since the active revision became active."""
     return int(scoring.recent(lineage)["calls"])

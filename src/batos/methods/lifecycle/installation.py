@@ -1,4 +1,4 @@
-"""Becoming active: a candidate or a former revision takes its slot, and where that is one too many the worst goes."""
+"""Installation: a candidate or a former revision becomes active, and the worst method retires if there are too many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from batos.objects.prototype import UvmObject
 
 
 def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Retirement]]:
-    """The method that the candidate is now, whether that is new, and what had to make room; as `methods.install`."""
+    """Install a candidate. Return its method, True if the revision is new, and the methods retired to keep the limit.
+
+    Raises: Refused, NotFound: as `methods.install`.
+    """
     holder = methods.holder_named(root, candidate.holder)
     before = methods.lineage_of(root, holder, candidate.selector)
     revisions = 0 if before is None else len(before.revisions)
@@ -26,7 +29,10 @@ def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Me
 
 
 def roll_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Retirement]:
-    """Let a revision be active again (0: the intent); what is gone for it. NotFound, Refused: as `methods.restore`."""
+    """Make a former revision active again (0: the intent), and return the methods that were retired for it.
+
+    Raises: NotFound, Refused: as `methods.restore`.
+    """
     former = lineage.active
     methods.restore(root, lineage, revision, at, by)
     if revision == 0:
@@ -35,10 +41,12 @@ def roll_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str
 
 
 def previous_revision(root: Root, lineage: Lineage) -> int:
-    """The revision to roll back to where none is named; Refused: there is none.
+    """Return the revision to roll back to if none is named.
 
-    It is the newest older one that was not retired, else the newest older one; where none is active, the one that was
-    last.
+    This is the newest older revision that was not retired, otherwise the newest older one; if none is active, the last
+    active one.
+
+    Raises: Refused: there is no such revision.
     """
     older = range(lineage.active - 1, 0, -1)
     if older:
@@ -54,7 +62,9 @@ def previous_revision(root: Root, lineage: Lineage) -> int:
 
 
 def enforce_limit(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Retirement]:
-    """Keep the receiver's active set bounded: never at the newest one's cost."""
+    """Retire the receiver's worst methods until at most `rules.active` are active, never the newest; return the
+    retirements.
+    """
     holder: UvmObject = newest.holder
     active = [each for each in methods.lineages_of(root, holder) if each.active]
     gone: list[Retirement] = []

@@ -1,4 +1,4 @@
-"""What missions tell of the methods they used, folded into the lineages; who did badly for long enough goes."""
+"""The ledger: adds the uses of methods that missions report to the lineages, and retires a method that does badly."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from batos.image.roots import Root
 from batos.methods.lifecycle import scoring
 from batos.methods.lifecycle.control_group import Rules
 
-#: What an entry keeps of what a mission told, beside the mission.
+#: The fields of a mission's report that an entry keeps.
 _KEPT: Final = ("revision", "outcome", "control", "seconds", "tokens", "calls", "gate_faults")
 
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A revision that was taken out of use, as its event tells it."""
+    """A revision that was taken out of use, with the reason: the fields of its event."""
 
     receiver: str
     selector: str
@@ -27,11 +27,11 @@ class Retirement:
 
 
 def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Retirement | None:
-    """One use into its ledger; what had to go for it.
+    """Add one use to its lineage, and return the retirement that this causes, if any.
 
-    `payload` is {holder, selector, revision, outcome, control, seconds, tokens, calls, gate_faults}. What was never
-    made a method, and a revision that there is not, leave no trace. Bounded: one lineage is read, three records of it
-    are written.
+    `payload` is {holder, selector, revision, outcome, control, seconds, tokens, calls, gate_faults}. A slot without a
+    lineage, or a revision that does not exist, is ignored. The cost is bounded: one lineage is read, and three of its
+    records are written.
     """
     lineage = root[roots.METHODS].get(f"{payload['holder']} {payload['selector']}")
     if lineage is None:
@@ -44,6 +44,6 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at:
 
 
 def retire(root: Root, lineage: Lineage, reason: str, at: str) -> Retirement:
-    """Take the active revision out of use, for this reason."""
+    """Retire the active revision for this reason, and return the retirement."""
     revision = methods.retire(lineage, reason, at)
     return Retirement(roots.named(root, lineage.holder), lineage.selector, revision, reason)

@@ -1,4 +1,4 @@
-"""The lives of all methods of one image: whoever installs, chooses, counts, retires or brings one back does it here."""
+"""The lifecycle of an image's methods: installing, choosing controls, counting uses, retiring and rolling back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from batos.objects.prototype import UvmObject
 
 
 class MethodLifecycle(MethodReader):
-    """One for an open image; what it changes is committed, and told, when it returns."""
+    """The lifecycle of an open image's methods. Each change is committed, and its events are emitted, before a method
+    returns.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class MethodLifecycle(MethodReader):
         rules: Rules,
         fit: Callable[[Method], Awaitable[object]] = program_of,
     ) -> None:
-        """`fit` raises what keeps a method from running now: the guardian's policy may be another than it was."""
+        """Create the lifecycle. `fit` raises an error for a method that cannot run now: the policy may have changed."""
         super().__init__(image)
         self._image: LivingImage = image
         self._fit = fit
@@ -46,33 +48,42 @@ class MethodLifecycle(MethodReader):
     # -- missions
 
     def is_control(self, mission: str, selector: str) -> bool:
-        """Whether this mission interprets the method's intent instead, so that what it contributes is measured."""
+        """Test if this mission interprets the method's intent, as a control that the method is compared with."""
         return control_group.is_control(mission, selector, self.rules.every)
 
     def may_generate(self, holder: UvmObject, selector: str, coder: str) -> bool:
-        """Whether the model of digest `coder` may make a method there: not again what was retired for the same wish."""
+        """Test if the coder (a model's digest) may make a method for the slot: not again one that was retired for the
+        same intent.
+        """
         return methods.may_generate(holder, selector, coder)
 
     def fold(self, root: Root, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
-        """The publisher's applier of the kind `method`: one use into its ledger."""
+        """Apply an entry of the kind `method` for the publisher: add one use to its ledger, and return the events to
+        emit.
+        """
         gone = ledger.fold(root, mission, payload, self.rules, self._now())
         return [] if gone is None else [lambda: self._tell_gone(gone)]
 
     async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
-        """What a mission used that failed: its thought is gone, and a method that fails missions must not go on."""
+        """Add the uses of a failed mission, whose thought is never published: a method that fails missions must be
+        retired.
+        """
         told = list(payloads)
         if told:
             self._told(await self._image.writer.apply(lambda root: self._counted(root, mission, told)))
 
     def _counted(self, root: Root, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
+        """Add several uses within one commit."""
         return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
 
     # -- installing
 
     async def install(self, candidate: Candidate) -> Method:
-        """Make a candidate its slot's method, durable at once; a copy of it that belongs to no connection.
+        """Install a candidate as its slot's method in one commit, and return a copy that belongs to no connection.
 
-        One of several methods makes the object that they are of, or nothing. Refused, NotFound: as `methods.install`.
+        A candidate of several methods creates their object too, all or nothing.
+
+        Raises: Refused, NotFound: as `methods.install`.
         """
         if not candidate.methods:
             return (await self.install_all([candidate]))[0]
@@ -84,7 +95,7 @@ class MethodLifecycle(MethodReader):
     async def install_all(
         self, candidates: Iterable[Candidate], before: Callable[[Any], None] = lambda root: None
     ) -> list[Method]:
-        """All of them or none, in one commit, after `before` has made the objects that they are for."""
+        """Install all candidates in one commit or none, after `before` has created the objects that they are for."""
         wanted, at = list(candidates), self._now()
 
         def change(root: Root) -> tuple[list[Method], list[Telling]]:
@@ -105,7 +116,7 @@ class MethodLifecycle(MethodReader):
         return made
 
     async def settle(self, holder: str, selector: str) -> None:
-        """A method was installed in a commit of somebody else's: it is told, and what it is one too many for goes."""
+        """Emit the event of a method that another commit installed, and enforce the limit of active methods."""
         at = self._now()
 
         def change(root: Root) -> list[Telling]:
@@ -118,6 +129,7 @@ class MethodLifecycle(MethodReader):
         self._told(await self._image.writer.apply(change))
 
     def _settled(self, root: Root, lineage: Lineage, at: str) -> list[Telling]:
+        """Enforce the limit for one lineage, and return the events to emit."""
         if not lineage.active:
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
@@ -126,10 +138,12 @@ class MethodLifecycle(MethodReader):
         return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
 
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
-        """Let a former revision of `OBJECT.SELECTOR` be active again (0: the intent; None: the one before); the method.
+        """Make a former revision of `OBJECT.SELECTOR` active, and return the method's description.
 
-        It acts from the next mission on. NotFound, Refused: there is none, or it is active already. CovenantViolation,
-        MethodFailed: it could not run any more.
+        `revision` 0 means the intent, None the previous revision. The change takes effect with the next mission.
+
+        Raises: NotFound, Refused: there is no such revision, or it is active already. CovenantViolation, MethodFailed:
+        the revision could not run any more.
         """
         at = self._now()
         with self._image.snapshot() as root:
@@ -156,13 +170,16 @@ class MethodLifecycle(MethodReader):
     # -- telling
 
     def _now(self) -> str:
+        """Return the time in ISO format."""
         return iso(self._clock())
 
     def _told(self, tellings: Iterable[Telling]) -> None:
+        """Emit the events."""
         for tell in tellings:
             tell()
 
     def _telling_installed(self, receiver: str, method: Method) -> Telling:
+        """Return a function that emits the event of an installed method."""
         return lambda: self._events.emit(
             "method.installed",
             receiver=receiver,
@@ -172,9 +189,11 @@ class MethodLifecycle(MethodReader):
         )
 
     def _telling_gone(self, gone: Iterable[Retirement]) -> list[Telling]:
+        """Return functions that emit the events of these retirements."""
         return [lambda each=each: self._tell_gone(each) for each in gone]  # type: ignore[misc]
 
     def _tell_gone(self, gone: Retirement) -> None:
+        """Emit the event of a retirement."""
         self._events.emit(
             "method.retired",
             receiver=gone.receiver,

@@ -1,4 +1,4 @@
-"""Methods as they are read, by the image's owner or beside it: listed, shown whole, with their history, as tools."""
+"""Reading of methods, by the owner of the image or beside it: lists, one method whole, its history, and the tools."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from batos.methods.lifecycle import method_reports
 
 
 class MethodReader:
-    """Reads the lives of all methods of one image; each call is a look of its own."""
+    """Reads the methods of one image; each call takes a snapshot of its own."""
 
     def __init__(self, image: ReadableImage) -> None:
         self._image = image
 
     def slot(self, name: str) -> tuple[str, str]:
-        """Return the holder's reference and the selector of `OBJECT.SELECTOR`; NotFound if no such slot is there."""
+        """Return the holder's reference and the selector of `OBJECT.SELECTOR`. Raises: NotFound: there is no
+        such slot.
+        """
         with self._image.snapshot() as root:
             return method_reports.locate(root, name)
 
@@ -32,11 +34,11 @@ class MethodReader:
             return method_reports.tools(root)
 
     def shown(self, name: str, revision: int | None = None) -> dict[str, Any]:
-        """Show the method `OBJECT.SELECTOR` whole, with its active revision or the named one; NotFound."""
+        """Return the description of `OBJECT.SELECTOR`, with its active or the named revision. Raises: NotFound."""
         with self._image.snapshot() as root:
             return method_reports.describe(root, method_reports.find_lineage(root, name), revision)
 
     def history(self, name: str) -> dict[str, Any]:
-        """Return every revision of `OBJECT.SELECTOR`, and why each came and went; NotFound."""
+        """Return every revision and change of `OBJECT.SELECTOR`, with reasons. Raises: NotFound."""
         with self._image.snapshot() as root:
             return method_reports.history(root, method_reports.find_lineage(root, name))

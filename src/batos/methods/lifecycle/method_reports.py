@@ -1,4 +1,4 @@
-"""Methods as every door shows them: plain data, with what each did and why it came and went."""
+"""Descriptions of methods as plain data for all doors: state, ledger, revisions and the reasons of their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LIST = "`batos method list` lists them."
 
 
 def find_lineage(root: Root, name: str) -> Lineage:
-    """The lineage of `OBJECT.SELECTOR` (split at the last dot), the object's own or an inherited one; NotFound."""
+    """Return the lineage of `OBJECT.SELECTOR`, the object's own or an inherited one. The name is split at its last dot.
+
+    Raises: NotFound: there is none.
+    """
     holder, selector = _split(root, name)
     for each in delegation(holder):
         lineage = methods.lineage_of(root, each, selector)
@@ -32,7 +35,10 @@ def find_lineage(root: Root, name: str) -> Lineage:
 
 
 def locate(root: Root, name: str) -> tuple[str, str]:
-    """Where the intent or method of `OBJECT.SELECTOR` stands: its holder's reference, and the selector; NotFound."""
+    """Return the reference of the holder of `OBJECT.SELECTOR`, and the selector.
+
+    Raises: NotFound: there is no such slot, or it holds neither an intent nor a method.
+    """
     holder, selector = _split(root, name)
     there = lookup(holder, selector)
     if there is None:
@@ -43,6 +49,9 @@ def locate(root: Root, name: str) -> tuple[str, str]:
 
 
 def _split(root: Root, name: str) -> tuple[UvmObject, str]:
+    """Return the object and the selector of a name. Raises: NotFound: the name has no dot, or there is no such
+    object.
+    """
     holder, dot, selector = name.rpartition(".")
     if not dot or not selector:
         raise NotFound(
@@ -54,6 +63,7 @@ def _split(root: Root, name: str) -> tuple[UvmObject, str]:
 
 
 def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
+    """Return the NotFound error for a slot without a lineage, with the nearest name as a hint."""
     holders, (known_as, _, selector) = list(delegation(holder)), name.rpartition(".")
     if any(selector in own_slots(each) for each in holders):
         remedy = f"If it is a declared intent, `batos method redefine {name} --wish TEXT` makes a method."
@@ -65,12 +75,13 @@ def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
 
 
 def list_methods(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
-    """A line for each slot that ever had a method; of one object, or of all."""
+    """Return a line for each slot that ever had a method, of one object or of all (None), sorted by name."""
     lineages = root[roots.METHODS].values() if holder is None else methods.lineages_of(root, holder)
     return sorted((_line(root, each) for each in lineages), key=lambda line: line["method"])
 
 
 def _line(root: Root, lineage: Lineage) -> dict[str, Any]:
+    """Return the line of one lineage: its state, and the ledger of its active or last revision."""
     number = lineage.active or _last(lineage)
     return {
         **_head(root, lineage),
@@ -81,7 +92,7 @@ def _line(root: Root, lineage: Lineage) -> dict[str, Any]:
 
 
 def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
-    """Which method it is, and how it stands."""
+    """Return the fields that name a method and its state."""
     return {
         "method": _name(root, lineage),
         "object": roots.named(root, lineage.holder),
@@ -93,7 +104,7 @@ def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
 
 
 def tools(root: Root) -> list[dict[str, Any]]:
-    """The methods that are tools and can be called now: what each is for, and how it is called."""
+    """Return the tools that can be called now, with purpose and signature, sorted by name."""
     found = []
     for lineage in root[roots.METHODS].values():
         if lineage.kind == "tool" and lineage.active:
@@ -114,7 +125,10 @@ def tools(root: Root) -> list[dict[str, Any]]:
 
 
 def describe(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
-    """A method with all that is known of one revision: the one named, else the active, else the one that was last."""
+    """Return all that is known of one revision: the named one, otherwise the active one, otherwise the last active one.
+
+    Raises: NotFound: there is no such revision.
+    """
     number = revision if revision is not None else lineage.active or _last(lineage)
     if number not in lineage.revisions:
         raise NotFound(
@@ -139,7 +153,7 @@ def describe(root: Root, lineage: Lineage, revision: int | None = None) -> dict[
 
 
 def history(root: Root, lineage: Lineage) -> dict[str, Any]:
-    """Every revision, and every change of the slot, oldest first."""
+    """Return every revision, and every change of the slot, oldest first."""
     changes = [{"number": number, **_change(entry)} for number, entry in lineage.history.items()]
     return {
         "method": _name(root, lineage),
@@ -152,11 +166,13 @@ def history(root: Root, lineage: Lineage) -> dict[str, Any]:
 
 
 def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one change of the slot as plain data."""
     shown = {name: entry[name] for name in ("event", "at", "by", "reason", "revision", "former")}
     return {**shown, "new_intent": "former_intent" in entry}
 
 
 def _revision(lineage: Lineage, number: int, changes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one revision with the changes that made it active and inactive, and its ledger."""
     method = lineage.revisions[number]
     came = next(each for each in changes if each["event"] == "installed" and each["revision"] == number)
     went = next(_went(number, changes), None)
@@ -172,7 +188,7 @@ def _revision(lineage: Lineage, number: int, changes: list[dict[str, Any]]) -> d
 
 
 def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """When it last stopped being active and why: newest first."""
+    """Yield the changes that made the revision inactive, newest first."""
     for each in reversed(changes):
         if each["former"] == number:
             replaced = each["event"] == "installed"
@@ -181,7 +197,7 @@ def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]
 
 
 def _account(lineage: Lineage, number: int) -> dict[str, Any]:
-    """What the ledger says of a revision: in numbers as they are, and against its control as far as there is one."""
+    """Return the ledger of a revision: the counts, and the difference from its control if there is one."""
     totals = lineage.totals.get(number) or uses.nothing()
     method, control = totals["method"], totals["control"]
     checks = len(lineage.revisions[number].checks) if number else 0
@@ -200,7 +216,7 @@ def _account(lineage: Lineage, number: int) -> dict[str, Any]:
 
 
 def _state(lineage: Lineage) -> str:
-    """`active`, `retired`, `intent` (a person put it back, or it was declared anew) or `undeclared`."""
+    """Return `active`, `retired`, `intent` (a person restored or redeclared the intent) or `undeclared`."""
     if lineage.active:
         return "active"
     if lineage.intent is None:
@@ -209,10 +225,11 @@ def _state(lineage: Lineage) -> str:
 
 
 def _last(lineage: Lineage) -> int:
-    """The revision that was active last."""
+    """Return the number of the revision that was active last; 0 if none ever was."""
     newest_first = (each["former"] for _, each in reversed(list(lineage.history.items())))
     return next((number for number in newest_first if number), 0)
 
 
 def _name(root: Root, lineage: Lineage) -> str:
+    """Return the method's full name, `OBJECT.SELECTOR`."""
     return f"{roots.named(root, lineage.holder)}.{lineage.selector}"

@@ -1,7 +1,7 @@
-"""What a method contributes: its outcome and its cost, held against the same wish interpreted.
+"""Scoring: the outcome and cost of a method, compared with interpreting the same intent.
 
 A use is bad if the method failed, or if the gate found a fault in the answer of the mission that used it. Rates are
-(bad + 1) / (uses + 2): little evidence says little. Every function is pure, and all numbers are the ledger's.
+(bad + 1) / (uses + 2), so that few uses say little. Every function is pure and takes its numbers from the ledger.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from batos.image.records import Lineage
 
 Counts: TypeAlias = Mapping[str, Any]
 
-#: A method that fails by itself in so many of its uses goes, whatever its control does.
+#: The share of failed uses from which a method is retired without regard to its control.
 FAILING: Final = 0.5
-#: By how much its rate of bad uses has to differ from its control's to be worse, or better.
+#: The difference of two rates of bad uses from which one is worse than the other.
 MARGIN: Final = 0.25
-#: How often the wish must have been interpreted before anything is held against it. A gate judges a whole answer, and
-#: its faults are held against every method of the mission: so few controls are enough only because those of two methods
-#: seldom meet.
+#: The fewest interpreted calls before a method is compared with them. A gate judges a whole answer, and its faults are
+#: counted against every method of the mission: so few controls suffice only because two methods' controls seldom meet.
 CONTROLS: Final = 3
-#: A method no better than its control may cost so much of it, and so much more, before it goes.
+#: The factor and the addend of the cost that a method no better than its control may have.
 TOKENS: Final = (1.25, 64)
 SECONDS: Final = (1.5, 0.25)
 
 
 def recent(lineage: Lineage) -> Counts:
-    """The active revision's own uses since it became active."""
+    """Return the counts of the active revision's uses since it last became active."""
     now = (lineage.totals.get(lineage.active) or uses.nothing())["method"]
     return {name: now[name] - lineage.since["method"][name] for name in uses.COUNTED}
 
 
 def control(lineage: Lineage, revision: int = 0) -> Counts:
-    """How the wish of a revision (0: of the active one) fared when it was interpreted, for any of its revisions."""
+    """Return the counts of interpreted calls with the intent of a revision (0: the active one), over all its
+    revisions.
+    """
     number = revision or lineage.active
     if number == 0:
         return uses.nothing()["control"]
@@ -45,7 +46,7 @@ def control(lineage: Lineage, revision: int = 0) -> Counts:
 
 
 def rate(counts: Counts) -> float:
-    """How likely the next use is a bad one.
+    """Estimate the probability that the next use is bad.
 
     >>> rate({"calls": 0, "bad": 0}), rate({"calls": 8, "bad": 1})
     (0.5, 0.2)
@@ -54,9 +55,9 @@ def rate(counts: Counts) -> float:
 
 
 def contribution(method: Counts, beside: Counts) -> dict[str, Any]:
-    """What the method saved against its control, in all of its uses; None where there is no control to say.
+    """Return the savings of a method against its control over all its uses; each value is None without a control.
 
-    `better` is by how much its rate of bad uses is below its control's.
+    `better` is the control's rate of bad uses minus the method's. Seconds and tokens are totals.
     """
     if not method["calls"] or not beside["calls"]:
         return {"better": None, "seconds_saved": None, "tokens_saved": None}
@@ -69,7 +70,7 @@ def contribution(method: Counts, beside: Counts) -> dict[str, Any]:
 
 
 def fault_of(method: Counts, beside: Counts, least: int) -> str:
-    """Why a method has to go, in words; empty: it may stay, or it is too early to say."""
+    """Return the reason to retire a method; "" if it may stay, or if it is too early to judge."""
     calls = method["calls"]
     if calls == 0 or calls < least:
         return ""
@@ -85,7 +86,7 @@ def fault_of(method: Counts, beside: Counts, least: int) -> str:
 
 
 def _dearer(method: Counts, beside: Counts) -> str:
-    """Of a method that is no better: what it costs too much of."""
+    """Return the reason to retire a method that is no better than its control and costs too much; "" if it does not."""
     for name, (share, more), unit in (("tokens", TOKENS, ""), ("seconds", SECONDS, " s")):
         spent, usual = _mean(method, name), _mean(beside, name)
         if spent > share * usual + more:
@@ -96,4 +97,5 @@ def _dearer(method: Counts, beside: Counts) -> str:
 
 
 def _mean(counts: Counts, name: str) -> float:
+    """Return the mean of a count for each use."""
     return float(counts[name] / counts["calls"])
