@@ -39,6 +39,14 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
         setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: payload["trust"]})
 
 
+def is_taken(root: Root, selector: str, intent: str) -> bool:
+    """Tell whether the slot holds a tool, made or declared, of another wish than the one with this digest."""
+    value = own_slots(root[roots.TOOLS]).get(selector)
+    if isinstance(value, Method):
+        return value.provenance.get("intent") != intent
+    return isinstance(value, Intent) and digest_of(value) != intent
+
+
 def forget(root: Root, selector: str, intent: str) -> None:
     """Take the intent of this digest away again, of which nothing was ever made."""
     holder = root[roots.TOOLS]

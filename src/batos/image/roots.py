@@ -63,7 +63,7 @@ APPROVALS: Final = "approvals"
 AWAITED: Final = "awaited"
 #: slot as it was, blank, digest of the source -> id of the newest approval of that: see image/approvals.py
 ASKED: Final = "asked"
-#: holder's reference, blank, selector -> a method that is to be made: see image/wishes.py
+#: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method that is to be made: image/wishes.py
 WISHES: Final = "wishes"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other

@@ -23,8 +23,9 @@ def of(told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def name_of(wish: Mapping[str, Any]) -> str:
-    """Return what a wish is kept under: the slot that is without a method."""
-    return f"{wish['holder']} {wish['selector']}"
+    """Return the key of a wish: the slot without a method; with the intent where missions may forge different tools."""
+    slot = f"{wish['holder']} {wish['selector']}"
+    return f"{slot} {wish['intent']}" if wish.get("forged") else slot
 
 
 def fold(root: Root, mission: str, payload: Any) -> None:

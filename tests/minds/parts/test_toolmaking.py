@@ -16,7 +16,7 @@ from tests.methods.execution.crafted import put
 from batos.brief import as_file
 from batos.errors import BatosError, GenerationFailed, Refused
 from batos.image import roots
-from batos.inference.ollama.bridge import ChatRequest
+from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.methods.generation import method_spec as wants
 from batos.minds.parts.toolmaking import Tool, intent_of
 from batos.objects.method import Intent, Method
@@ -134,6 +134,52 @@ async def test_the_same_wish_makes_it_once(tmp_path: Path) -> None:
         third = await answered(uvm, brief())
         assert protocol(third)["tool"] == {**protocol(first)["tool"], "outcome": "made"}
     assert (mind.wished, mind.coded) == (3, 1)
+
+
+class Abreast(Mind):
+    """Two minds wish for one name at the same time, each for something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = asyncio.Barrier(2)
+        self.bridge = Barred(self)
+
+    def answer(self, request: ChatRequest) -> str | BatosError:
+        """The second wish is for something else."""
+        self.wish = {**WISH, "purpose": "It names a unit."} if self.wished else WISH
+        return super().answer(request)
+
+
+class Barred(ScriptedBridge):
+    """Answers a wish when both have come."""
+
+    def __init__(self, mind: Abreast) -> None:
+        super().__init__(mind.answer)
+        self.mind = mind
+
+    async def think(self, request: ChatRequest, on_token: Any = None, *, stream: bool = True) -> Answer:
+        """As scripted."""
+        if request.schema and "worth" in request.schema["properties"]:
+            await self.mind.both.wait()
+        return await super().think(request, on_token, stream=stream)
+
+
+async def test_a_name_that_another_took_meanwhile_is_told(tmp_path: Path) -> None:
+    """The first to be published has the name and is made; the other mission says why its tool is not there."""
+    mind = Abreast()
+    async with scripted_uvm(tmp_path, mind.bridge, install="now") as uvm:
+        done = await asyncio.gather(answered(uvm, brief()), answered(uvm, brief(QUESTION + " Please.")))
+        assert sorted(await made(uvm)) == ["failed", "installed"]
+        late = [
+            each
+            for mission in done
+            for each in uvm.mission(mission["id"])["provenance"]["generated"]
+            if each["selector"] == "seconds_of_" and each.get("after")
+        ]
+        assert sorted(each["outcome"] for each in late) == ["failed", "installed"]
+        (why,) = [each["failure"]["message"] for each in late if "failure" in each]
+        assert "first, for something else" in why
+        assert slot(uvm) is Method
 
 
 async def test_under_ask_the_tool_waits_and_the_mission_does_not(tmp_path: Path) -> None:

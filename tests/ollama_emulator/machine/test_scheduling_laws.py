@@ -208,7 +208,8 @@ class Scheduling(RuleBasedStateMachine):
 
     def _wind_up(self) -> None:
         for _ in range(200):
-            if not self.running:
+            # Whom a client left waiting in the queue is seen off by the scheduler later than the client goes.
+            if not self.running and not self.scheduler.state()["queued"]:
                 break
             for call in self.running:
                 call.may_end.set()

@@ -16,7 +16,7 @@ from batos.errors import (
     NotFound,
     Refused,
 )
-from batos.image import methods, tools, wishes
+from batos.image import forged, methods, roots, tools, wishes
 from batos.image.candidates import Candidate
 from batos.image.image import LivingImage
 from batos.methods.generation import generation_log
@@ -121,7 +121,15 @@ class Jit:
         """
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.workshop.digests)
+            taken = bool(wish.get("forged")) and forged.is_taken(root, wish["selector"], wish["intent"])
         told = {"receiver": wish["holder"], "selector": wish["selector"], "outcome": "gone", "calls": 0, "tokens": 0}
+        if taken:
+            error = Refused(
+                f"another mission forged a tool named {wish['selector']} first, for something else",
+                remedy="Ask again: a tool of another name can be forged.",
+            )
+            told.update(receiver=roots.TOOLS, outcome="failed", failure=error.as_dict())
+            await self._record_late(wish, told)
         if wanted is None:
             return told
         log = wanted.log(self.workshop.dialect_digest)
@@ -137,9 +145,13 @@ class Jit:
         except (MethodFailed, Refused) as error:
             told.update(outcome=told["outcome"] or "failed", failure=error.as_dict())
         if told["outcome"] != "budget":
-            generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
-            await self.workshop.journal.flush(wish["mission"])
+            await self._record_late(wish, told)
         return told
+
+    async def _record_late(self, wish: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+        """Note the outcome with the mission whose answer is out; durable when this returns."""
+        generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
+        await self.workshop.journal.flush(wish["mission"])
 
     def _there(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """Return the state of the slot in the newest image: a specification to make, a method that exists, or a reason
