@@ -37,6 +37,7 @@ HELD = (
     "batos/loopwatch.py",
     "batos/memory",
     "batos/methods",
+    "batos/minds",
     "batos/notation.py",
     "batos/objects",
     "batos/private_files.py",

@@ -24,7 +24,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject
 from batos.routing.router import Route
 
-#: How much each policy of installing allows; a brief may choose among equals.
+#: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
 
 
@@ -39,7 +39,7 @@ class Thinking:
 
     @property
     def window(self) -> int:
-        """The context window in tokens."""
+        """Return the context window in tokens."""
         return int(self.options["num_ctx"])
 
     def answer_tokens(self, decision: Decision[Any]) -> int:
@@ -51,7 +51,7 @@ class Thinking:
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
     def reserved(self, decision: Decision[Any]) -> int:
-        """Tokens of the window that the prompt leaves free: the answer's, and those of reasoning before it."""
+        """Return the tokens of the window that the prompt leaves free, for the answer and for reasoning before it."""
         reasoning = REASONING_TOKENS if self.mode == "two_phase" else 0
         return min(self.needed(decision) + reasoning, 3 * self.window // 4)
 
@@ -62,7 +62,7 @@ class Learns(Protocol):
     async def method_for(
         self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
-        """The method that answers it, made now if need be; None: it is interpreted."""
+        """Return the method that answers a message, made now if needed; None if its intent is to be interpreted."""
         ...
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
@@ -74,11 +74,11 @@ class Chooses(Protocol):
     """Where a mission turns before it runs an installed method: the lives of its UVM."""
 
     def is_control(self, mission: str, selector: str) -> bool:
-        """Whether this mission interprets the method's intent instead, so that what it contributes is measured."""
+        """Test if this mission interprets the method's intent instead, so that the method's effect is measured."""
         ...
 
     async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
-        """What a mission used that failed: its thought, which would have told, is gone."""
+        """Record the uses of a failed mission, whose thought cannot contribute them."""
         ...
 
 
@@ -86,15 +86,18 @@ class Runs(Protocol):
     """Where generated code runs: the cell of its UVM."""
 
     async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
-        """One method, once. MethodFailed, CovenantViolation, CellKilled, CellMissing, and what `host` raises."""
+        """Run a method once.
+
+        Raises: MethodFailed, CovenantViolation, CellKilled, CellMissing, and everything that `host` raises.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MethodRuntime:
-    """What missions run methods with, who makes and chooses them, and what is configured for who does not say.
+    """The services by which missions run methods, make them and choose them, and the configured policies.
 
-    Without a cell no method runs, without a jit every intent is interpreted.
+    Without a cell no method runs; without a jit every intent is interpreted.
     """
 
     cell: Runs | None = None
@@ -106,7 +109,7 @@ class MethodRuntime:
 
 @dataclass(frozen=True, slots=True)
 class MissionFacts:
-    """What is known of a mission from its beginning: the same for all of its minds, and never replaced."""
+    """The facts of a mission from its beginning: the same for all of its minds, and never replaced."""
 
     id: str
     brief: MissionBrief
@@ -116,10 +119,10 @@ class MissionFacts:
     thought: UvmObject
     past: Past
     passages: tuple[Passage, ...]
-    #: What all calls of the mission share, without evidence.
+    #: The parts that all calls of the mission share, without evidence.
     scene: Scene
     read_at: str
-    #: Why earlier attempts at the same question failed, nearest first: read from the journal.
+    #: Failures of earlier attempts at the same question, nearest first, from the journal.
     failures: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -140,7 +143,7 @@ class MissionIO:
 
 @dataclass(frozen=True, slots=True)
 class MindPolicy:
-    """What a mind may do with intents, and how its parts become one answer: as the brief asks and as configured."""
+    """The permitted use of intents, and the way to combine parts: as the brief asks and as configured."""
 
     combine: Combine = "auto"
     install: Install = "never"
@@ -158,7 +161,7 @@ class MindPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """Who thinks, with which model, about which question: the only part of a context that is ever replaced."""
+    """A persona with its model and its question: the only part of a context that is ever replaced."""
 
     #: Its place in sample paths: `brick`, `council`, or `council/brick` within it.
     name: str
@@ -166,10 +169,10 @@ class Mind:
     voice: Voice
     thinking: Thinking
     effort: str
-    #: What this mind is asked.
+    #: The question to this mind.
     question: str
     policy: MindPolicy = field(default_factory=MindPolicy)
-    #: What the mind that this one is a part of recalled; None for the mission's own, which recalls.
+    #: Evidence recalled by the mind that this one is a part of; None for the mission's own mind, which recalls.
     inherited: Evidence | None = None
 
     @property
@@ -195,9 +198,9 @@ class Mind:
 
 @dataclass(frozen=True, slots=True)
 class MindContext:
-    """What one mind of a mission works with, in four parts; its changing state is in its cycle.
+    """The context of one mind of a mission, in four parts; its changing state is in its cycle.
 
-    A mission has one; at effort council each persona thinks as a mind within it, which shares all but `mind`, writes
+    A mission has one. At effort council each persona thinks as a mind within it, which shares all but `mind`, writes
     nothing and dooms nothing.
     """
 
@@ -269,5 +272,5 @@ class Interprets(Interpreter, Protocol):
         ...
 
     def voiced(self, context: MindContext) -> Interprets:
-        """One that interprets for the same mind with another voice or other options."""
+        """Return an interpreter for the same mind with another voice or other options."""
         ...

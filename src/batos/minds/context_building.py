@@ -29,7 +29,7 @@ from batos.objects.prototype import UvmObject, lookup
 
 #: The journal note of an attempt's beginning has the ratios under this name.
 RATIO_NOTE = "tokens_per_byte"
-#: What is told of an attempt's error.
+#: Keys of an attempt's error that are reported.
 _TOLD = ("code", "field", "message")
 
 

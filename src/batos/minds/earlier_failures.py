@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from batos.memory.evidence import mark
 
-#: What failed, by the error's code: only what another reply can do better, never a word of what was said.
+#: Words for a failure by the error's code: only advice for another reply, never a word of the failed one.
 _WORDS: Final[Mapping[str, str]] = {
     "runaway": "the reply repeated itself without end and was stopped",
     "answer_cut": "the reply was longer than the room that there was for it",

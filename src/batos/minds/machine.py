@@ -12,7 +12,7 @@ from batos.minds.stopping import Held
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
 
-#: Which states may follow which; everything may follow into FAILED.
+#: The states that may follow each state; FAILED may follow every one.
 FOLLOWS: Final = {
     "IDLE": {"DECOMPOSING", "SYNTHESIZING"},
     "DECOMPOSING": {"DELEGATING"},

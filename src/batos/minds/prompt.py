@@ -47,7 +47,10 @@ class Voice:
     prompts: Mapping[str, str]
 
     def prompt(self, which: str, **values: object) -> str:
-        """One of its meta-prompts, filled; ObjectError if it was redefined to something that cannot be."""
+        """Fill one of the persona's meta-prompts.
+
+        Raises: ObjectError: it was redefined to a text that cannot be filled.
+        """
         try:
             return fill(self.prompts[which], **values).strip()
         except (KeyError, ValueError) as error:
@@ -59,7 +62,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all calls of one mission share: the rules, the evidence, and the moment the question was asked."""
+    """The parts that all calls of a mission share: the rules, the evidence, the question and the moment of asking."""
 
     charter: str
     house_rules: str
@@ -67,7 +70,7 @@ class Scene:
     asked_at: str
 
     def with_evidence(self, evidence: Evidence) -> Scene:
-        """The same scene with other evidence."""
+        """Return the same scene with other evidence."""
         return replace(self, evidence=evidence)
 
 
@@ -82,14 +85,14 @@ class Spoken:
 
 
 def compose(scene: Scene, voice: Voice, task: str, then: Sequence[Message] = ()) -> tuple[Message, ...]:
-    """The messages of a call; `then` is what was said after it (an answer and its faults)."""
+    """Return the messages of a call; `then` holds later ones (an answer and its faults)."""
     persona = f"{voice.core_identity.strip()}\n\n{voice.core_method.strip()}"
     last = f"{persona}\n\n{task.strip()}\n\nAsked at {scene.asked_at}."
     return (*prefix(scene), {"role": "user", "content": last}, *then)
 
 
 def prefix(scene: Scene) -> tuple[Message, ...]:
-    """What every call of a mission begins with, byte for byte."""
+    """Return the messages with which every call of a mission begins, byte for byte."""
     older = "\n".join(summary.block() for summary in scene.evidence.view)
     compacted = ({"role": "user", "content": f"{_OLDER}\n{older}"},) if older else ()
     shown = _documents(scene.evidence)
@@ -123,7 +126,7 @@ def facet_task(voice: Voice, facet: Mapping[str, str], query: str) -> str:
 
 
 def method_task(guide: str, text: str) -> str:
-    """What a method asks in words of its own: whom to speak as or what to heed first, if it says, then the question."""
+    """Return the task of a method's own call: its guide, if it gives one, then its question."""
     return f"{guide.strip()}\n\n{text.strip()}".strip()
 
 
@@ -175,19 +178,21 @@ def one_line(text: str) -> str:
 
 
 def with_guide(task: str, guide: str) -> str:
-    """A task, and what the reply is to hold: a model sees nothing of the grammar it is held to."""
+    """Return a task with a description of the reply, because a model does not see its grammar."""
     return f"{task.strip()}\n\nReply with:\n{guide}"
 
 
 def revision(voice: Voice, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
-    """What is appended for a revision: the answer as it was given, and its faults."""
+    """Return the messages that are appended for a revision: the answer and its faults."""
     listed = "\n".join(f"- {fault}" for fault in faults)
     asked = voice.prompt("revise", faults=listed)
     return ({"role": "assistant", "content": answer}, {"role": "user", "content": asked})
 
 
 class Continuation:
-    """How a call goes on: free reasoning before its answer, or a repair after it. Each appends and changes nothing."""
+    """The continuation of a call: free reasoning before its answer, or a repair after it. Each appends and changes
+    nothing.
+    """
 
     def reason(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Ask for free reasoning first."""
@@ -204,9 +209,9 @@ class Continuation:
 
 
 def shortened(parts: Sequence[Spoken], excess: int) -> tuple[tuple[Spoken, ...], int]:
-    """The parts with so many bytes less, as far as that goes, and how many of them lost something.
+    """Shorten the parts by so many bytes, as far as possible; return them and the number of shortened ones.
 
-    The longest give first; each that lost something says so, and one with nothing worth saying left is left out.
+    The longest are shortened first. A shortened part is marked, and a part with nothing left is left out.
     """
     sizes = sorted(len(part.text.encode()) for part in parts)
     most = level(sizes, sum(sizes) - excess)
@@ -215,7 +220,7 @@ def shortened(parts: Sequence[Spoken], excess: int) -> tuple[tuple[Spoken, ...],
 
 
 def level(sizes: Sequence[int], whole: int) -> int:
-    """The size to which each may grow so that together they take no more than `whole`; `sizes` ascend."""
+    """Return the largest size for each so that all together take at most `whole`; `sizes` ascend."""
     for place, size in enumerate(sizes):
         share = whole // (len(sizes) - place)
         if size > share:
@@ -233,17 +238,17 @@ def _cut(part: Spoken, most: int) -> Spoken:
 
 
 def size(messages: Sequence[Message]) -> int:
-    """Bytes of a prompt, the template's marks left out."""
+    """Return the bytes of a prompt, without the template's marks."""
     return sum(len(message["content"].encode()) for message in messages)
 
 
 def evidence_size(scene: Scene) -> int:
-    """Bytes that a scene's evidence takes in a prompt."""
+    """Return the bytes of a scene's evidence in a prompt."""
     return size(prefix(scene)) - size(prefix(scene.with_evidence(Evidence())))
 
 
 def room(window: int, answer_tokens: int, tokens_per_byte: float) -> int:
-    """Bytes that a prompt may have: the window less the answer's share and a margin. Never negative."""
+    """Return the bytes that a prompt may have: the window less the answer's tokens and a margin; never negative."""
     return max(0, int((window - answer_tokens - MARGIN) / max(tokens_per_byte, LEAST_RATIO)))
 
 

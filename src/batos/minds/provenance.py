@@ -1,4 +1,4 @@
-"""What a thought keeps: its answer, where all of it came from, how far it is to be trusted, and what it contributes."""
+"""The record of a thought: its answer, the origin of every part of it, and its trust."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
 
 
 def placements(session: Session) -> list[dict[str, Any]]:
-    """Where the models lay that were looked at: on the card, the processor, or spilled between them."""
+    """List where the models of this session lay: on the card, the processor, or divided between them."""
     return [found.as_dict() for found in session.placements.values()]
 
 
 def of_attempt(context: MindContext) -> dict[str, Any] | None:
-    """What is known of an attempt that came to no answer: where models lay, what ran, and what was made or tried."""
+    """Return the facts of an attempt without an answer: placements, methods that ran, and methods made or tried; or
+    None.
+    """
     shown = {
         "placements": placements(context.io.session),
         "methods": list(context.trace.behaviour),
@@ -43,7 +45,7 @@ def of_attempt(context: MindContext) -> dict[str, Any] | None:
 
 
 def lineage_trust(recalled: Evidence) -> str:
-    """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
+    """Return the least trusted class of everything an answer was made from: question, model, and recalled evidence."""
     turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))
     files = (Attachment.trust for _ in recalled.passages[:1])
     return least_trusted("user", "model", *turns, *files)
@@ -76,7 +78,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
 
 
 def _gate(synthesis: Synthesis) -> dict[str, Any]:
-    """The verdict on the answer that stands, and what led to its revision or its protocol."""
+    """Return the verdict on the final answer, with the causes of its revision or its protocol."""
     shown = {**synthesis.standing.verdict.as_dict(), "revised": synthesis.revised is not None}
     if synthesis.revised is not None:
         shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]

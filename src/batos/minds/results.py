@@ -14,10 +14,10 @@ from batos.memory.evidence import Evidence
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What one part of a mind came back with: data, never writes; `failure` says why it has no answer.
+    """The result of one part of a mind: data, never writes; `failure` gives the reason if there is no answer.
 
-    A part is a facet of `persona`, or that persona as a mind of its own: then `parts` are its own, and `faults` what
-    the gate found in its answer.
+    A part is a facet of `persona`, or that persona as a mind of its own. In a persona's result `parts` are its own
+    parts, and `faults` the gate's faults of its answer.
     """
 
     number: int
@@ -31,23 +31,23 @@ class PartResult:
     persona: str = ""
     parts: tuple[PartResult, ...] = ()
     faults: tuple[GateFault, ...] = ()
-    #: What it says in a few words, if it was given as a vote.
+    #: The answer in a few words, if it was given as a vote.
     gist: str = ""
-    #: What each call of this mind changed (changes.py).
+    #: The change made by each call of this mind (changes.py).
     changes: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def open(self) -> bool:
-        """Whether the sub-query has no answer."""
+        """Test if the sub-query has no answer."""
         return self.failure is not None or not self.known or not self.answer.strip()
 
     @property
     def is_mind(self) -> bool:
-        """Whether this part is a persona that ran a cycle of its own."""
+        """Test if this part is a persona that ran a cycle of its own."""
         return self.slot == self.persona.lower()
 
     def as_dict(self) -> dict[str, Any]:
-        """A voice, as CONTRACT's `voices` shows it; a persona's has the voices of its facets in it."""
+        """Return a voice as CONTRACT's `voices` shows it; a persona's contains the voices of its facets."""
         shown: dict[str, Any] = {} if self.is_mind else {"facet": self.slot}
         shown |= {
             "persona": self.persona,
@@ -96,21 +96,21 @@ class JudgedAnswer:
 
 @dataclass(slots=True)
 class Synthesis:
-    """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete.
+    """The work of a cycle so far, in a slot of the cycle while it runs and dropped at the end.
 
-    `evidence` is what the next call is shown: it shrinks when a prompt does not fit. `recalled` is what IDLE
+    `evidence` is shown to the next call and shrinks if a prompt does not fit. `recalled` is the evidence that IDLE
     recalled: calls were shown it, so answers are judged by it.
     """
 
     recalled: Evidence = field(default_factory=Evidence)
     evidence: Evidence = field(default_factory=Evidence)
     queries: dict[str, str] = field(default_factory=dict)
-    #: Why the question was not divided, if that was tried in vain: then each part was given the question.
+    #: The reason why the question was not divided, if that failed: then each part was given the question.
     undivided: str = ""
     parts: tuple[PartResult, ...] = ()
     #: Parts that the weave was shown shortened, for want of room.
     shortened: int = 0
-    #: How the parts became one answer: the mode, and what select and vote found.
+    #: The way to one answer: the mode, and the findings of select and vote.
     combined: dict[str, Any] = field(default_factory=dict)
     #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
     drafts: list[JudgedAnswer] = field(default_factory=list)

@@ -17,7 +17,7 @@ from batos.minds.results import Synthesis
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject
 
-#: What a state does: its work on the cycle; answers the next state's name.
+#: The work of a state on the cycle; returns the next state's name.
 StateWork: TypeAlias = Callable[[MindContext, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
 
 WORK_SLOT: Final = "_tmp_synthesis_"

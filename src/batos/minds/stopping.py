@@ -10,7 +10,7 @@ from typing import Any, Final
 from batos.errors import ApprovalNeeded, BatosError, InternalError, OllamaError
 from batos.image.records import StatusWord
 
-#: What outdoes what: a mission that is cancelled while the server stops is cancelled.
+#: The stronger request wins: a mission that is cancelled while the server stops is cancelled.
 _STRENGTH: Final[dict[StatusWord, int]] = {"paused": 1, "queued": 2, "failed": 3, "cancelled": 4}
 
 
@@ -30,9 +30,9 @@ class Hold:
     reason: BatosError | None = None
     #: Its task was cancelled for it: whatever is raised on the way out, this is why.
     forced: bool = False
-    #: It was told so, and is on its way out.
+    #: True once the mission was told and is ending.
     held: bool = False
-    #: It runs with no other mission beside it.
+    #: True if the mission runs with no other beside it.
     alone: bool = False
 
     def __call__(self) -> None:

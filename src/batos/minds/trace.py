@@ -45,13 +45,13 @@ class Trace:
     Each list only grows, oldest entry first. `generated` and `learned` outlive an attempt.
     """
 
-    #: What this mission, its earlier attempts among it, decided without being asked.
+    #: Choices that this mission made without being asked, in earlier attempts too.
     decided: Decided
     #: Tokens that a byte of prompt is taken to cost, by model.
     ratios: Mapping[str, float]
-    #: What was made for this mission while it ran, by the holder's reference and the selector: beside its snapshot.
+    #: Methods made for this mission while it ran, by the holder's reference and the selector; not in its snapshot.
     generated: dict[tuple[str, str], Method] = field(default_factory=dict)
-    #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
+    #: Methods made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
     learned: list[dict[str, Any]] = field(default_factory=list)
     #: (holder, selector) of every intent interpreted and every method run.
     behaviour: list[dict[str, str]] = field(default_factory=list)
@@ -59,11 +59,11 @@ class Trace:
     forged: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[Use] = field(default_factory=list)
-    #: What methods wrote into objects that are not the mission's own: {oid, slot, had, former}.
+    #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
     written: list[dict[str, Any]] = field(default_factory=list)
-    #: How far that which methods read, recalled and were given is to be trusted, beside the mission's evidence.
+    #: Trust classes of values that methods read, recalled or were given, beside the mission's evidence.
     trusts: list[str] = field(default_factory=list)
-    #: What methods recalled beside it.
+    #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
 
     def ran(self, told: dict[str, str]) -> None:

@@ -117,7 +117,7 @@ def stands_alone(synthesis: Synthesis) -> bool:
 
 
 async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> JudgedAnswer:
-    """Judge the mission's answer, which must answer every sub-query or name it as unanswered."""
+    """Return the gate's verdict on the mission's answer, which must answer every sub-query or name it as unanswered."""
     if stands_alone(synthesis):
         return JudgedAnswer(said, await judge_alone(said, ground))
     open_queries = frozenset(part.number for part in synthesis.parts if part.open)

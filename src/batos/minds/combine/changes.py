@@ -18,7 +18,7 @@ from batos.minds.results import PartResult, Said, Synthesis
 #: {path, did, changed, what}
 Change: TypeAlias = dict[str, Any]
 
-#: What decided between two orders that named different candidates.
+#: Words for the decision between two orders that named different candidates.
 _DECIDED = {
     "agreed": "both orders named it",
     "named": "the other order gave no valid choice",

@@ -14,13 +14,13 @@ from batos.objects.message import Interpreter
 
 
 async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Said:
-    """Ask for the answer at once, with one call."""
+    """Answer at once, with one call."""
     task = prompt.reflex_task(context.mind.voice, context.mind.question)
     return await answers.say(interpreter, context, synthesis, Question(f"{context.mind.name}/reflex#0", task))
 
 
 async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> tuple[Said, Question]:
-    """Join the parts' answers to one. Return it, and the question that was asked, from which a revision continues."""
+    """Join the parts' answers to one; return the question that was asked, from which a revision continues."""
     question = _weaving(context, synthesis)
     return await answers.say(interpreter, context, synthesis, question), question
 

@@ -21,7 +21,7 @@ from batos.objects.prototype import UvmObject, lookup, own_slots
 #: The mind's name in paths.
 NAME: Final = "council"
 
-#: How often a persona thinks when others change what its methods read; each time costs only its own time.
+#: The most attempts of a persona when others change what its methods read; each costs only its own time.
 MOST_THOUGHTS: Final = 4
 
 #: The slot of a persona's cycle that holds what it came back with, from its COMPLETE on.
@@ -29,13 +29,15 @@ PART_SLOT: Final = "_tmp_part_"
 
 
 def members(context: MindContext) -> tuple[str, ...]:
-    """The personas by their places in paths, whoever leads first: its prompts begin as those just sent do."""
+    """Return the personas by their places in paths, the leader first, because its prompts begin as the last
+    ones sent.
+    """
     leader = context.mind.voice.name
     return tuple(name.lower() for name in (leader, *(name for name in PILLARS if name != leader)))
 
 
 def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(place, name, method) of each persona: the first words of its core method say how it works."""
+    """Return (place, name, method) of each persona; the first words of its core method describe how it works."""
     found = []
     for slot in slots:
         method = context_building.persona_of(context.mission.root, slot.upper()).core_method
@@ -44,7 +46,9 @@ def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str
 
 
 def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> MindContext:
-    """A persona as a mind within this one: its own voice, model and question; scene and services are shared."""
+    """Return a persona's context as a mind within this one: its own voice, model and question; scene and services are
+    shared.
+    """
     persona = context_building.persona_of(context.mission.root, slot.upper())
     return context.with_mind(
         persona=persona,
@@ -60,11 +64,12 @@ def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> Min
 async def think(
     context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> object:
-    """What a persona's own cycle came back with; it is told apart from a PartResult by whoever joins the parts.
+    """Run a persona's own cycle and return its result. The caller checks that the result is a PartResult.
 
-    Personas begin one after another as turns come free: one whose calls have begun is not interrupted by the next,
-    so that what its calls share beyond the mission's prefix is read once. What a persona's methods wrote is joined with
-    its answer, and where others have changed meanwhile what it rested on, it thinks again; what it asked is paid for.
+    Personas begin one after another as calls become free, and a persona whose calls have begun is not interrupted by
+    the next, so that the daemon reads their common beginning once. Writes of a persona's methods are joined with its
+    answer. If others have changed meanwhile what the answer rests on, the persona thinks again; paid calls are not paid
+    twice.
     """
     slot, query = asked
     orchestrator = context.mission.root["orchestrator_obj"]
@@ -87,7 +92,7 @@ async def think(
 
 
 def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
-    """What COMPLETE leaves of a mind within another: a value. Its false citations go: the weave would carry them on."""
+    """Store the result of a mind within another as a value, without false citations, which the weave would pass on."""
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
     queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(context.trace.seen)
     setattr(
@@ -111,19 +116,21 @@ def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
 
 
 def minds(context: MindContext, query: str = "") -> list[MindContext]:
-    """This mind and, in a council, those within it as if each were asked `query`."""
+    """Return this mind and, in a council, those within it, as if each were asked `query`."""
     if not context.mind.is_council:
         return [context]
     return [context, *(mind(context, slot, query, Evidence()) for slot in members(context))]
 
 
 def calls(context: MindContext) -> int:
-    """The calls that a mission makes at the least: no repair, no revision, no protocol."""
+    """Return the least number of calls of a mission: without repair, revision or protocol."""
     return sum(_own_calls(each) for each in minds(context))
 
 
 def _own_calls(context: MindContext) -> int:
-    """One mind's: to decompose and weave or to select, none to vote; and its facets, since its personas count apart."""
+    """Return the calls of one mind: to decompose and weave or select, none to vote; and its facets, but not its
+    personas.
+    """
     found = lookup(context.mind.persona, "facets")
     facets = len(found.value) if found and not context.mind.is_council else 0
     around = 0 if combination.mode(context) == "vote" else 2
@@ -132,7 +139,10 @@ def _own_calls(context: MindContext) -> int:
 
 
 def check_budget(context: MindContext) -> None:
-    """Refused, before anything is paid, when what the mission may spend cannot pay a council."""
+    """Check, before anything is paid, that the mission may pay a council.
+
+    Raises: Refused: the budget has too few calls.
+    """
     allowed, needed = context.io.session.limits.calls, calls(context) - context.io.session.paid
     if needed > allowed:
         raise Refused(

@@ -26,12 +26,12 @@ from batos.objects.prototype import lookup
 
 T = TypeVar("T")
 
-#: What no other part could mend: the mission ends with it, however many parts answered.
+#: Errors that no other part could mend: they end the mission, however many parts answered.
 FATAL = (ImageError, InternalError, Refused, TimedOut, ApprovalNeeded)
 
 
 def of(context: MindContext) -> tuple[str, ...]:
-    """The slots of a mind's parts in their order: `guide_facet_`, or `brick` where they are personas."""
+    """Return the slots of a mind's parts in their order: `guide_facet_`, or `brick` for personas."""
     if context.mind.effort == "reflex":
         return ()
     if context.mind.is_council:
@@ -41,7 +41,7 @@ def of(context: MindContext) -> tuple[str, ...]:
 
 
 def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(slot, name, inspiration) of each part, as decomposition is told them."""
+    """Return (slot, name, inspiration) of each part, as the decomposition's prompt lists them."""
     if context.mind.is_council:
         return council.described(context, slots)
     return facets.pillars(context.mind.persona, slots)
@@ -50,11 +50,13 @@ def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str
 async def delegate(
     context: MindContext, interpreter: Interprets, synthesis: Synthesis, enough: Enough | None = None
 ) -> tuple[PartResult, ...]:
-    """Every part's answer to its sub-query, all asked at once; a part that failed is there with its reason.
+    """Ask every part its sub-query, all at once, and return the results; a failed part has its reason.
 
-    With `enough` they are asked one after another until it says so. Raises MissionFailed, or the reason that they have
-    in common, when more than half of those asked failed; and at once what no other part could mend. ApprovalNeeded:
-    some wait for a person; the others were heard first, so that what they paid for is there when the mission goes on.
+    With `enough` parts are asked one after another until `enough` returns True.
+
+    Raises: MissionFailed, or the reason that all have in common: more than half of the parts failed. ApprovalNeeded:
+    some parts wait for a person; the others finished first, so that their paid answers are there later. Errors that no
+    other part could mend are raised at once.
     """
     asked = enumerate(synthesis.queries.items(), start=1)
     work = [_part(context, interpreter, synthesis, number, query) for number, query in asked]
@@ -69,7 +71,7 @@ async def delegate(
 
 
 async def _together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Their results in order; the first that raises ends the others, and its error is raised as it is."""
+    """Run side by side and return the results in order; the first error ends the others and is raised unchanged."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in work]
@@ -79,7 +81,7 @@ async def _together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def _in_turn(work: Sequence[Coroutine[Any, Any, PartResult]], enough: Enough) -> list[PartResult]:
-    """Their results in order, as far as they were needed."""
+    """Run one after another until enough is known, and return the results in order."""
     parts: list[PartResult] = []
     try:
         for each in work:
@@ -93,7 +95,9 @@ async def _in_turn(work: Sequence[Coroutine[Any, Any, PartResult]], enough: Enou
 
 
 def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) -> BatosError:
-    """The common reason if there is one, since it carries the remedy; else how many failed and why the first did."""
+    """Return the common reason if there is one, since it has the remedy; else the number of failures and the first
+    reason.
+    """
     first = failures[0]
     if all(type(failure) is type(first) for failure in failures):
         return first
@@ -104,7 +108,7 @@ def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) 
 async def _part(
     context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> PartResult:
-    """One part's answer, or that it failed and why."""
+    """Return one part's answer, or its failure."""
     slot, query = asked
     try:
         if context.mind.is_council:
@@ -125,7 +129,7 @@ async def _part(
 
 
 def _failed(context: MindContext, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
-    """A part that has no answer but why."""
+    """Return a part without an answer, with the reason."""
     slot, query = asked
     if context.mind.is_council:
         return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())

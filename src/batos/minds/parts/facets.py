@@ -9,12 +9,12 @@ from batos.objects.prototype import UvmObject
 
 
 def facet_name(persona: UvmObject, slot: str) -> str:
-    """What a facet is called, for people and for the weave."""
+    """Return a facet's name for people and for the weave."""
     intent = intent_of(persona, slot)
     return slot if intent is None else intent.name
 
 
 def pillars(persona: UvmObject, slots: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(slot, name, inspiration) of each facet, as decomposition is told them."""
+    """Return (slot, name, inspiration) of each facet, as the decomposition's prompt lists them."""
     found = [(slot, intent_of(persona, slot)) for slot in slots]
     return [(slot, intent.name, intent.inspiration) for slot, intent in found if intent is not None]

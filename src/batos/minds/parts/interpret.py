@@ -21,9 +21,9 @@ from batos.objects.method import Intent
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """What one intent is asked; `number` counts a mind's parts from 1, and 0 is no part.
+    """The question to one intent; `number` counts a mind's parts from 1, and 0 is no part.
 
-    `path` is the place of its call where a method asks; a mind's own intents have places by their kind.
+    `path` is the place of the call if a method asks; a mind's own intents have places by their kind.
     """
 
     slot: str

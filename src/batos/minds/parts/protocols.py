@@ -19,7 +19,7 @@ from batos.objects.prototype import lookup
 
 
 def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
-    """The slot of the first protocol whose conditions hold; none finishes a reflex or a part of a council."""
+    """Return the slot of the first protocol whose conditions hold; None for a reflex and for a part of a council."""
     if context.mind.inner or not synthesis.parts:
         return None
     evidence = bool(synthesis.recalled.passages)
@@ -34,7 +34,7 @@ def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
 
 
 async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
-    """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
+    """Let the chosen protocol change the answer. A change that fails, or has more faults than before, is discarded."""
     slot = chosen(context, synthesis)
     if slot is None:
         return
@@ -65,7 +65,7 @@ async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthe
 async def _changed(
     interpreter: Interprets, context: MindContext, synthesis: Synthesis, slot: str, told: dict[str, Any]
 ) -> str:
-    """The answer as the protocol leaves it: another text, or the same with what it made said at its end."""
+    """Return the answer after the protocol: another text, or the same with a line about the tool at its end."""
     said, intent = synthesis.standing.answer, intent_of(context.mind.persona, slot)
     if intent is None or not intent.makes:
         changed = await send(interpreter, context.mind.persona, slot, said.answer)
@@ -84,7 +84,7 @@ async def _changed(
 
 
 def _stream_again(context: MindContext, slot: str, said: Said) -> None:
-    """Who listens has the answer that stands."""
+    """Send the final answer to the listener again."""
     path = sample_paths.protocol(context.mind.name, slot)
     answers.retract(context, path)
     context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said.answer)

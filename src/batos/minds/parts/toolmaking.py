@@ -33,7 +33,7 @@ _NOT: Final = re.compile(r"[^a-z0-9]+")
 
 
 class Tool(BaseModel):
-    """What a tool is to be: a model's wish, which becomes an intent only if it can be one."""
+    """The description of a tool: a model's wish, which becomes an intent only if it is valid."""
 
     inputs: Annotated[
         list[Annotated[str, Field(max_length=NAME)]],
@@ -51,7 +51,7 @@ TOOL: Final = Decision(Tool)
 
 @dataclass(frozen=True, slots=True)
 class Forged:
-    """What came of it: `tool` for the mission's provenance, `line` for who reads the answer."""
+    """The result of toolmaking: `tool` for the mission's provenance, `line` for the reader of the answer."""
 
     tool: dict[str, Any]
     line: str
@@ -82,7 +82,7 @@ def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
     """Return the selector and the intent that a wish of this persona means; GenerationFailed if it can be none."""
     name = _NOT.sub("_", wish.name.casefold()).strip("_")
     selector = f"{name}_"
-    # One line each, as they stand in the request to a coder: a line more could be a heading of it.
+    # A single line for each, as in the request to a coder, where a further line could be a heading.
     purpose, title = " ".join(wish.purpose.split()), " ".join(wish.name.split())
     if not _NAME.fullmatch(name) or not f"{title}{purpose}".isprintable() or not purpose or _barred(selector):
         raise GenerationFailed(f"{wish.name[:NAME]!r} can be no tool", remedy="Ask for it by a plain name.")

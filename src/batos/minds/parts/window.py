@@ -1,4 +1,4 @@
-"""How much room evidence has: beside the largest prompt that any mind of a mission will need."""
+"""The bytes left for evidence beside the largest prompt that any mind of a mission will need."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Task: TypeAlias = tuple[str, Decision[Any]]
 
 
 def for_evidence(context: MindContext) -> int:
-    """Bytes for evidence, recalled once for all minds of the mission and shown to each of them. Never negative."""
+    """Return the bytes for evidence, recalled once for all minds of the mission and shown to each; never negative."""
     return min(
         room_for_evidence(mind, _tasks(mind)) for mind in council.minds(context, _like_a_part_of(context.mind.question))
     )
 
 
 def fitted(context: MindContext, evidence: Evidence) -> Evidence:
-    """The evidence as all calls to come can show it, by what was measured since it was recalled.
+    """Return the evidence that all later calls can show, by the tokens measured since it was recalled.
 
-    What has to go then goes once for all of them: calls that each leave out what they must share no beginning.
+    Evidence is left out once for all calls: if each call left out its own, they would share no beginning.
     """
     excess = prompt.evidence_size(context.mission.scene.with_evidence(evidence)) - for_evidence(context)
     return evidence.lightened(context.mission.brief.text, excess) if excess > 0 else evidence
 
 
 def _like_a_part_of(question: str) -> str:
-    """Something as long as a sub-query may be, of the question's own characters: not every script has one byte each."""
+    """Return a text as long as a sub-query may be, of the question's characters, since scripts differ in bytes."""
     return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
 
 
 def _tasks(context: MindContext) -> list[Task]:
-    """The largest tasks of one mind: its decomposition and its weave, or its only call."""
+    """Return the largest tasks of a mind: its decomposition and its weave, or its only call."""
     slots, question, woven = (
         delegate.of(context),
         context.mind.question,
