@@ -192,9 +192,7 @@ def keep_alive(value: Any) -> int | None:
 
 
 def stamp(ns: int) -> str:
-    """Return a time, given in nanoseconds since 1970, as RFC 3339 in UTC with no more digits of fraction than
-    needed.
-    """
+    """Return a time, in nanoseconds since 1970, as RFC 3339 in UTC with no needless digits of fraction."""
     seconds, fraction = divmod(ns, 10**9)
     digits = f".{fraction:09d}".rstrip("0") if fraction else ""
     return f"{_second(seconds)}{digits}Z"

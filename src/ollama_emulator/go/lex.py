@@ -76,8 +76,9 @@ class Lexer:
         self._line, self._counted = 1, 0
 
     def run(self) -> list[TemplateToken]:
-        """Read the whole template and return its tokens. Comments and the blanks that trim markers remove are
-        left out.
+        """Read the whole template and return its tokens.
+
+        Comments and the blanks that trim markers remove are left out.
         """
         while self._words():
             pass

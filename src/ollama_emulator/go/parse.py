@@ -246,9 +246,7 @@ class _Parser:
             pipe.commands.append(self._command())
 
     def _declares(self, pipe: PipeNode, context: str) -> bool:
-        """Add the declaration that begins here to `pipe`, if there is one; return whether a range's second one
-        follows.
-        """
+        """Add the declaration that begins here, if any, to `pipe`; return whether a range declares a second one."""
         variable = self._peek_real()
         if variable.kind != "variable":
             return False

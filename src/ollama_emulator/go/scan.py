@@ -164,8 +164,9 @@ class _Scanner:
         self._open: list[tuple[list[Any], str]] = []  # containers, each with the key it stands under
 
     def value(self) -> Any:
-        """Return the next value. Open containers are kept on a list and not on Python's stack: depth costs
-        only memory.
+        """Return the next value.
+
+        Open containers are kept on a list and not on Python's stack: depth costs only memory.
         """
         self._blank()
         if self._at == len(self._data):

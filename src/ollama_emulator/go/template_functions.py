@@ -32,8 +32,9 @@ def _kind(value: Any) -> str:
 
 
 def equal(first: Any, *others: Any) -> bool:
-    """Compute `eq`: return whether the first argument equals one of the others. Raises: Wrong: they cannot be
-    compared.
+    """Compute `eq`: return whether the first argument equals one of the others.
+
+    Raises: Wrong: they cannot be compared.
     """
     if not others:
         raise Wrong("missing argument for comparison")
@@ -50,8 +51,9 @@ def equal(first: Any, *others: Any) -> bool:
 
 
 def less(one: Any, two: Any) -> bool:
-    """Compute `lt`: return whether `one` comes before `two`. Raises: Wrong: they are no numbers or strings of
-    one type.
+    """Compute `lt`: return whether `one` comes before `two`.
+
+    Raises: Wrong: they are no numbers or strings of one type.
     """
     for value in (one, two):
         if _kind(value) not in ("int", "float", "str"):
@@ -62,8 +64,9 @@ def less(one: Any, two: Any) -> bool:
 
 
 def length(value: Any) -> int:
-    """Compute `len`: return the bytes of a string or the items of a container. Raises: Wrong: the value has no
-    length.
+    """Compute `len`: return the bytes of a string or the items of a container.
+
+    Raises: Wrong: the value has no length.
     """
     if isinstance(value, str):
         return len(value.encode("utf-8", "surrogatepass"))

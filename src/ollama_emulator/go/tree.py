@@ -27,9 +27,7 @@ class TextNode(Node):
 
 @dataclass(slots=True)
 class WordNode(Node):
-    """An argument of one word. Its `kind` is dot, nil, bool, number, string or function; `value` is the constant's
-    value.
-    """
+    """An argument of one word: `kind` is dot, nil, bool, number, string or function; `value` is a constant's value."""
 
     kind: str
     text: str
@@ -83,8 +81,9 @@ class CommandNode(Node):
 
 @dataclass(slots=True)
 class PipeNode(Node):
-    """Commands, each given the value of the one before. The `declared` variables take the last value;
-    `assigns` is `=`.
+    """Commands, each given the value of the one before.
+
+    The `declared` variables take the last value; `assigns` is `=`.
     """
 
     declared: list[VariableNode] = field(default_factory=list)

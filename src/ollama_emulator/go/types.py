@@ -82,8 +82,9 @@ class GoStruct:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A Go type with its own decoder: `read` takes a node and raises GoError. For a `pointer`, null is nil and not
-    read.
+    """A Go type with its own decoder: `read` takes a node and raises GoError.
+
+    For a `pointer`, null is nil and not read.
     """
 
     go: str
@@ -314,9 +315,7 @@ def _corrupt(text: str) -> int:
 
 
 def _after_padding(data: str, at: int, filled: int) -> int:
-    """Return the offset of the first wrong byte of a base64 text after the `=` before `at`, with `filled` signs before
-    it.
-    """
+    """Return the offset of the first wrong byte behind an `=` of base64, before which `filled` signs stand."""
     while filled == 2 and at < len(data) and data[at] in "\r\n":
         at += 1
     if filled == 2:

@@ -1,1 +1,1 @@
-"""The HTTP/1.1 server under the emulated daemon."""
+"""Serve HTTP/1.1 as the daemon's Go server does."""

@@ -1,4 +1,4 @@
-"""A request and its reply over ASGI, framed as Go's server frames them."""
+"""Read a request and send its reply over ASGI, framed as by Go's server."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ollama_emulator.replies import HttpReply, HttpStream
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable
 
-_LEFT = 499  # what the daemon answers to a client that has gone: nobody reads it but the log
-_NO_CONTENT = 204  # has no length, not even that of nothing
+_LEFT = 499  # the status in the daemon's log for a client that has left
+_NO_CONTENT = 204  # a reply without a body has no Content-Length
 _LINGER_S = 0.5
-_REST_BYTES = 256 * 1024  # what Go reads of a body that its handler left, so that the connection can be used again
-_SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
+_REST_BYTES = 256 * 1024  # Go reads this much of an unread body, to use the connection again
+_SIZED_BYTES = 2048  # Go sends the length of a reply up to this size, and longer ones in chunks
 
 
 @dataclass(slots=True)
 class BodyRoom:
-    """The memory that all requests share for their bodies: `held` bytes are in use."""
+    """The memory for the bodies of all requests; `held` bytes of it are in use."""
 
     limits: HttpLimits
     held: int = 0
@@ -35,7 +35,7 @@ class BodyRoom:
 
 @dataclass(slots=True)
 class HttpExchange:
-    """A request that is served; `taken` is its share of the room for bodies, in bytes."""
+    """A request and its reply; `taken` is the size of its body in bytes, part of the shared memory for bodies."""
 
     request: HttpRequest
     connection: GoConnection
@@ -45,10 +45,10 @@ class HttpExchange:
     taken: int = 0
 
     async def run(self, handle: Handler, streams: Callable[[str, str], bool]) -> None:
-        """Read the request, let `handle` answer it, and send the answer.
+        """Read the request, call `handle`, and send the answer.
 
-        `streams` says of a method and a path that the handler reads the body itself. A handler that raises Cut closes
-        the connection. A client that leaves cancels the task: nothing is sent, and the log has status 499.
+        `streams(method, path)` says if the handler reads the body itself, in pieces. If the handler raises Cut, the
+        connection is closed. If the client leaves, the task is cancelled: nothing is sent, and status 499 is logged.
         """
         request = self.request
         upload: Upload | None = None
@@ -73,17 +73,14 @@ class HttpExchange:
             self.room.held -= self.taken
 
     async def piece(self) -> tuple[bytes, bool]:
-        """Return the next piece of the body, and whether there are more.
-
-        Raises: Cut: the client has left.
-        """
+        """Return the next piece of the body, and whether more follow. Raises: Cut: the client has left."""
         message = await self.receive()
         if message["type"] != "http.request":
             raise Cut
         return message["body"], message["more_body"]
 
     async def _read(self) -> bool:
-        """Read the whole body; False where it was refused, since it is too large or one too many."""
+        """Read the whole body. Return False after refusing it: with 413 if too large, 503 if memory is short."""
         body, more = bytearray(), True
         while more:
             data, more = await self.piece()
@@ -101,7 +98,7 @@ class HttpExchange:
         return True
 
     async def _reply(self, reply: HttpReply, *, last: bool = True) -> None:
-        """Send a whole reply. Without `last` its end is not said yet."""
+        """Send a whole reply; without `last` the end of its body is still to be sent."""
         body, headers = reply.body, _headers(reply)
         self.connection.conn.joined = True
         if not body and (self.request.method == "HEAD" or reply.status == _NO_CONTENT):
@@ -112,17 +109,17 @@ class HttpExchange:
         await self.send({"type": "http.response.body", "body": body, "more_body": not last})
 
     async def _part(self, reply: HttpReply, upload: Upload) -> None:
-        """Send a whole reply to a client that goes on sending: it shall see the reply before it is cut off."""
+        """Send a reply although the body is incomplete, and read on for a while so that the client sees it."""
         await self._reply(replace(reply, headers=(*reply.headers, ("Connection", "close"))), last=False)
         try:
             async with asyncio.timeout(_LINGER_S):
                 await upload.drain(self.room.limits.upload)
         except TimeoutError:
-            pass  # it had its time
+            pass  # the client had its time
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, stream: HttpStream) -> None:
-        """Send a reply in chunks; pieces that came together are one chunk."""
+        """Send a reply in chunks, one for each list of pieces."""
         await self._begin(stream.status, _headers(stream))
         try:
             async for pieces in stream.chunks:
@@ -140,7 +137,7 @@ class HttpExchange:
 
 
 class Upload:
-    """The body of a request in pieces, as fast as its handler takes them."""
+    """The body of a request in pieces, read only as fast as the handler takes them."""
 
     def __init__(self, exchange: HttpExchange) -> None:
         self._exchange = exchange
@@ -148,7 +145,7 @@ class Upload:
         self._more = True
 
     async def drain(self, most: int) -> bool:
-        """Read what is left, up to `most` bytes, and return whether that was all."""
+        """Read the rest of the body, up to `most` bytes; return whether that was all of it."""
         async for piece in self:
             most -= len(piece)
             if most < 0:

@@ -1,4 +1,4 @@
-"""The connection of a client: uvicorn's protocol over h11, changed where Go's server and its limits differ."""
+"""The connection of a client: uvicorn's protocol over h11, changed to behave like Go's server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFUSED = {
     503: b"503 Service Unavailable",
 }
 _CHUNKED = b"Transfer-Encoding: chunked\r\n"
-#: Malformed requests are answered and not told of; an error of ours is.
+#: Malformed requests are answered and not logged; errors of the emulator are.
 _LOG = logging.getLogger(__name__)
 _LOG.setLevel(logging.ERROR)
 
@@ -26,8 +26,8 @@ _LOG.setLevel(logging.ERROR)
 class GoWire(h11.Connection):
     """h11's state machine with three additions.
 
-    `refused` is the status of what it refused. With `unframed` the next head has neither a length nor chunks. With
-    `joined` the next head is written together with the body that follows, which saves a call of the system.
+    `refused` is the status for the last malformed request. With `unframed` the next head has neither a length nor
+    chunks. With `joined` the next head is written together with the body that follows, which saves a system call.
     """
 
     refused = 400
@@ -36,7 +36,7 @@ class GoWire(h11.Connection):
     _head: tuple[bytes, ...] = ()
 
     def next_event(self) -> Any:
-        """Return the next event; the status that h11 suggests for a malformed request is kept in `refused`."""
+        """Return the next event; keep the status that h11 suggests for a malformed request in `refused`."""
         try:
             return super().next_event()
         except h11.RemoteProtocolError as fault:
@@ -44,7 +44,7 @@ class GoWire(h11.Connection):
             raise
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
-        """Return the bytes of an event, with those of a head that was kept for them."""
+        """Return the bytes to send for an event, after those of a head that was held back for it."""
         pieces = super().send_with_data_passthrough(event)
         if pieces is None:
             return None
@@ -60,9 +60,9 @@ class GoWire(h11.Connection):
 
 
 class GoConnection(H11Protocol):
-    """The connection of a client; `began` is the loop's time at which a request began that is not whole yet.
+    """The connection of a client. `began` is the loop's time at which an incomplete request began, else None.
 
-    `task` serves the present request and is cancelled when the client leaves.
+    `task` serves the current request and is cancelled if the client leaves.
     """
 
     if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class GoConnection(H11Protocol):
         self._most = most
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accept the connection, or drop it where there are too many."""
+        """Accept the connection, or drop it if there are too many."""
         assert isinstance(transport, asyncio.Transport)
         if len(self.connections) >= self._most:
             self.transport = transport
@@ -88,31 +88,31 @@ class GoConnection(H11Protocol):
             super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request that is being served."""
+        """Cancel the current request."""
         super().connection_lost(exc)
         self.began = None
         if self.task is not None:
             self.task.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the clock of a request begins with its first byte."""
+        """Read bytes; the time limit of a request begins with its first byte."""
         if self.began is None and self.task is None:
             self.began = self.loop.time()
         super().data_received(data)
 
     def on_response_complete(self) -> None:
-        """Go on with what the client sent ahead."""
+        """Continue with the bytes that the client sent in advance."""
         self.task = None
         if self.conn.trailing_data[0]:
             self.began = self.loop.time()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what h11 could not read, with the status that it suggests."""
+        """Refuse a request that h11 could not parse, with the status that h11 suggests."""
         self.refuse(self.conn.refused)
 
     def refuse(self, status: int) -> None:
-        """Answer with a status in plain words and close: the request is not HTTP, too large, or one too many."""
+        """Reply with a status and its plain text, and close. A reply that was already begun is cut off instead."""
         self.began = None
         if self.task is not None and self.cycle.response_started:
             self.abort()
@@ -123,11 +123,11 @@ class GoConnection(H11Protocol):
         self.close()
 
     def close(self) -> None:
-        """Close the connection once everything is sent, in the middle of a reply too."""
+        """Close the connection once all bytes are sent, even within a reply."""
         if self.cycle is not None:
             self.cycle.disconnected = True
         self.transport.close()
 
     def abort(self) -> None:
-        """Drop the connection without a word."""
+        """Close the connection at once, without sending the rest."""
         self.transport.abort()

@@ -1,4 +1,4 @@
-"""The emulator's HTTP/1.1 server: uvicorn's, with the framing of Go's server and bounds on all that comes in."""
+"""The emulator's HTTP/1.1 server: uvicorn, framed like Go's server, with limits on all that clients send."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ollama_emulator.http.incoming import Handler, HttpLimits, HttpRequest
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
-_KEPT_S = 10**6  # a client may be silent between two requests for as long as it likes
+_KEPT_S = 10**6  # seconds between two requests of a client: practically no limit
 
 
 class HttpServer:
-    """A listener, its connections, and the ASGI application that they call: `handle` answers every request.
+    """A listener with its connections, as an ASGI application; `handle` answers every request.
 
-    `streams` says of a method and a path that the handler reads the body in pieces.
+    `streams(method, path)` says if the handler reads the body itself, in pieces.
     """
 
     def __init__(self, handle: Handler, streams: Callable[[str, str], bool], limits: HttpLimits) -> None:
@@ -41,14 +41,11 @@ class HttpServer:
 
     @property
     def held(self) -> int:
-        """Return the bytes of bodies that are being received or answered."""
+        """Return the bytes of bodies in memory, of all current requests."""
         return self._room.held
 
     async def listen(self, host: str, port: int) -> int:
-        """Start accepting and return the port in use.
-
-        Raises: OSError: the port is taken.
-        """
+        """Start to accept connections; return the port, which is chosen for 0. Raises: OSError: the port is taken."""
         config = Config(
             self._serve,
             interface="asgi3",
@@ -57,7 +54,7 @@ class HttpServer:
             lifespan="off",
             log_config=None,
             proxy_headers=False,
-            workers=1,  # it would be read from the environment
+            workers=1,  # otherwise uvicorn reads the environment
             timeout_keep_alive=_KEPT_S,
         )
         config.load()
@@ -69,7 +66,7 @@ class HttpServer:
         return int(self._listener.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Stop accepting and cut what is open, as the daemon does; return when every handler has ended."""
+        """Stop accepting, drop all connections as the daemon does, and wait until every handler has ended."""
         if self._listener is not None:
             self._listener.close()
         if self._sweeper is not None:
@@ -83,7 +80,7 @@ class HttpServer:
         return (each for each in list(self._state.connections) if isinstance(each, GoConnection))
 
     async def _sweep(self) -> None:
-        """Close connections that take too long to send a request that they began."""
+        """Drop, for ever, connections whose request is not complete after `request_seconds`."""
         while True:
             await asyncio.sleep(self._limits.request_seconds / 4)
             latest = asyncio.get_running_loop().time() - self._limits.request_seconds
@@ -92,7 +89,7 @@ class HttpServer:
                     connection.abort()
 
     async def _serve(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Answer one request of a connection, as an ASGI application."""
+        """Serve one request, as an ASGI application."""
         assert scope["type"] == "http"
         connection: GoConnection = scope["state"]["connection"]
         connection.task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""The request that handlers see, and the limits that it has to keep."""
+"""The request that handlers are given, and the limits on requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = HttpReply | HttpStream
 
 @dataclass(slots=True)
 class HttpRequest:
-    """A request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is its entry in the log."""
+    """A request; `body` is complete, or empty if `upload` yields it in pieces. `entry` is its entry in the log."""
 
     method: str
     path: str
@@ -28,10 +28,10 @@ Handler = Callable[[HttpRequest], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The bounds on clients' requests.
+    """Limits on requests.
 
-    Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds in
-    which a request has to be sent.
+    In bytes: a JSON body, all bodies at once (more are refused with 503), an upload. Then the number of connections,
+    and the seconds in which a request must be complete.
     """
 
     body: int = 64 << 20
@@ -42,5 +42,5 @@ class HttpLimits:
 
 
 def plain(status: int, text: str, *headers: tuple[str, str]) -> HttpReply:
-    """Return a reply in plain text, as the daemon's router gives for unknown paths and methods."""
+    """Return a reply in plain text, as the daemon's router sends for unknown paths and methods."""
     return HttpReply(status, text.encode(), TEXT, headers)

@@ -1,1 +1,1 @@
-"""The models that the daemon has: names, blobs, manifests, and files written anew."""
+"""Store models as the daemon does: names, blobs, manifests, and converted files."""

@@ -1,4 +1,4 @@
-"""Adapters as create takes them: by file name, converted from PEFT or as GGUF, with almost nothing checked."""
+"""Adapters in a `create` request: taken as GGUF or converted from PEFT, with as few checks as in the daemon."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ _CONFIG = GoStruct(
 
 
 def staged(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the files of a conversion with their digests.
-
-    Raises: ApiError: 400, a path leaves its folder, or a digest is none.
-    """
+    """Return the files of a conversion, digests by path. Raises: ApiError: 400, a path or a digest is invalid."""
     found = {}
     for path, digest in given.items():
         if not valid_path(path):
@@ -42,12 +39,12 @@ def staged(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def valid_path(path: str) -> bool:
-    """Return whether a path stays below its folder."""
+    """Return whether a path is relative and stays below its folder."""
     return path == "." or all(part not in ("", ".", "..") for part in path.split("/"))
 
 
 async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
-    """Return the layer of a PEFT adapter for a base. Raises: ApiError: 400, a file is missing or does not fit."""
+    """Convert a PEFT adapter for a base; return its layer. Raises: ApiError: 400, a file is missing or unfit."""
     config = _configuration(stored, given)
     if base.architecture not in _CONVERTIBLE:
         raise ApiError(400, "unsupported architecture")
@@ -63,7 +60,7 @@ async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
 
 
 def noted(digest: str, fresh: bool) -> str:
-    """Return the line that create prints of a layer."""
+    """Return the progress line that `create` prints for a layer."""
     return f"{'creating new' if fresh else 'using existing'} layer {digest}"
 
 
@@ -82,7 +79,7 @@ def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
 async def _converted(
     stored: Store, blobs: list[Blob], config: Mapping[str, Any], alpha: float, base: Card
 ) -> tuple[Blob, bool]:
-    """Return the converted file and whether it was really written; a large one is only described."""
+    """Return the converted file's blob, and whether it is new; a file too large to convert exists only as metadata."""
     first = blobs[0]
     if first.path is not None and not _readable(first.path):
         raise ApiError(400, "EOF")
@@ -112,7 +109,7 @@ def _readable(path: Path) -> bool:
 
 
 def _card(blobs: list[Blob], architecture: str) -> Card:
-    """Return the converted adapter's card, with the shapes of the weights that it was made for."""
+    """Return the metadata of a converted adapter, with the shapes that name the weights it was made for."""
     info = {"general.architecture": architecture, "general.type": "adapter", "adapter.type": "lora"}
     tensors = []
     for blob in blobs:
@@ -123,7 +120,7 @@ def _card(blobs: list[Blob], architecture: str) -> Card:
 
 
 def _shapes(path: Path | None) -> dict[str, list[int]]:
-    """Return the tensors' shapes in a safetensors file; none where it has no readable header."""
+    """Return the shapes of the tensors in a safetensors file, {} without a readable header."""
     if path is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The metadata of a model's weights: architecture, window, attention shape, size."""
+"""The metadata of a model's weights: architecture, context length, shape of the attention, size."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ NOT_GGUF = "supplied file was not in GGUF format"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The metadata of a set of weights: `info` is GGUF's, `parameters` a count, `template` the chat template that it
-    carries.
-    """
+    """The metadata of a file of weights: `info` as in a GGUF header, `parameters` the number of its parameters."""
 
     info: Mapping[str, Any]
     parameters: int
@@ -43,26 +41,26 @@ class Card:
 
     @property
     def architecture(self) -> str:
-        """Return the architecture, `llama` and the like."""
+        """Return the name of the architecture, such as `llama`."""
         return str(self.info.get("general.architecture", "llama"))
 
     def value(self, key: str, default: Any = None) -> Any:
-        """Return a metadata value of the architecture, `context_length` and the like."""
+        """Return the architecture's metadata under a key such as `context_length`."""
         return self.info.get(f"{self.architecture}.{key}", default)
 
     @property
     def trained_window(self) -> int:
-        """Return the number of tokens that the weights were trained for."""
+        """Return the context length that the model was trained for, in tokens."""
         return int(self.value("context_length", 2048))
 
     @property
     def width(self) -> int:
-        """Return the length of an embedding."""
+        """Return the number of dimensions of an embedding."""
         return int(self.value("embedding_length", 64))
 
     @property
     def embeds(self) -> bool:
-        """Return whether the weights give embeddings, and then nothing else."""
+        """Return whether the model gives only embeddings."""
         return self.value("pooling_type") is not None
 
     @property
@@ -72,11 +70,11 @@ class Card:
 
     @property
     def template(self) -> str:
-        """Return the chat template that the weights carry, or ""."""
+        """Return the Jinja chat template in the weights, or ""."""
         return str(self.info.get("tokenizer.chat_template", ""))
 
     def kv_bytes(self, window: int, parallel: int) -> int:
-        """Return bytes of the f16 cache of keys and values."""
+        """Return the bytes of an f16 cache of keys and values for `parallel` windows of `window` tokens."""
         heads = int(self.value("attention.head_count", 1))
         cached = self.value("attention.head_count_kv", heads)
         layers = int(self.value("block_count", 1))
@@ -87,7 +85,7 @@ class Card:
 
     @property
     def projector(self) -> bool:
-        """Return whether the file is a projector for images or sound, and no model."""
+        """Return whether the file projects images or sound for another model, and is no model itself."""
         if self.info.get("general.type") in ("projector", "mmproj"):
             return True
         blocks = self.value("block_count", 0)
@@ -95,7 +93,7 @@ class Card:
         return not blocks and bool(self.value("vision.block_count", 0) or (self.architecture == "clip" and sees))
 
     def details(self) -> dict[str, Any]:
-        """Return the `details` object of ps."""
+        """Return the `details` of /api/ps."""
         return {
             "parent_model": "",
             "format": "gguf",
@@ -106,7 +104,7 @@ class Card:
         }
 
     def model_info(self, verbose: bool) -> dict[str, Any]:
-        """Return the `model_info` of show: sorted, arrays as null unless `verbose`."""
+        """Return the `model_info` of /api/show, sorted by key, with null for lists unless `verbose`."""
         shown: dict[str, Any] = {
             "general.architecture": self.architecture,
             "general.parameter_count": self.parameters,
@@ -118,14 +116,14 @@ class Card:
 
 
 def of_header(header: gguf.GgufHeader) -> Card:
-    """Return the card of an uploaded file."""
+    """Return the metadata of an uploaded file from its GGUF header."""
     kind = gguf.FILE_TYPES.get(int(header.metadata.get("general.file_type", 1)), "F16")
     tensors = tuple({"name": each.name, "type": each.type, "shape": list(each.shape)} for each in header.tensors)
     return Card(header.metadata, header.parameters, kind, tensors)
 
 
 def quantized(card: Card, kind: str) -> tuple[Card, int]:
-    """Return the same weights at another quantisation, and how many bytes more they take."""
+    """Return the metadata after quantisation to `kind`, and the difference in bytes."""
     numbers = {label: number for number, (label, _, _) in gguf.TYPES.items()}
     before = [(str(each["name"]), tuple(each["shape"]), numbers.get(each["type"], -1)) for each in card.tensors]
     after = quantizing.kinds(before, kind)
@@ -140,7 +138,7 @@ def quantized(card: Card, kind: str) -> tuple[Card, int]:
 
 
 def config(card: Card) -> dict[str, Any]:
-    """Return the configuration that a manifest keeps of its weights."""
+    """Return the configuration of a model with these weights, for its manifest."""
     details = card.details()
     return {
         "model_format": "gguf",
@@ -152,7 +150,7 @@ def config(card: Card) -> dict[str, Any]:
 
 
 def config_text(config: Mapping[str, Any]) -> bytes:
-    """Return a configuration as the daemon writes it: some fields always, others only when they say something."""
+    """Return a configuration as the daemon writes it: some fields always, others only if not empty."""
     always = {key: config.get(key, "") for key in _ALWAYS} | {"model_families": config.get("model_families")}
     told = {key: config[key] for key in _TOLD if config.get(key)}
     return (encode({**{key: always[key] for key in _ALWAYS}, **told, **_MADE_FOR}) + "\n").encode()

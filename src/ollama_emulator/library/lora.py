@@ -1,4 +1,4 @@
-"""PEFT adapters converted to GGUF as the daemon converts them, byte for byte."""
+"""Convert PEFT adapters to GGUF as the daemon does, byte for byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model_files.bounded import NotWeights
 from ollama_emulator.library.quantizing import F16
 from ollama_emulator.library.rewriting import GgufWriter, by_layer, word
 
-_LARGEST = 8_000_000  # elements up to which an adapter is really converted, in Python
+_LARGEST = 8_000_000  # elements of the largest adapter that is converted, in Python
 _CODES = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("H", 2)}
 _NAMES = {
     "base_model.model.": "",
@@ -33,8 +33,9 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class LoraMatrix:
-    """A matrix of an adapter: its name in GGUF, torch's shape, its type, its place, and the number of heads that turn
-    it.
+    """A matrix of an adapter: its name in GGUF, its shape and type in PyTorch, and its offset in the file.
+
+    `heads` is the number of attention heads for a matrix whose rows must be permuted, else 0.
     """
 
     name: str
@@ -45,7 +46,7 @@ class LoraMatrix:
 
     @property
     def turned(self) -> bool:
-        """Return whether the matrix is transposed, as some trainers write it."""
+        """Return whether the matrix is stored transposed, as some trainers do."""
         wide = self.shape[0] > self.shape[-1]
         return (self.name.endswith("lora_a") and wide) or (
             self.name.endswith("lora_b") and not wide and self.shape[0] != self.shape[-1]
@@ -53,19 +54,22 @@ class LoraMatrix:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Return the shape in GGUF, inputs first."""
+        """Return the shape for GGUF, with the inputs first."""
         return self.shape if self.turned else self.shape[::-1]
 
 
 def renamed(name: str) -> str:
-    """Return a tensor's name in GGUF."""
+    """Return the name in GGUF of a tensor of a PEFT adapter."""
     for old, new in _NAMES.items():
         name = name.replace(old, new)
     return name
 
 
 def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
-    """Return the matrices of a safetensors file, in the order of the converted one; `heads` of queries and of keys."""
+    """Return the matrices of a safetensors file in the order of the converted file.
+
+    `heads` are the numbers of query and key heads.
+    """
     turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
     found = []
     for key, tensor in safetensors.read(path).tensors.items():
@@ -76,7 +80,7 @@ def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
 
 
 def can_convert(found: list[LoraMatrix]) -> bool:
-    """Return whether the matrices are of kinds and of a size that are really converted."""
+    """Return whether the matrices have types and sizes that the emulator converts."""
     plain = all(side.dtype in _CODES and len(side.shape) == 2 and _splits(side) for side in found)
     return plain and sum(prod(side.shape) for side in found) <= _LARGEST
 
@@ -86,9 +90,9 @@ def _splits(side: LoraMatrix) -> bool:
 
 
 def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
-    """Write the adapter as a GGUF file of 16-bit matrices, and return its digest.
+    """Write the adapter as a GGUF file of f16 matrices to `target`; return its digest.
 
-    `base` is the metadata of the weights that it is for.
+    `alpha` is the adapter's scale, `base` the metadata of the weights that it is for.
     """
     architecture = str(base["general.architecture"])
     keys = {
@@ -113,6 +117,7 @@ def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping
 
 
 def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
+    """Return the matrix that is next in the file as packed f16 numbers. Raises: NotWeights: the file ends too early."""
     code, width = _CODES[side.dtype]
     count = prod(side.shape)
     data = opened.read(count * width)
@@ -131,7 +136,7 @@ def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
 
 
 def _interleaved(packed: bytes, side: LoraMatrix) -> Iterator[bytes]:
-    """Yield the rows in the order that llama.cpp's rotary positions need."""
+    """Yield the rows, permuted as llama.cpp's rotary positions need them."""
     rows, columns = side.shape
     half = columns // side.heads // 2
     for head in range(side.heads):

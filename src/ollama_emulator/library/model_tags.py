@@ -1,4 +1,4 @@
-"""Model names as the daemon reads them: `[host/][namespace/]model[:tag]`, matched without case."""
+"""Model names as the daemon reads them, `[host/][namespace/]model[:tag]`, compared without case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOUD = "-cloud"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A model name with its defaults filled in; `scheme` is the part before the host, or ""."""
+    """A model's name with its defaults filled in; `scheme` is the one before the host, such as `http`, or ""."""
 
     host: str
     namespace: str
@@ -33,7 +33,7 @@ class Name:
 
     @property
     def display(self) -> str:
-        """Return the shortest form, always with its tag."""
+        """Return the name without a default host and namespace, always with its tag."""
         rest = f"{self.model}:{self.tag}"
         if self.host.lower() != HOST:
             return f"{self.host}/{self.namespace}/{rest}"
@@ -41,26 +41,26 @@ class Name:
 
     @property
     def full(self) -> str:
-        """Return the form with host and namespace spelled out."""
+        """Return the name with host, namespace and tag."""
         return f"{self.host}/{self.namespace}/{self.model}:{self.tag}"
 
     @property
     def key(self) -> str:
-        """Return the key that all spellings of a name share."""
+        """Return the full name in small letters, the same for all spellings."""
         return self.full.lower()
 
     def spelled(self, known: dict[str, str]) -> Name:
-        """Return the name with each part spelled as in `known`, which maps small letters to a spelling."""
+        """Return the name with its parts spelled as in `known`, which maps a part in small letters to its spelling."""
         parts = {part: known.get(f"{part} {text.lower()}", text) for part, text in self.parts()}
         return replace(self, **parts)
 
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """Return the label and the text of each part."""
+        """Return each part of the name with its label, from host to tag."""
         return (("host", self.host), ("namespace", self.namespace), ("model", self.model), ("tag", self.tag))
 
 
 def parse(raw: str) -> Name | None:
-    """Return the name, None for a text that is none."""
+    """Parse a name; return None for an invalid one."""
     rest, tag = raw, TAG
     if raw.rfind(":") > raw.rfind("/"):
         rest, _, tag = raw.rpartition(":")
@@ -83,14 +83,14 @@ def parse(raw: str) -> Name | None:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A request's reference to a model: a name without the suffix `:local`, `:cloud` or `-cloud`, and that suffix."""
+    """A request's reference to a model: a name, and its suffix `local` or `cloud` (also written `-cloud`), or ""."""
 
     base: str
     source: str
 
     @property
     def name(self) -> Name:
-        """Return the name. Raises: ApiError: 400, the text is no name."""
+        """Return the parsed name. Raises: ApiError: 400, it is invalid."""
         found = parse(self.base)
         if found is None:
             raise ApiError(400, INVALID)
@@ -98,7 +98,7 @@ class Reference:
 
 
 def refer(raw: str) -> Reference:
-    """Return a reference in its parts. Raises: ApiError: 400, the text is empty or has two suffixes that contradict."""
+    """Split a reference into name and suffix. Raises: ApiError: 400, it is empty or has two suffixes in conflict."""
     text = raw.strip(_BLANKS)
     if not text:
         raise ApiError(400, REQUIRED)
@@ -123,9 +123,9 @@ def _suffixed(text: str) -> Reference | None:
 
 
 def select(raw: str, cloud: str = "is") -> Name:
-    """Return the local model that a request for `raw` means.
+    """Return the name of the local model that a request refers to; `cloud` is the verb in the refusal of a cloud model.
 
-    Raises: ApiError: 400, the text is no name; 403, a cloud model, in whose text `cloud` is the verb.
+    Raises: ApiError: 400, the name is invalid; 403, it refers to a cloud model.
     """
     found = refer(raw)
     name = found.name
@@ -135,7 +135,7 @@ def select(raw: str, cloud: str = "is") -> Name:
 
 
 def stored(raw: str) -> Name:
-    """Return the model that pull and delete mean: a cloud model has a stub of its own, with the suffix in its tag."""
+    """Return the name under which `pull` and `delete` find a model; a cloud model's stub has the suffix in its tag."""
     found = refer(raw)
     if found.source != "cloud":
         return found.name

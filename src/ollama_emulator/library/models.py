@@ -1,4 +1,4 @@
-"""A stored model as the routes see it: prompt parts, parameters, capabilities, what show and tags print."""
+"""Models as the routes see them: parts of the prompt, parameters, capabilities, and the replies of show and tags."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_CARD = Card({}, 0, "unknown")
 
 @dataclass(frozen=True)
 class Model:
-    """A model resolved from its manifest; `base` is the digest of the weights that run.
+    """A model read from its manifest; `base` is the digest of the weights that run.
 
-    `misfits` says that an adapter was made for other weights: create accepts it, and the runner dies of it.
+    `misfits` says that an adapter was made for other weights: `create` accepts it, and the runner fails to load it.
     """
 
     manifest: Manifest
@@ -45,23 +45,23 @@ class Model:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Return the manifest's configuration of the model."""
+        """Return the configuration in the model's manifest."""
         return self.manifest.config
 
     @property
     def remote(self) -> bool:
-        """Return whether another machine has the weights."""
+        """Return whether the weights are on another host."""
         return bool(self.config.get("remote_host"))
 
     @cached_property
     def rendered(self) -> bool:
-        """Return whether the daemon renders the prompt itself (by a Go template or a renderer) and not the runner."""
+        """Return whether the daemon renders the prompt (by a Go template or built-in code), and not the runner."""
         built_in = bool(self.config.get("renderer") or self.config.get("parser"))
         return built_in or templates.renders(self.template, self.card.template)
 
     @cached_property
     def capabilities(self) -> list[str]:
-        """Return the capabilities in the order of show: from the weights, the template and the configuration."""
+        """Return the capabilities in the order of /api/show, from the weights, the template and the configuration."""
         if not self.remote and not self.base:
             return []  # an adapter without weights under it
         found = [] if self.remote else ["embedding" if self.card.embeds else "completion"]
@@ -81,7 +81,7 @@ class Model:
 
     @property
     def details(self) -> dict[str, Any]:
-        """Return the `details` object of tags and show."""
+        """Return the `details` of /api/tags and /api/show."""
         return {
             "parent_model": self.parent,
             "format": self.config.get("model_format", ""),
@@ -93,7 +93,7 @@ class Model:
 
 
 def resolve(store: Store, manifest: Manifest) -> Model:
-    """Read a manifest's layers."""
+    """Read the layers of a manifest into a model."""
     base, card, parent = "", _NO_CARD, ""
     of: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
@@ -128,7 +128,7 @@ def _text(store: Store, digest: str) -> str:
 
 
 def _misfit(adapter: Card | None, base: Card) -> bool:
-    """Return whether an adapter has another architecture or another width than the weights."""
+    """Return whether an adapter has another architecture or width than the weights."""
     if adapter is None or not base.info:
         return False
     if adapter.architecture != base.architecture:
@@ -138,7 +138,7 @@ def _misfit(adapter: Card | None, base: Card) -> bool:
 
 
 def tag_row(model: Model) -> dict[str, Any]:
-    """Return one entry of /api/tags."""
+    """Return a model's entry in /api/tags."""
     details = model.details
     sizes = {
         "context_length": model.card.value("context_length"),
@@ -157,7 +157,7 @@ def tag_row(model: Model) -> dict[str, Any]:
 
 
 def show(model: Model, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reply of /api/show without its empty parts. `asked` may replace the system text and the options."""
+    """Return the reply of /api/show, without empty parts. `asked`, the request, may replace system text and options."""
     system = str(asked.get("system") or model.system)
     shown: dict[str, Any] = {
         "license": "\n".join(model.licenses),
@@ -194,7 +194,7 @@ def _remote_info(model: Model) -> dict[str, Any]:
 
 
 def _each(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every parameter, a list's values one by one. Go gives them in any order, here they are sorted."""
+    """Yield every parameter, the values of a list one by one, sorted by name. The daemon's order varies."""
     for key, value in sorted(parameters.items()):
         for item in value if isinstance(value, list) else [value]:
             yield key, item
@@ -240,9 +240,7 @@ def _modelfile(model: Model, store: Store, system: str, parameters: Mapping[str,
 
 
 def _value(text: str) -> str:
-    """Return a Modelfile value: bare, quoted where it spans lines or has outer blanks, in threes where it holds a
-    quote.
-    """
+    """Return a value as a Modelfile writes it: bare if possible, else in one or three quotation marks."""
     if "\n" not in text and not text.startswith(" ") and not text.endswith(" "):
         return text
     return f'"""{text}"""' if '"' in text else f'"{text}"'

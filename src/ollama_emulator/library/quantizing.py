@@ -17,7 +17,7 @@ F32, F16, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, BF16 = 0, 1, 6, 7, 8, 12, 13, 14, 
 BLOCK = 32  # elements of a block of the types that can be written, and the alignment of tensors in bytes
 FILE_TYPES = {"F32": 0, "F16": 1, "Q8_0": 7, "Q4_K_S": 14, "Q4_K_M": 15, "BF16": 32}
 _DEFAULTS = {"F32": F32, "F16": F16, "BF16": BF16, "Q8_0": Q8_0, "Q4_K_S": Q4_K, "Q4_K_M": Q4_K}
-_NARROW = {Q4_K: Q5_0, Q5_K: Q5_1, Q6_K: Q8_0}  # instead of blocks of 256, where the width does not divide
+_NARROW = {Q4_K: Q5_0, Q5_K: Q5_1, Q6_K: Q8_0}  # types for rows that blocks of 256 do not divide
 _LEFT = re.compile(
     r"_norm\.weight|ffn_gate_inp\.weight|position_embd|token_types\.weight|ssm_conv1d|altup|laurel|per_layer_model_proj"
 )
@@ -26,7 +26,7 @@ Shape = tuple[str, tuple[int, ...], int]  # a tensor's name, its shape as ggml h
 
 
 def kinds(tensors: Sequence[Shape], wanted: str) -> list[int]:
-    """Return the type of each tensor, in order, once a file is quantised to F32, F16, Q8_0, Q4_K_S or Q4_K_M."""
+    """Return the type of each tensor, in order, after quantisation to F32, F16, Q8_0, Q4_K_S or Q4_K_M."""
     default = _DEFAULTS[wanted]
     names = [name for name, _, _ in tensors]
     values, downs = ([name for name in names if pattern.search(name)] for pattern in (_VALUES, re.compile("ffn_down")))
@@ -48,6 +48,7 @@ def kinds(tensors: Sequence[Shape], wanted: str) -> list[int]:
 
 
 def _quantises(name: str, shape: tuple[int, ...], kind: int) -> bool:
+    """Return whether the tools quantise a tensor of this name, shape and type."""
     whole = len(shape) > 1 and kind in (F32, F16, BF16)
     return whole and name.endswith("weight") and _LEFT.search(name) is None
 
@@ -65,11 +66,12 @@ def _down(wanted: str, at: int, count: int) -> int:
 
 
 def _more_bits(at: int, count: int) -> bool:
+    """Return whether the tensor `at` among `count` alike is one of those that Q4_K_M stores with more bits."""
     return at < count // 8 or at >= 7 * count // 8 or (at - count // 8) % 3 == 2
 
 
 def _fitting(kind: int, width: int) -> int:
-    """Return the type, or the one for rows that its blocks do not divide."""
+    """Return the type, or a narrower one whose blocks divide the row's width."""
     if width % gguf.TYPES[kind][1] == 0:
         return kind
     narrow = _NARROW.get(kind, F16)
@@ -77,14 +79,14 @@ def _fitting(kind: int, width: int) -> int:
 
 
 def size(shape: Sequence[int], kind: int) -> int:
-    """Return the bytes of a tensor in a file, with the padding to the alignment."""
+    """Return the bytes of a tensor in a file, padding included."""
     _, block, width = gguf.TYPES[kind]
     held = prod(shape) // block * width
     return held + -held % BLOCK
 
 
 def q8_block(numbers: Sequence[float]) -> bytes:
-    """Return thirty-two numbers as a 16-bit scale and a byte each, rounded as the runner's library rounds."""
+    """Encode 32 numbers as a 16-bit scale and a byte each, rounded as by the runner's library."""
     scale = _single(max(map(abs, numbers)) / 127.0)
     inverse = _single(1.0 / scale) if scale else 0.0
     scaled = [_single(number * inverse) for number in numbers]
@@ -93,9 +95,7 @@ def q8_block(numbers: Sequence[float]) -> bytes:
 
 
 def q5_0_block(numbers: Sequence[float]) -> bytes:
-    """Return thirty-two numbers as a scale and five bits each; the number furthest from zero takes the end of the
-    range.
-    """
+    """Encode 32 numbers as a 16-bit scale and five bits each; the number furthest from zero sets the scale."""
     furthest = max(numbers, key=abs)
     scale = _single(furthest / -16.0)
     inverse = _single(1.0 / scale) if scale else 0.0
@@ -104,7 +104,7 @@ def q5_0_block(numbers: Sequence[float]) -> bytes:
 
 
 def q5_1_block(numbers: Sequence[float]) -> bytes:
-    """Return thirty-two numbers as a scale, the least of them, and five bits each."""
+    """Encode 32 numbers as a 16-bit scale, their minimum, and five bits each."""
     least = min(numbers)
     scale = _single(_single(max(numbers) - least) / 31.0)
     inverse = _single(1.0 / scale) if scale else 0.0
@@ -113,7 +113,7 @@ def q5_1_block(numbers: Sequence[float]) -> bytes:
 
 
 def _five_bits(steps: Sequence[int]) -> bytes:
-    """Return the fifth bits in one word, then the low ones of the first and the second half in pairs."""
+    """Pack 5-bit numbers: all fifth bits in one word, then the low bits of both halves in pairs."""
     fifths = sum((step >> 4 & 1) << at for at, step in enumerate(steps))
     half = len(steps) // 2
     pairs = [steps[at] & 15 | (steps[at + half] & 15) << 4 for at in range(half)]
@@ -121,7 +121,7 @@ def _five_bits(steps: Sequence[int]) -> bytes:
 
 
 def _single(number: float) -> float:
-    """Return a number as 32 bits hold it."""
+    """Round a number to single precision."""
     return float(struct.unpack("<f", struct.pack("<f", number))[0])
 
 
@@ -135,11 +135,11 @@ _WRITTEN: Mapping[int, Callable[[Sequence[float]], bytes]] = {
 
 
 def can_write(kind: int) -> bool:
-    """Return whether numbers can be written in a type."""
+    """Return whether the emulator can encode numbers in a type."""
     return kind in _WRITTEN
 
 
 def written(kind: int, numbers: Sequence[float]) -> bytes:
-    """Return a row of numbers in a type that can be written."""
+    """Encode a row of numbers in a type that `can_write` accepts."""
     encode = _WRITTEN[kind]
     return b"".join(encode(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK))

@@ -1,4 +1,4 @@
-"""GGUF files written anew as the daemon's own tools write them: checked copies, quantised ones, adapters."""
+"""Write GGUF files as the daemon's tools do: checked copies, quantised files, and converted adapters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from model_files.bounded import NotWeights
 from ollama_emulator.library import quantizing
 from ollama_emulator.library.quantizing import BLOCK, F16, F32
 
-_SMALLEST = 8 << 20  # bytes of weights up to which they are really quantised, in Python
+_SMALLEST = 8 << 20  # bytes of the largest file that is quantised, in Python
 _CHUNK = 1 << 20
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-_MOVED = ("general.quantization_version", "general.file_type")  # they are set last
+_MOVED = ("general.quantization_version", "general.file_type")  # these keys are written last
 _LAYER = re.compile(r"blk\.(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorPlace:
-    """A tensor in a file: ggml's shape, the number of its type, where its bytes begin in the file."""
+    """A tensor in a file: its shape as in GGUF, the number of its type, and its offset in the file in bytes."""
 
     name: str
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class TensorPlace:
 
     @property
     def size(self) -> int:
-        """Return the size in bytes. Raises: NotWeights: the type is unknown."""
+        """Return its size in bytes, without padding. Raises: NotWeights: its type is unknown."""
         known = gguf.TYPES.get(self.kind)
         if known is None:
             raise NotWeights(f"type {self.kind} is unknown", self.name)
@@ -44,19 +44,19 @@ class TensorPlace:
 
 @dataclass(frozen=True, slots=True)
 class GgufParts:
-    """A file's keys with the bytes of their values, and its tensors in order."""
+    """The keys of a GGUF file with the types and bytes of their values, and its tensors in order."""
 
     keys: list[tuple[str, int, bytes]]
     tensors: list[TensorPlace]
 
     def number(self, key: str, default: int) -> int:
-        """Return a key's value where it is a 32-bit number."""
+        """Return the value of a key if it is a 32-bit number, else `default`."""
         found = next((data for name, kind, data in self.keys if name == key and kind == 4), None)
         return int.from_bytes(found, "little") if found else default
 
 
 def parts(path: Path) -> GgufParts:
-    """Return the parts of a file. Raises: NotWeights: it is no GGUF file, or weights are missing."""
+    """Read the parts of a file. Raises: NotWeights: it is no GGUF file, or its weights are incomplete."""
     header = gguf.read(path, arrays=False)
     if header.cut is not None:
         raise NotWeights("its data is not within the file", header.cut.name)
@@ -65,7 +65,7 @@ def parts(path: Path) -> GgufParts:
 
 
 class _HeaderWalk:
-    """Goes over a header that was found to be whole."""
+    """A reader of a GGUF header that was already checked."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -113,14 +113,14 @@ class _HeaderWalk:
 
 
 def by_layer(name: str) -> tuple[int, str]:
-    """Return the sort key of the daemon's tools: tensors of no block first, then block by block, by name."""
+    """Return the key by which the daemon's tools sort tensors: those of no block first, then by block and name."""
     found = _LAYER.match(name)
     return (int(found[1]) if found else -1, name)
 
 
 @dataclass(slots=True)
 class GgufWriter:
-    """A file in the making, of version 3; `digest` is its SHA-256 when all is written."""
+    """A GGUF file of version 3 while it is written, with its SHA-256."""
 
     target: IO[bytes]
     keys: list[tuple[str, int, bytes]] = field(default_factory=list)
@@ -128,12 +128,12 @@ class GgufWriter:
     _hash: Any = field(default_factory=hashlib.sha256)
 
     def write(self, data: bytes) -> None:
-        """Write bytes, which are part of the digest."""
+        """Write bytes and add them to the digest."""
         self.target.write(data)
         self._hash.update(data)
 
     def head(self) -> None:
-        """Write everything before the weights; a tensor is its name, shape, type and size in bytes."""
+        """Write the header with `keys` and `tensors`; a tensor is given by name, shape, type and size in bytes."""
         out = [gguf.MAGIC, struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))]
         for name, kind, data in self.keys:
             out += [_text(name), struct.pack("<I", kind), data]
@@ -145,7 +145,7 @@ class GgufWriter:
         self.write(data + bytes(-len(data) % BLOCK))
 
     def weights(self, pieces: Iterator[bytes]) -> None:
-        """Write the bytes of a tensor, padded to the alignment."""
+        """Write the bytes of the next tensor, with its padding."""
         size = 0
         for piece in pieces:
             self.write(piece)
@@ -153,7 +153,7 @@ class GgufWriter:
         self.write(bytes(-size % BLOCK))
 
     def digest(self) -> str:
-        """Return the SHA-256 of the bytes written."""
+        """Return the SHA-256 of the bytes written so far."""
         return "sha256:" + str(self._hash.hexdigest())
 
 
@@ -163,28 +163,22 @@ def _text(text: str) -> bytes:
 
 
 def word(text: str) -> tuple[int, bytes]:
-    """Return a text as the value of a key."""
+    """Return the type and the bytes of a string as a key's value."""
     return _STRING, _text(text)
 
 
 def copied(source: Path, target: IO[bytes]) -> str:
-    """Write an uploaded file as the daemon stores it, and return its digest.
-
-    Raises: NotWeights: it is no whole GGUF file.
-    """
+    """Write an uploaded file to `target` as the daemon stores it; return its digest. Raises: NotWeights: as `parts`."""
     return _rewritten(source, parts(source), target, None)
 
 
 def shrunk(source: Path, target: IO[bytes], wanted: str) -> str:
-    """Write the file quantised to Q4_K_M or the like, and return its digest.
-
-    Raises: NotWeights: it is no whole GGUF file.
-    """
+    """Write a file quantised to `wanted`, such as Q4_K_M, and return its digest. Raises: NotWeights: as `parts`."""
     return _rewritten(source, parts(source), target, wanted)
 
 
 def can_shrink(path: Path, wanted: str) -> bool:
-    """Return whether a file is small enough to be really quantised, and to types that can be written."""
+    """Return whether the emulator can quantise a file: it is small enough, and all types are ones that it can write."""
     if path.stat().st_size > _SMALLEST:
         return False
     found = parts(path)
@@ -193,7 +187,7 @@ def can_shrink(path: Path, wanted: str) -> bool:
 
 
 def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, int]]:
-    """Return the tensors in the order of the new file, each with its type there."""
+    """Return the tensors in the order of the new file, each with its new type."""
     tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
     if wanted is None:
         return [(tensor, tensor.kind) for tensor in tensors]

@@ -1,4 +1,4 @@
-"""The daemon's store: blobs by digest and manifests by name, in memory or under a folder."""
+"""The daemon's store of blobs by digest and manifests by name, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ CONFIG = "application/vnd.docker.container.image.v1+json"
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-fA-F]{64})\Z", re.ASCII)
 _PARTIAL = "-partial"
-_FORGOTTEN_S = 3600.0  # after which a start removes what no model refers to
-_MOST_TEXT = 64 << 20  # bytes of a layer that is read as a text
-_THREAD_BYTES = 1 << 16  # files from this size on are worked on beside the loop
+_FORGOTTEN_S = 3600.0  # seconds: a start removes older files that no model refers to
+_MOST_TEXT = 64 << 20  # bytes of the largest layer that is read whole
+_THREAD_BYTES = 1 << 16  # bytes: larger files are written in a thread
 
 Kind = TypeVar("Kind", dict[str, Any], list[Any])
 
 
 def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of the data, in the form `sha256:...`."""
+    """Return the SHA-256 of data as `sha256:` and 64 hexadecimal digits."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Content by digest: small `data`, a file at `path`, or weights that exist only as their card."""
+    """A content by its digest: short `data`, a file at `path`, or weights of which only the metadata exist."""
 
     digest: str
     size: int
@@ -61,9 +61,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """An entry of a manifest; `source` is the model or file it was taken from, `note` the line that create prints of
-    it.
-    """
+    """A layer of a manifest: `source` is the model or file that it is from, `note` a progress line of `create`."""
 
     media: str
     digest: str
@@ -74,7 +72,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A model as stored: its layers in order, its configuration and that one's layer."""
+    """A stored model: its layers in order, its configuration, and the layer `held` that has the configuration."""
 
     name: Name
     layers: tuple[Layer, ...]
@@ -85,18 +83,18 @@ class Manifest:
 
     @property
     def all(self) -> tuple[Layer, ...]:
-        """Return the layers and the configuration's."""
+        """Return the layers, with that of the configuration last."""
         return (*self.layers, self.held)
 
     @property
     def size(self) -> int:
-        """Return bytes of all layers, shared ones included."""
+        """Return the bytes of all its layers, shared ones included."""
         return sum(layer.size for layer in self.all)
 
 
 @dataclass(slots=True)
 class Store:
-    """Blobs and manifests; `folder` keeps them across restarts, without one uploads go to a temporary folder."""
+    """The blobs and manifests. A `folder` keeps them across restarts; without one uploads go to a temporary folder."""
 
     now_ns: Callable[[], int]
     folder: Path | None = None
@@ -120,12 +118,12 @@ class Store:
     # blobs
 
     def blob_path(self, digest: str) -> str:
-        """Return the path at which the daemon would keep a blob."""
+        """Return the path of a blob, as the daemon's messages give it."""
         root = str(self.folder.resolve()) if self.folder is not None else IN_MEMORY
         return f"{root}/blobs/{digest.replace(':', '-')}"
 
     def put(self, data: bytes) -> tuple[Blob, bool]:
-        """Keep small content; answers the blob and whether it is new."""
+        """Store short content; return its blob, and whether it is new."""
         digest = digest_of(data)
         if digest in self.blobs:
             return self.blobs[digest], False
@@ -136,7 +134,7 @@ class Store:
         return blob, True
 
     def put_card(self, digest: str, size: int, card: Card) -> Blob:
-        """Add weights that exist only as their metadata, and return their blob."""
+        """Store weights of which only the metadata exist; return their blob."""
         blob = Blob(digest, size, card=card)
         self.blobs[digest] = blob
         if self.folder is not None:
@@ -145,7 +143,10 @@ class Store:
         return blob
 
     async def receive(self, claimed: str, pieces: AsyncIterator[bytes]) -> int:
-        """Take an upload; the status, 201 or 200. ApiError 400 for another digest (kept under its true one)."""
+        """Store an upload and return the status: 201, or 200 for a known one.
+
+        Raises: ApiError: 400, it has another digest, under which it is kept.
+        """
         if claimed in self.blobs:
             return 200
         hasher = hashlib.sha256()
@@ -164,7 +165,10 @@ class Store:
         return 201
 
     async def write(self, make: Callable[[IO[bytes]], str], size: int) -> tuple[Blob, bool]:
-        """Keep the file that `make` writes and whose digest it answers; about `size` bytes. As `put` answers."""
+        """Store a file of about `size` bytes; return its blob, and whether it is new.
+
+        `make` writes the file and returns its digest.
+        """
         with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="write-", delete=False) as target:
             try:
                 digest = await asyncio.to_thread(make, target) if size > _THREAD_BYTES else make(target)
@@ -178,22 +182,22 @@ class Store:
         return self.adopt(digest, Path(target.name), written), True
 
     def adopt(self, digest: str, path: Path, size: int) -> Blob:
-        """Make a file of the uploads' folder the blob of a digest, and return the blob."""
+        """Make a file in the folder of uploads the blob of a digest; return the blob."""
         blob = Blob(digest, size, path=path.rename(self._file(digest)))
         self.blobs[digest] = blob
         return blob
 
     def drop(self, digest: str) -> None:
-        """Remove a blob that no model refers to."""
+        """Remove a blob, unless a manifest refers to it."""
         if all(layer.digest != digest for manifest in self.manifests.values() for layer in manifest.all):
             self._unlink(digest)
 
     def missing(self, digest: str) -> str:
-        """Return the error text for a blob that is not there."""
+        """Return the daemon's error message for a blob that does not exist."""
         return f"open {self.blob_path(digest)}: no such file or directory"
 
     def content(self, digest: str) -> bytes:
-        """Return the bytes of a blob. Raises: ApiError: 500 in the words of a missing file."""
+        """Return the bytes of a blob. Raises: ApiError: 500, it does not exist or is too large to read."""
         blob = self.blobs.get(digest)
         if blob is None:
             raise ApiError(500, self.missing(digest))
@@ -204,7 +208,7 @@ class Store:
         return blob.path.read_bytes() if blob.path is not None else b""
 
     def card(self, digest: str) -> Card | None:
-        """Return the metadata of the blob's weights, None when it is no GGUF file."""
+        """Return the metadata of the weights in a blob; None if it is no GGUF file."""
         blob = self.blobs.get(digest)
         if blob is None or blob.card is not None or blob.path is None:
             return blob.card if blob is not None else None
@@ -217,7 +221,7 @@ class Store:
 
     @property
     def uploads(self) -> Path:
-        """Return the folder that uploads are written to."""
+        """Return the folder in which uploads are stored."""
         if self.folder is not None:
             return self.folder / "blobs"
         if self._scratch is None:
@@ -225,7 +229,7 @@ class Store:
         return Path(self._scratch.name)
 
     def partial(self, digest: str, part: int | None = None) -> Path:
-        """Return the path of a download that is not whole, or of the state of one `part` of it."""
+        """Return the path of an unfinished download, or of the progress of its part with the number `part`."""
         path = self._file(digest)
         return path.with_name(f"{path.name}{_PARTIAL}" + ("" if part is None else f"-{part}"))
 
@@ -235,25 +239,25 @@ class Store:
     # manifests
 
     def find(self, name: Name) -> Manifest | None:
-        """Return the manifest of a name in any spelling, or None."""
+        """Return the manifest of a name, compared without case, or None."""
         return self.manifests.get(name.key)
 
     def spelled(self, name: Name) -> Name:
-        """Return the name with every part spelled as in some stored model: names match part by part, without case."""
+        """Return the name with each part spelled as in a stored name, since names are compared without case."""
         known: dict[str, str] = {}
         for key in sorted(self.manifests, reverse=True):
             known |= {f"{part} {text.lower()}": text for part, text in self.manifests[key].name.parts()}
         return name.spelled(known)
 
     def save(self, name: Name, layers: Iterable[Layer], config: dict[str, Any]) -> Manifest:
-        """Write a manifest, replacing one of that name (whose spelling stays), and drop layers nobody refers to."""
+        """Store a manifest under a name, whose known spelling stays; remove layers that nothing refers to any more."""
         blob, _ = self.put(cards.config_text(config))
         return self.save_text(name, _manifest_text(Layer(CONFIG, blob.digest, blob.size), tuple(layers)))
 
     def save_text(self, name: Name, text: bytes, *, prune: bool = True) -> Manifest:
-        """Save a manifest as a registry gives it, and return it.
+        """Store the text of a manifest, as from a registry, and return it read. `prune` removes layers of the old one.
 
-        Raises: ApiError: 500, its configuration is not there.
+        Raises: ApiError: 500, its configuration does not exist.
         """
         older = self.manifests.get(name.key)
         known = older.name if older is not None else self.spelled(name)
@@ -268,11 +272,11 @@ class Store:
         return manifest
 
     def copy(self, manifest: Manifest, name: Name) -> None:
-        """Give a model one more name; what was of that name is replaced, its layers stay."""
+        """Store a model under one more name. Layers of the model that had the name are not removed."""
         self.save_text(name, self._texts[manifest.name.key], prune=False)
 
     def remove(self, name: Name) -> None:
-        """Forget a model and the layers that only it had."""
+        """Remove a model, and the layers that no other model refers to."""
         gone = self.manifests.pop(name.key)
         self._texts.pop(name.key, None)
         if self.folder is not None:
@@ -317,13 +321,13 @@ class Store:
             name = parse(f"{host}/{namespace}/{model}:{tag}")
             if name is not None:
                 text = path.read_bytes()
-                with suppress(ApiError):  # as the daemon does: it is as if it were not there
+                with suppress(ApiError):  # like the daemon, skip a broken manifest
                     self.manifests[name.key] = self._read(name, text, path.stat().st_mtime_ns)
                     self._texts[name.key] = text
         self._forget(folder / "blobs")
 
     def _forget(self, folder: Path) -> None:
-        """Remove what was uploaded or half pulled long ago and belongs to no model."""
+        """Remove uploads and unfinished downloads that are old and belong to no model."""
         used = {layer.digest for manifest in self.manifests.values() for layer in manifest.all}
         for path in list(folder.iterdir()):
             digest = digest_in(path.stem if path.suffix == ".card" else path.name)
@@ -337,15 +341,15 @@ def _remove(path: Path) -> None:
 
 
 def digest_in(text: str) -> str:
-    """Return the canonical digest that a path segment names, or ""."""
+    """Return the digest in a text, as `sha256:` and 64 digits; "" if there is none."""
     found = _DIGEST.match(text)
     return "sha256:" + found[1] if found else ""
 
 
 def read_json(text: bytes | str, kind: type[Kind]) -> Kind:
-    """Return the JSON value of a kind that a layer holds, an empty one for null.
+    """Return the JSON value in a layer, which must be of `kind`; null becomes an empty one.
 
-    Raises: ApiError: 500, the value is of another kind.
+    Raises: ApiError: 500, the value is malformed or of another kind.
     """
     try:
         found = json.loads(text)
@@ -359,7 +363,7 @@ def read_json(text: bytes | str, kind: type[Kind]) -> Kind:
 
 
 def layer_of(found: dict[str, Any]) -> Layer:
-    """Return a layer as a manifest has it."""
+    """Return the layer that an entry of a manifest describes."""
     return Layer(
         str(found.get("mediaType", "")),
         str(found.get("digest", "")),

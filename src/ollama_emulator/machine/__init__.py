@@ -1,1 +1,1 @@
-"""The simulated machine: who is loaded, where, and how fast it is."""
+"""Simulate the machine: which models are loaded, on which memory, and how fast they are."""

@@ -1,4 +1,4 @@
-"""The simulated card: what the daemon predicts of a load, and where the runner then puts weights, cache and buffers."""
+"""Memory of the simulated machine: the bytes that the daemon predicts for a load, and those that the runner takes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ollama_emulator.library.cards import Card
 
 GIB = 1 << 30
 MIB = 1 << 20
-FIT_MARGIN = 1 * GIB  # what llama-server leaves free on the card when it chooses the layers itself
-COMPUTE_BYTES = 320 * MIB  # its buffers beside weights and cache, for a model of some gigabytes
+FIT_MARGIN = 1 * GIB  # bytes of a card that llama-server leaves free if it chooses the layers
+COMPUTE_BYTES = 320 * MIB  # buffers of a runner with some gigabytes of weights
 _TIERS = ((23, 4096), (47, 32768))
-_BATCHES = ((32768, 2048, 2 * GIB, 60), (4096, 1024, 768 * MIB, 75))  # above tokens: batch, surcharge, headroom in %
+_BATCHES = ((32768, 2048, 2 * GIB, 60), (4096, 1024, 768 * MIB, 75))  # from tokens: batch, bytes, % of the free memory
 _BATCH = 512
 _EMBED_BATCH = 2048
 # bytes of one cached value, by OLLAMA_KV_CACHE_TYPE; the quantised ones are blocks of 32 with their scales
@@ -30,36 +30,36 @@ _CACHE_BYTES = {
 
 
 class OutOfMemory(Exception):
-    """An exact number of layers was asked for, and they do not fit on the card."""
+    """Raised for a load that asks for an exact number of layers on the card, if they do not fit there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes that a runner holds, and how many of them on the card."""
+    """The size of a runner in bytes, and the part of it that is on the card."""
 
     size: int
     on_card: int
 
 
 def default_window(vram: int) -> int:
-    """Return the default window in tokens for a card of `vram` bytes."""
+    """Return the default context window, in tokens, for a card of `vram` bytes."""
     return next((window for gib, window in _TIERS if vram < gib * GIB), 262144)
 
 
 def lower_window(window: int) -> int | None:
-    """Return the next smaller automatic window, for a load that ran out of memory; None below the smallest."""
+    """Return the next smaller default window for a load that ran out of memory, None below the smallest."""
     return next((lower for lower in (32768, 4096) if window > lower), None)
 
 
 def cache_type(kind: str) -> bool:
-    """Return whether the runner knows a type of cache."""
+    """Return whether `kind` is a type of cache that the runner knows, as in OLLAMA_KV_CACHE_TYPE."""
     return kind in _CACHE_BYTES
 
 
 def predicted(weights: int, card: Card, tokens: int) -> int:
-    """Return the bytes that the daemon expects a load to take: the file and an f16 cache by the embedding's width.
+    """Return the bytes that the daemon expects a load to take: the weights and an f16 cache of `tokens` tokens.
 
-    Adapters, key and value lengths of their own and the real type of the cache are ignored, as by the daemon.
+    Like the daemon it ignores adapters, explicit key and value lengths, and the cache's real type.
     """
     heads = _numbers(card.value("attention.head_count", 1))
     cached = _numbers(card.value("attention.head_count_kv", heads))
@@ -68,12 +68,15 @@ def predicted(weights: int, card: Card, tokens: int) -> int:
 
 
 def default_batch(card: Card, num_ctx: int) -> int:
-    """Return the batch size of a request that names none."""
+    """Return the batch size in tokens for a request that names none."""
     return min(_EMBED_BATCH, num_ctx) if card.embeds else _BATCH
 
 
 def automatic_batch(card: Card, num_ctx: int, tokens: int, expected: int, free: int) -> tuple[int, int]:
-    """Return the batch of a load without one, and the bytes that it adds to the prediction."""
+    """Return the batch size that the daemon chooses for a load, and the bytes that it adds to the prediction.
+
+    A larger batch needs more `tokens` in the window, and room for the `expected` bytes in the `free` ones.
+    """
     if card.embeds:
         return default_batch(card, num_ctx), 0
     for above, batch, surcharge, headroom in _BATCHES:
@@ -83,15 +86,15 @@ def automatic_batch(card: Card, num_ctx: int, tokens: int, expected: int, free: 
 
 
 def footprint(weights: int, card: Card, window: int, parallel: int, kind: str) -> int:
-    """Return the bytes that a runner really needs."""
+    """Return the bytes that a runner takes: weights, the cache of `parallel` windows in its real type, and buffers."""
     cache = int(card.kv_bytes(window, parallel) * _CACHE_BYTES[kind] / 2)
     return weights + cache + min(COMPUTE_BYTES, weights // 8)
 
 
 def placed(size: int, card: Card, layers: int, free: int) -> Footprint:
-    """Return the place of a runner of `size` bytes; `layers` is num_gpu (-1: as many as fit beside the margin).
+    """Return the place of a runner of `size` bytes, given a card with `free` bytes.
 
-    Raises: OutOfMemory: exactly that many layers do not fit.
+    `layers` is num_gpu, the number of layers for the card; -1 means all that fit. Raises: OutOfMemory: they do not fit.
     """
     blocks = int(card.value("block_count", 1)) + 1
     each = -(-size // blocks)

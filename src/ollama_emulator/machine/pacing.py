@@ -1,4 +1,4 @@
-"""The speed of the simulated machine: how long a prompt takes to read, and when each token is due."""
+"""Speed of the simulated machine: the time to read a prompt, and the time at which each token is due."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ollama_emulator.clocks import Clock
 
-PROMPT_SPEED = 20  # prompts are read that many times as fast as answers are said
+PROMPT_SPEED = 20  # prompts are read this many times faster than answers are generated
 _KEPT = 8
 
 
 class Prefixes:
-    """The last prompts of one runner, as its cache holds them: what a new one begins with is not read again."""
+    """The last prompts of a runner, whose tokens are cached: the beginning that a new prompt shares costs no time."""
 
     __slots__ = ("_last",)
 
@@ -20,7 +20,7 @@ class Prefixes:
         self._last: deque[str] = deque(maxlen=_KEPT)
 
     def unread(self, prompt: str, tokens: int) -> int:
-        """Remember a prompt, and return how many of its tokens are new, at least one."""
+        """Remember a prompt of `tokens` tokens; return the number of them that are not cached, at least one."""
         known = max((_common(prompt, other) for other in self._last), default=0)
         self._last.append(prompt)
         return max(1, tokens - tokens * known // max(len(prompt), 1)) if tokens else 0
@@ -28,7 +28,7 @@ class Prefixes:
 
 @dataclass(slots=True)
 class Pace:
-    """The speed of one answer: `rate` tokens a second, 0 for at once; `read_ns` is what its prompt took."""
+    """The pace of one answer: `rate` in tokens a second, 0 for no delay. `read_ns` is the time spent on its prompt."""
 
     clock: Clock
     rate: float
@@ -37,21 +37,21 @@ class Pace:
     _said: int = 0
 
     async def read(self, tokens: int) -> None:
-        """Let the time pass that so many new tokens of a prompt take."""
+        """Sleep as long as reading `tokens` tokens of a prompt takes."""
         if self.rate and tokens:
             self.read_ns = int(tokens * 10**9 / (self.rate * PROMPT_SPEED))
             await self.clock.sleep(self.read_ns / 10**9)
         self._began_ns = self.clock.now_ns()
 
     async def say(self) -> None:
-        """Wait until one more token is due; what came late is made up for, so that the rate holds."""
+        """Sleep until the next token is due. Delays of earlier tokens are made up for, so that the rate holds."""
         self._said += 1
         left = self._began_ns + int(self._said * 10**9 / self.rate) - self.clock.now_ns()
         await self.clock.sleep(max(0, left) / 10**9)
 
 
 def _common(one: str, other: str) -> int:
-    """Return the length of the longest common beginning."""
+    """Return the length of the longest common beginning of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

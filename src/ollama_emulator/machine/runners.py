@@ -1,4 +1,4 @@
-"""A loaded base: what a request asks of it, whether it serves that, its slots and how long it stays."""
+"""A loaded model: the options that it was started with, the requests that it serves, its slots and its expiry."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ollama_emulator.machine.memory import Footprint
 from ollama_emulator.machine.pacing import Prefixes
 
 NOT_RUNNING = "llama-server process no longer running: -1 "
-_LEAST = 4  # tokens of a window
-_STEP = 256  # tokens by which the runner rounds windows up
+_LEAST = 4  # tokens of the smallest window
+_STEP = 256  # tokens: a window is rounded up to a multiple of them
 _DRAFT = 4
 # architectures whose runners take one request at a time, whatever OLLAMA_NUM_PARALLEL says
 _LONE = frozenset(
@@ -28,10 +28,10 @@ _LONE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The needs of a request: the model, and the options that a runner is started with.
+    """The model of a request, and the options that its runner must be started with.
 
-    `num_ctx` is capped to the trained length; `chosen` says that the request or the model named it. `layers` is num_gpu
-    (-1: as many as fit), `batch` and `mmap` are None where the daemon chooses.
+    `num_ctx` is capped to the trained length; `chosen` says that the request, the model or the settings gave it.
+    `layers` is num_gpu (-1: as many as fit). A None for `batch` or `mmap` leaves the choice to the daemon.
     """
 
     model: Model
@@ -47,9 +47,9 @@ class Ask:
 
     @classmethod
     def of(cls, model: Model, options: Mapping[str, Any], window: int, fixed: bool, shift: bool | None) -> Ask:
-        """Return the needs that merged options express.
+        """Return the needs of a request from its merged options.
 
-        `window` is in force where they name none; `fixed` says that it was configured.
+        `window` is the default for `num_ctx`, in tokens; `fixed` says that the settings gave it.
         """
         given = options.get("num_ctx")
         num_ctx = max(_LEAST, int(given) if given is not None else window)
@@ -69,17 +69,17 @@ class Ask:
 
     @property
     def window(self) -> int:
-        """Return the tokens that really fit: rounded up to 256, held to what the weights were trained for."""
+        """Return the context window in tokens: `num_ctx` rounded up to 256, at most the trained length."""
         return min(-(-self.num_ctx // _STEP) * _STEP, max(self.model.card.trained_window, _STEP))
 
     @property
     def lone(self) -> bool:
-        """Return whether the runner has one slot only."""
+        """Return whether the runner takes only one request at a time, whatever OLLAMA_NUM_PARALLEL says."""
         return self.model.card.embeds or self.model.card.architecture in _LONE
 
     @property
     def weights(self) -> int:
-        """Return the bytes of the file that is run."""
+        """Return the size of the weights' file in bytes."""
         found = [layer.size for layer in self.model.manifest.layers if layer.digest == self.model.base]
         return found[0] if found else self.model.manifest.size
 
@@ -89,7 +89,10 @@ def _or(value: Any, default: int) -> Any:
 
 
 class Slots:
-    """The places of a runner, given out in the order of asking; ApiError 500 for a runner that has died."""
+    """The slots of a runner, given to requests in the order in which they ask, for an `async with`.
+
+    Raises: ApiError: 500, the runner has died.
+    """
 
     __slots__ = ("_runner", "_waiting", "many", "used")
 
@@ -105,7 +108,7 @@ class Slots:
         return len(self._waiting)
 
     def locked(self) -> bool:
-        """Return whether the next request has to wait."""
+        """Return whether all slots are taken."""
         return self.used >= self.many
 
     async def __aenter__(self) -> None:
@@ -116,7 +119,7 @@ class Slots:
                 await place
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled():
-                    self._give()  # it was handed over as the client left
+                    self._give()  # the slot was given to it just as the client left
                 else:
                     self._waiting.remove(place)
                 raise
@@ -132,7 +135,7 @@ class Slots:
         self._give()
 
     def _give(self) -> None:
-        """Give the slot to the next request that still wants it, or back."""
+        """Give a slot back: to the next waiting request, or to the runner."""
         for place in self._waiting:
             if not place.done():
                 self._waiting.remove(place)
@@ -143,11 +146,10 @@ class Slots:
 
 @dataclass(slots=True)
 class ModelRunner:
-    """A process of the simulated machine, started for the model of `ask`; `refs` counts the requests that hold it.
+    """A simulated runner process, started for `ask`. `refs` counts the requests that hold it, `batch` is in tokens.
 
-    `expires_ns` is the time that /api/ps shows (None until the runner was idle once), `armed_ns` the time at which an
-    idle runner ends. `dead` is a process that was killed: the daemon lists it until the next request finds out. `batch`
-    is the one in force.
+    `expires_ns` is the expiry that /api/ps shows (None before the first answer ended). An idle runner ends at
+    `armed_ns`. A `dead` runner was killed: like the daemon's it stays listed until the next request finds out.
     """
 
     ask: Ask
@@ -167,7 +169,7 @@ class ModelRunner:
         self.slots = Slots(self, self.parallel)
 
     def serves(self, ask: Ask) -> bool:
-        """Return whether a request can join without a reload."""
+        """Return whether a request can use this runner, or needs it reloaded with other options."""
         mine = self.ask
         if self.dead or mine.model.adapters != ask.model.adapters or mine.shift != ask.shift:
             return False
@@ -179,26 +181,24 @@ class ModelRunner:
         return same and self._same_batch(ask) and self._same_mmap(ask)
 
     def _same_batch(self, ask: Ask) -> bool:
-        """Return whether the batch is the same: automatic ones are equal, a named one is compared with the number in
-        force.
-        """
+        """Return whether a request's batch suits: two automatic ones do; a named one must equal the one in force."""
         if self.ask.batch is None and ask.batch is None:
             return True
         wanted = memory.default_batch(ask.model.card, ask.num_ctx) if ask.batch is None else ask.batch
         return wanted == self.batch
 
     def _same_mmap(self, ask: Ask) -> bool:
-        """Return whether mapping is the same. On the CPU the daemon turns it off, so only a request for it differs."""
+        """Return whether a request's `use_mmap` suits. The daemon turns it off on the CPU: there only True differs."""
         if self.ask.mmap is None and not self.on_card:
             return ask.mmap is not True
         return self.ask.mmap == ask.mmap
 
     def shown_expiry(self, now_ns: int) -> int:
-        """Return the expiry that /api/ps shows: stale during an answer, in the past once the runner is to end."""
+        """Return the expiry that /api/ps shows: out of date during an answer, in the past if the runner is to end."""
         return now_ns + self.keep_alive_ns if self.expires_ns is None else self.expires_ns
 
     def state(self) -> dict[str, Any]:
-        """Return the requests that hold the runner and wait for it."""
+        """Return the runner as JSON: its model, its options, and the requests that hold it or wait for a slot."""
         return {
             "model": self.ask.model.name.display,
             "base": self.ask.model.base,

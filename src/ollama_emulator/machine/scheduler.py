@@ -1,4 +1,4 @@
-"""The daemon's scheduler on a simulated machine: one runner a base, serial loads, keep-alive, eviction, the queue."""
+"""The daemon's scheduler: one runner for each base, loads one by one, keep-alive, eviction, and a bounded queue."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ KILLED = "llama-server process has terminated: signal: killed"
 NO_MEMORY = "llama-server reported out-of-memory during startup: cudaMalloc failed: out of memory"
 STALLED = "timed out waiting for llama-server to start - "
 _MODELS_A_GPU = 3
-_CENTURY_NS = 100 * 365 * 86400 * 10**9  # no timer for what stays for ever
+_CENTURY_NS = 100 * 365 * 86400 * 10**9  # a keep-alive this long sets no timer
 
 
 @dataclass(slots=True)
 class Trouble:
-    """A fault of the next load: an error for its first attempts, a runner that stalls, a share of it on the card."""
+    """A fault of the next load: `error` for its first `attempts`, `seconds` of delay, the `share` of it on the card."""
 
     error: str = ""
     attempts: int = 1
@@ -39,7 +39,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class _Pending:
-    """A request that the scheduler has not served yet; who gave up has cancelled `answer`."""
+    """A request that still waits for a runner; a client that leaves cancels `answer`."""
 
     ask: Ask
     keep_alive_ns: int | None
@@ -50,7 +50,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Lease:
-    """A request's hold on a runner, for an `async with`."""
+    """A request's hold on its runner, for an `async with`."""
 
     scheduler: Scheduler
     ask: Ask
@@ -70,10 +70,10 @@ class Lease:
 
 @dataclass(slots=True)
 class Scheduler:
-    """The loaded runners and the queue: `vram` in bytes (0 without a GPU), `load_s` seconds a load takes.
+    """The loaded runners, by base, and the queue. `vram` is in bytes (0: no GPU), `load_s` the seconds of a load.
 
-    `runners` maps a base to its runner, `loads` counts the loads; `trouble` strikes the next request that needs a
-    runner, and `delay_s` the next load. No timer runs: an expired runner is removed at the next look.
+    `loads` counts the loads. `trouble` hits the next request for a runner, `delay_s` delays the next load by seconds.
+    There are no timers: an expired runner is removed when runners are next looked at.
     """
 
     settings: DaemonSettings
@@ -92,20 +92,20 @@ class Scheduler:
 
     @property
     def default_window(self) -> int:
-        """Return the window in tokens when neither request, model nor environment names one."""
+        """Return the window in tokens if neither the request, the model nor the settings give one."""
         return memory.default_window(self.vram)
 
     def ask(self, model: Model, options: Mapping[str, Any], shift: bool | None = None) -> Ask:
-        """Return the needs of a request with these merged options."""
+        """Return the needs of a request from its merged options."""
         window = self.settings.window or self.default_window
         return Ask.of(model, options, window, bool(self.settings.window), shift)
 
     def runner(self, ask: Ask, keep_alive_ns: int | None) -> Lease:
-        """Hold the runner of a request, loaded if need be; ApiError when the queue is full or the load fails."""
+        """Return a hold on a runner. Raises, when entered: ApiError: the queue is full or the load fails."""
         return Lease(self, ask, keep_alive_ns)
 
     async def acquire(self, ask: Ask, keep_alive_ns: int | None) -> ModelRunner:
-        """Return a runner that serves the request, held until `release`. Cancelling the caller aborts its load."""
+        """Return a runner for a request, loaded if needed, held until `release`. Cancelling aborts its load."""
         trouble, self.trouble = self.trouble, None
         resident = self._resident(ask.model.base)
         if resident is not None:
@@ -120,11 +120,11 @@ class Scheduler:
         except asyncio.CancelledError:
             answer = pending.answer
             if answer.done() and not answer.cancelled() and answer.exception() is None:
-                self.release(answer.result())  # it came as the client left
+                self.release(answer.result())  # the runner was ready just as the client left
             raise
 
     def release(self, runner: ModelRunner) -> None:
-        """End a request; the last request of a runner starts its keep-alive."""
+        """End a request's hold; the last request of a runner starts its keep-alive."""
         runner.refs -= 1
         if runner.refs:
             return
@@ -135,25 +135,25 @@ class Scheduler:
             self._changed.set()
 
     def unload(self, model: Model) -> None:
-        """End the runner of a model: at once when idle, after the last answer when busy. A load in progress goes on."""
+        """End the runner of a model, after its last answer if it is busy. A load in progress goes on."""
         runner = self._resident(model.base)
         if runner is not None:
             runner.expires_ns = self.clock.now_ns()
             self._expel(runner)
 
     def exhausted(self) -> None:
-        """Let all runners end as soon as they are idle, since a runner ran out of memory while answering."""
+        """End all runners as soon as they are idle, after one ran out of memory while answering."""
         for runner in list(self.runners.values()):
             self._expel(runner)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the entries of /api/ps, the longest-lived first."""
+        """Return the entries of /api/ps, the latest expiry first."""
         self._expire()
         now = self.clock.now_ns()
         return [_row(runner, now) for runner in sorted(self.runners.values(), key=lambda one: -one.shown_expiry(now))]
 
     def state(self) -> dict[str, Any]:
-        """Return the loads so far, the runners with their slots, and the queue."""
+        """Return the state as JSON: the number of loads, the runners with their slots, and the queue."""
         self._expire()
         return {
             "loads": self.loads,
@@ -163,7 +163,7 @@ class Scheduler:
         }
 
     def close(self) -> None:
-        """Stop scheduling; who waits waits for ever, so that its task has to be cancelled too."""
+        """Stop the scheduler. Requests that wait are not answered: the caller cancels their tasks."""
         if self._worker is not None:
             self._worker.cancel()
 
@@ -181,7 +181,7 @@ class Scheduler:
         return self.runners.get(base)
 
     def _expire(self) -> None:
-        """Let go of what nobody has used for its keep-alive."""
+        """Remove idle runners whose keep-alive is over."""
         for runner in self.runners.values():
             if runner.armed_ns is not None:
                 break
@@ -193,7 +193,7 @@ class Scheduler:
                 self._unload(runner)
 
     def _expel(self, runner: ModelRunner) -> None:
-        """Make it go: now when idle, else with its last request, unless one with a keep-alive of its own joins it."""
+        """End a runner: now if idle, else after its last request, unless a request with its own keep-alive joins."""
         runner.keep_alive_ns = 0
         runner.armed_ns = None
         if not runner.refs:
@@ -208,7 +208,7 @@ class Scheduler:
     # the queue and its one worker
 
     def _submit(self, pending: _Pending) -> None:
-        """Hand a request to the idle scheduler, else into its queue."""
+        """Give a request to the worker, or to the queue if that is busy. Raises: ApiError: 503, the queue is full."""
         if self._worker is None:
             self._worker = asyncio.get_running_loop().create_task(self._work(pending))
         elif len(self._queue) >= self.settings.max_queue:
@@ -227,7 +227,7 @@ class Scheduler:
             self._worker = None
 
     async def _serve(self, pending: _Pending) -> None:
-        """Answer one request, or leave it where its client has gone."""
+        """Find a runner for a request; stop if its client has left."""
         answer = pending.answer
         try:
             while not answer.done():
@@ -237,15 +237,15 @@ class Scheduler:
         except ApiError as refusal:
             if not answer.done():
                 answer.set_exception(refusal)
-        except Exception as defect:  # ours: the client hears of it, and so does the loop
+        except Exception as defect:  # a defect of the emulator: both the client and the loop get it
             if not answer.done():
                 answer.set_exception(defect)
             raise
 
     async def _found(self, pending: _Pending) -> ModelRunner | None:
-        """Take a step towards a runner: the resident one, a victim unloaded, or a load.
+        """Take one step towards a runner: take the resident one, end another, or load.
 
-        Return None if another step is needed.
+        Return None if more steps are needed.
         """
         resident = self._resident(pending.ask.model.base)
         if resident is not None:
@@ -259,7 +259,7 @@ class Scheduler:
         return None
 
     async def _gone(self, victim: ModelRunner) -> None:
-        """End a runner, and wait until any has been unloaded, since its requests end or its time is over."""
+        """End a runner, and wait until any runner was unloaded or one's keep-alive is over."""
         before = self._unloads
         self._expel(victim)
         while self._unloads == before:
@@ -273,7 +273,7 @@ class Scheduler:
             self._expire()
 
     def _victim(self) -> ModelRunner:
-        """Return the idle runner with the shortest keep-alive, ties by blob; where all are busy, the first of all."""
+        """Choose the runner to end: the idle one with the shortest keep-alive (then by digest), else the first."""
         order = sorted(self.runners.values(), key=lambda runner: (runner.keep_alive_ns, runner.ask.model.base))
         return next((runner for runner in order if not runner.refs), order[0])
 
@@ -283,7 +283,7 @@ class Scheduler:
         return max(0, self.vram - sum(runner.footprint.on_card for runner in self.runners.values()))
 
     def _crowded(self, pending: _Pending) -> bool:
-        """Return whether others have to go first: the load is predicted to take more than 80 % of the free memory."""
+        """Return whether a runner must end first: the load is predicted to take over 80% of the free memory."""
         ask = pending.ask
         partial = 0 < ask.layers < int(ask.model.card.value("block_count", 1)) + 1
         if not self.runners or not self.vram or ask.layers == 0 or partial:
@@ -291,7 +291,7 @@ class Scheduler:
         return sum(self._expected(ask)[1:]) > self._free() * 80 // 100
 
     def _expected(self, ask: Ask) -> tuple[int, int, int]:
-        """Return the batch of a load, its predicted bytes, and what a large batch adds to them."""
+        """Return the batch of a load, its predicted bytes, and the bytes that a large batch adds."""
         card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free()
         expected = memory.predicted(ask.weights, card, tokens)
         if ask.batch is not None:
@@ -303,7 +303,7 @@ class Scheduler:
         return 1 if ask.lone else self.settings.parallel
 
     async def _load(self, pending: _Pending) -> ModelRunner | None:
-        """Start a runner; None where the client left meanwhile, or where the load is worth another try."""
+        """Start a runner; return None if the client left meanwhile, or if the load is to be tried again."""
         self.loads += 1
         self.loading = pending.ask
         try:
@@ -323,7 +323,7 @@ class Scheduler:
         return runner
 
     async def _start(self, pending: _Pending) -> None:
-        """Wait the time of a load, and raise the error that befalls it; the load ends when the client leaves."""
+        """Wait as long as a load takes, or until its client leaves. Raises: ApiError: a fault makes the load fail."""
         stalled, self.delay_s = self.delay_s, 0.0
         trouble = pending.trouble
         if trouble is not None:
@@ -347,7 +347,7 @@ class Scheduler:
             raise ApiError(500, fault or GONE)
 
     def _lighten(self, pending: _Pending) -> bool:
-        """Prepare the one retry after running out of memory: a smaller automatic window, or the others gone."""
+        """Prepare the one retry after running out of memory: a smaller default window, or the other runners ended."""
         ask = pending.ask
         if pending.retried:
             return False
@@ -370,7 +370,7 @@ class Scheduler:
 
 
 async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:
-    """Wait for the first of several; the others are given up, except the one to keep."""
+    """Wait for the first of several futures; cancel the others, except `keep`."""
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -394,5 +394,5 @@ def _row(runner: ModelRunner, now_ns: int) -> dict[str, Any]:
 
 
 def misfit(model: Model) -> str:
-    """Return the error that kills the runner of a model while it loads, or "": an adapter for other weights."""
+    """Return the error that ends a model's runner while it loads, for an adapter of other weights, or ""."""
     return GONE if model.misfits else ""

@@ -54,8 +54,9 @@ class AnswerPlan:
 
 
 def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
-    """Check that a model has the capabilities that a request needs, before it is loaded. Raises: ApiError: 400, it
-    lacks one.
+    """Check that a model has the capabilities that a request needs, before it is loaded.
+
+    Raises: ApiError: 400, it lacks one.
     """
     can = model.capabilities
     if fields.get("think") and "thinking" not in can:
@@ -134,9 +135,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
 
 
 def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
-    """Return whether the format is never applied: the daemon adds it after the thinking, and this model's
-    never ends.
-    """
+    """Return whether the format is never reached: the daemon waits for the end of thinking, which never comes."""
     if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
         return False
     return all(templates.parse(model.template).tags)

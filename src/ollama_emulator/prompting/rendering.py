@@ -35,8 +35,9 @@ _SHORT_OF = ("qwen3", "deepseek-r1")  # models whose prompts leave out the think
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: its text, the messages in it, and the number of images. With `native` the runner's template
-    wrote it.
+    """A prompt: its text, the messages in it, and the number of images.
+
+    With `native` the runner's template wrote it.
     """
 
     text: str
@@ -73,9 +74,7 @@ def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
 
 
 def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
-    """Return the prompt of the second request that the daemon makes for a format: the first one with the model's
-    thinking.
-    """
+    """Return the prompt of the daemon's second request for a format: the first one with the model's thinking."""
     return _by_template(ask, [*prompt.messages, {"role": "assistant", "thinking": thought}], fields, ask.model.template)
 
 
@@ -301,9 +300,7 @@ def _tagged(messages: Sequence[Message]) -> list[Message]:
 
 
 def _without_thinking(model: Model, messages: list[Message]) -> list[Message]:
-    """Return the messages without `<think>` blocks in answers before the last question, for the models in
-    `_SHORT_OF`.
-    """
+    """Return the messages, for models in `_SHORT_OF` without the `<think>` blocks before the last question."""
     if model.card.architecture not in _SHORT_OF and model.name.model not in _SHORT_OF:
         return messages
     asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)

@@ -182,8 +182,9 @@ class Registry:
         return ABSENT if name.host == HOST else unreached
 
     def add(self, entry: RegistryEntry, alias: str = "") -> None:
-        """Add a model under its own name or an alias, in place of one that has the name. Raises: OptionError: it is no
-        name.
+        """Add a model under its own name or an alias, in place of one that has the name.
+
+        Raises: OptionError: it is no name.
         """
         name = parse(alias or entry.name)
         if name is None:
@@ -212,9 +213,7 @@ class Registry:
             self.cut.pop(made.entries[_key(described["name"])].digest, None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the registry's state as JSON: models with their digest or error, bytes pulled, and bytes of unfinished
-        layers.
-        """
+        """Return the state as JSON: models with their digest or error, bytes pulled, and bytes of unfinished layers."""
         models = {key: entry.error or entry.digest for key, entry in sorted(self.entries.items())}
         return {
             "models": models,

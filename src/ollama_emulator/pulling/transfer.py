@@ -66,8 +66,9 @@ class Download:
         return self.source.url("blobs", self.layer.digest)
 
     async def prepare(self) -> None:
-        """Divide the layer into parts, or take those of an earlier download. Raises: Broken: the layer cannot
-        be had.
+        """Divide the layer into parts, or take those of an earlier download.
+
+        Raises: Broken: the layer cannot be had.
         """
         self._resume()
         if self.parts:

@@ -37,9 +37,7 @@ def bounded(schema: Mapping[str, Any]) -> None:
 
 
 def excessive(what: str) -> ApiError:
-    """Return the refusal of a schema that would exceed a limit of the emulator; `what` is the thing that is
-    too large.
-    """
+    """Return the refusal of a schema that would exceed a limit of the emulator; `what` names the excess."""
     return refuse(f"failed to parse grammar: the emulator makes no {what}")
 
 

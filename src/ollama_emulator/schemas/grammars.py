@@ -59,9 +59,7 @@ def _refusal(why: str, native: bool, prefix: str) -> ApiError:
 
 @dataclass(slots=True)
 class _Reading:
-    """A pass over a schema that collects the faults of its patterns, and sets `endless` for a grammar that is too
-    large.
-    """
+    """A pass over a schema that collects faults of its patterns; `endless` says that its grammar is too large."""
 
     root: Mapping[str, Any]
     faults: list[str] = field(default_factory=list)
@@ -197,8 +195,9 @@ def _pattern_fault(pattern: str) -> str:
 
 @dataclass(slots=True)
 class _Scan:
-    """A reader of the text between `^` and `$` of a pattern. `filled` says for each open group if anything is in it
-    yet.
+    """A reader of the text between `^` and `$` of a pattern.
+
+    `filled` says for each open group if anything is in it yet.
     """
 
     text: str

@@ -33,8 +33,9 @@ _SHAPES = {
 
 @dataclass(slots=True)
 class Drawing:
-    """The drawing of one instance of the schema `root`. `sorted_keys` is set where a Go map has sorted the schema's
-    keys.
+    """The drawing of one instance of the schema `root`.
+
+    `sorted_keys` is set where a Go map has sorted the schema's keys.
     """
 
     root: Mapping[str, Any]
@@ -78,8 +79,9 @@ class Drawing:
             raise compiled_schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
     def _chosen(self, values: list[Any], name: str, at: int) -> Any:
-        """Choose from an enum: a value that the question mentions, else one by hash. Items of one array take them in
-        turn.
+        """Choose from an enum: a value that the question mentions, else one by hash.
+
+        Items of one array take them in turn.
         """
         asked = self.sources.asked.lower()
         named = [value for value in values if isinstance(value, str) and value and value.lower() in asked]
@@ -87,9 +89,7 @@ class Drawing:
         return values[(first + at) % len(values)]
 
     def _one_of(self, found: Mapping[str, Any], keyword: str, name: str, at: int, deep: int) -> Any:
-        """Return an instance of the first alternative that yields a valid one; deep down the simplest are
-        tried first.
-        """
+        """Return an instance of the first alternative that gives a valid one; deep down simple ones come first."""
         base = {key: value for key, value in found.items() if key != keyword}
         parts = list(found[keyword])
         if deep >= _DEEP:
@@ -122,9 +122,7 @@ class Drawing:
         return drawn
 
     def _cite(self, properties: Mapping[str, Any], names: list[str], at: int) -> dict[str, Any]:
-        """Draw a quote together with the number of the document it is from, so that the two agree; {} without
-        a quote.
-        """
+        """Draw a quote and the number of the document that it is from, so that they agree; {} without a quote."""
         quotes = [name for name in names if language.plain_name(name).endswith("quote")]
         numbers = [name for name in names if language.plain_name(name).endswith(("document", "source"))]
         if not quotes:

@@ -71,8 +71,9 @@ class Automaton:
         return places
 
     def add(self, following: Iterable[int], test: Callable[[str], bool] | None = None, anchor: str = "") -> int:
-        """Add a state that leads to the states `following`; return its number. Raises: _Unsupported: there are too
-        many.
+        """Add a state that leads to the states `following`; return its number.
+
+        Raises: _Unsupported: there are too many.
         """
         if len(self.states) >= _STATES:
             raise _Unsupported
@@ -206,9 +207,7 @@ def machine(pattern: str) -> Automaton | None:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches anywhere in a text: True for an invalid pattern, False for an
-    unsupported one.
-    """
+    """Return whether a pattern matches within a text: True if it is invalid, False if it is not supported."""
     if parsed(pattern) is None:
         return True
     known = machine(pattern)

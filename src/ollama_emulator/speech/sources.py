@@ -100,9 +100,7 @@ def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
 
 @dataclass(frozen=True)
 class Sources:
-    """The parts of a prompt that an answer may use; `salt` depends on the model, the messages, the schema and
-    the seed.
-    """
+    """The parts of a prompt that an answer may use; `salt` depends on model, messages, schema and seed."""
 
     evidence: tuple[Sentence, ...]
     spoken: tuple[Sentence, ...]
@@ -117,9 +115,7 @@ class Sources:
 
     @cached_property
     def ranked(self) -> tuple[Sentence, ...]:
-        """Return the sentences of the evidence, or without evidence those of the conversation, nearest to the question
-        first.
-        """
+        """Return the sentences of the evidence, or else of the conversation, nearest to the question first."""
         return _ranked(self.evidence or self.spoken, self.question)
 
     @cached_property

@@ -69,8 +69,9 @@ class RenderBudget:
         self.step(1 + (len(value) if isinstance(value, str | list | tuple | dict) else 0) // _A_STEP)
 
     def write(self, text: str) -> None:
-        """Count the characters of a text that a template, macro or block writes. Raises: NotRendered: they are too
-        many.
+        """Count the characters of a text that a template, macro or block writes.
+
+        Raises: NotRendered: they are too many.
         """
         self.written -= len(text)
         if self.written < 0:

@@ -45,9 +45,7 @@ def _by_role(turns: dict[str, str], opening: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A chat format: the daemon's name for it, its Go template, its stop sequences, and Jinja templates that
-    mean it.
-    """
+    """A chat format: the daemon's name for it, its Go template, its stop sequences, and its Jinja templates."""
 
     name: str
     template: str
@@ -198,9 +196,7 @@ FORMATS = (_CHATML, _ZEPHYR, _OPENCHAT, _MISTRAL, _LLAMA2, _GEMMA, _LLAMA3, _PHI
 
 @lru_cache(maxsize=64)
 def nearest(text: str) -> Format | None:
-    """Return the format with the fewest edits between one of its Jinja templates and `text`; None from NEAR
-    edits on.
-    """
+    """Return the format one of whose Jinja templates is fewest edits from `text`; None from NEAR edits on."""
     found, least = None, NEAR
     for candidate in FORMATS:
         for known in candidate.texts:

@@ -103,8 +103,9 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
 
 
 def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """Call a method of a text that a template calls. Raises: NotRendered: it is not allowed, or its result is
-    too long.
+    """Call a method of a text that a template calls.
+
+    Raises: NotRendered: it is not allowed, or its result is too long.
     """
     if name not in _METHODS:
         raise NotRendered(f"the emulator calls no str.{name}")

@@ -153,9 +153,7 @@ def capabilities(text: str) -> list[str]:
 
 
 def chat_capabilities(text: str) -> list[str]:
-    """Return the capabilities that a Jinja template gives a model beside completion, guessed from its words as the
-    daemon does.
-    """
+    """Return the capabilities beside completion that a Jinja template's words suggest, as the daemon guesses."""
     tools = "tools" in text or "tool_call" in text
     split = any(f"content.split({quote}</think>{quote})" in text for quote in ("'", '"'))
     thinks = split or any(opening in text and closing in text for opening, closing in _THINKING)
@@ -197,9 +195,7 @@ def _chat_round_trip(text: str) -> bool:
 
 
 def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
-    """Return all system texts joined, and the messages with neighbours of the same role joined, except those
-    of tools.
-    """
+    """Return all system texts joined, and the messages, those of one role in a row joined, except tools' results."""
     system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
     whole: list[Message] = []
     for _, run in groupby(messages, lambda message: message.get("role", "")):

@@ -103,9 +103,7 @@ class BytePairs:
         return parts
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Return the ids of one word: the pair of the lowest rank, the leftmost of equals, is merged until none has a
-        rank.
-        """
+        """Return the ids of one word, merging the leftmost pair of the lowest rank until no pair has a rank."""
         if self.whole and word in self.lexicon.ids:
             return (self.lexicon.ids[word],)
         parts = merged([*word], lambda left, right: self.ranks.get((left, right)))

@@ -33,9 +33,7 @@ class SentencePiece:
         return cls(lexicon, prefixed, not any(BLANK in piece.lstrip(BLANK) for piece in lexicon.pieces))
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """Return the token ids of a text without special tokens; `after_special` lets the vocabulary's blank stand
-        before it.
-        """
+        """Return the token ids of a text without special tokens; `after_special` allows a blank in front of it."""
         if self.prefixed and after_special:
             text = " " + text
         text = text.replace(" ", BLANK)

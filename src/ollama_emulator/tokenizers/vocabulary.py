@@ -137,9 +137,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A key for the cache of vocabularies: equal for equal weights, with the metadata that a vocabulary is
-    built from.
-    """
+    """The metadata that a vocabulary is built from, as a key of the cache: equal for equal digests."""
 
     digest: str
     info: Mapping[str, Any] = field(compare=False)

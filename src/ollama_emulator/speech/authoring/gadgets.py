@@ -48,9 +48,7 @@ _USUAL: Final = _Gadget(frozenset(), "count_words", ("text",), "Count the words 
 
 
 def wish(form: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
-    """Return the `name`, `inputs` and `purpose` of a tool, by the schema's names; {} for a schema without
-    these three.
-    """
+    """Return the `name`, `inputs` and `purpose` of a tool, by the schema's names; {} if the schema lacks one."""
     properties = form.get("properties")
     if not isinstance(properties, dict):
         return {}

@@ -111,9 +111,7 @@ def wanted(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return the text under each heading of a prompt, by the heading in small letters; only its first occurrence
-    counts.
-    """
+    """Return the text under each heading of a prompt, by the heading in small letters; the first of equals counts."""
     found: dict[str, tuple[int, int]] = {}
     for match in _HEADING.finditer(text):
         found.setdefault(match[1].lower(), match.span(2))

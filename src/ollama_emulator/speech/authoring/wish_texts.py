@@ -77,9 +77,7 @@ class WrittenMethod:
 
 
 def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = False, imports: str = "") -> str:
-    """Return the source of a method: its signature, a docstring saying that no model wrote it, and the lines of its
-    body.
-    """
+    """Return the source of a method: its signature, a docstring saying that no model wrote it, and its body."""
     called = wish.signature or ", ".join(("self", *wish.parameters))
     head = f"{'async ' if thinks else ''}def {wish.selector}({called}):"
     lines = [head, f'    """{NOTICE} {about}"""', *(f"    {line}" for line in body)]
