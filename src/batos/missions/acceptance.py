@@ -1,4 +1,4 @@
-"""What a brief asks for by name is looked up before it is accepted: conversation, ancestor, the mission it answers."""
+"""Looks up the names in a brief before it is accepted: its conversation, its ancestor, the mission it replies to."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OF_THE_DOOR: Final = frozenset({"origin", "idempotency_key"})
 
 
 def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The brief as it is kept, with `new` and `last` as what they name.
+    """Return the brief as it is stored, with `new` and `last` replaced by the ids they mean.
 
-    BriefError names what is wrong with it, NotFound what is not there; Refused: its ancestor has not ended.
+    Raises: BriefError: a field is wrong. NotFound: a name does not exist. Refused: its ancestor has not ended.
     """
     fields = dict(asked)
     # What is no text is no name: the brief's own rules say so.
@@ -36,9 +36,9 @@ def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, A
 
 
 def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
-    """The mission that this brief's user has begun with the same idempotency key, if any.
+    """Return the mission that this user began with the same idempotency key, or None.
 
-    BriefError: it asked something else.
+    Raises: BriefError: that mission asked something else.
     """
     key = value.get("idempotency_key")
     name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
@@ -85,7 +85,7 @@ def with_kept(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
-    """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
+    """Return the conversation that a brief means: `new`, `last` (the user's newest) or an existing one."""
     if name == "new":
         return conversation_id(now)
     found = conversations.named(root, name, user)
@@ -94,7 +94,10 @@ def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
 
 
 def _check_ancestor(root: Root, name: str, user: str) -> None:
-    """What was paid for is served from a mission that has ended, to the user who asked it."""
+    """Check that the ancestor has ended and is the same user's: only then are its paid answers used.
+
+    Raises: NotFound: there is no such mission of this user. Refused: it has not ended.
+    """
     found = roots.find_record(root, name)
     if found is None or found.brief.value["user"] != user:
         raise whose.no_mission(name, user, "ancestor")

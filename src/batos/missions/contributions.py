@@ -1,4 +1,4 @@
-"""What the publisher does with what a mission contributed: statistics counted up, turns added to conversations."""
+"""Folds a mission's contributions into the image: statistics are counted up, turns added to conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batos.image.roots import Root
 
 
 def fold_statistics(root: Root, mission: str, payload: Any) -> None:
-    """What missions cost and how dense each model's prompts are, counted up."""
+    """Add a mission's cost, and the density of its prompts for each model, to the statistics."""
     kept = root[roots.STATISTICS]
     missions = dict(kept.get("missions", {}))
     missions[payload["persona"]] = missions.get(payload["persona"], 0) + 1
@@ -25,7 +25,7 @@ def fold_statistics(root: Root, mission: str, payload: Any) -> None:
 
 
 def fold_turn(root: Root, mission: str, payload: Any) -> None:
-    """The mission as the newest turn of its conversation, which is its asker's: another user's is left alone."""
+    """Add the mission to its conversation as the newest turn. Another user's conversation is left alone."""
     user = roots.mission_record(root, mission).brief.value["user"]
     conversation = roots.conversation(root, payload["conversation"], user)
     if conversation.user == user:

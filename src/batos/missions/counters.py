@@ -1,4 +1,4 @@
-"""What was counted and sampled, kept in the image: folded in from events in short batches, never rolled back."""
+"""Counters and samples, stored in the image: folded in from events in short batches, never rolled back."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Apply(Protocol):
 
 
 def added(kept: Any, more: Any) -> Any:
-    """Two counts as one: numbers are added, lists item by item, mappings key by key; `highest` is the higher one.
+    """Add two counts: numbers are added, lists item by item, mappings key by key; `highest` is the higher one.
 
     >>> added({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
     {'calls': 5, 'failures': {'busy': 1, 'timed_out': 1}}
@@ -88,7 +88,7 @@ class Counters:
     # -- counting
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event, as any subscriber hears it."""
+        """Count an event, as a subscriber."""
         count = _COUNTED.get(event)
         if count is None:
             return
@@ -99,7 +99,7 @@ class Counters:
             self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
-        """One more of `name`; of a part of it, where it is counted apart."""
+        """Add to the count of `name`, or to a part of it that is counted separately."""
         counted = [self._pending["total"]]
         if name in _DAILY:
             counted.append(self._pending["days"].setdefault(iso(self._clock())[:10], {}))
@@ -236,7 +236,7 @@ class Counters:
         await self.flush()
 
     def shown(self, root: Root) -> dict[str, Any]:
-        """All that was counted, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
+        """Return all counts, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
         kept, written = _kept(root)
         with self._lock:
             pending = deepcopy(self._pending)

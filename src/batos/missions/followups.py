@@ -1,4 +1,4 @@
-"""What an answered turn leads to in the background: the compaction of its conversation, once it is due."""
+"""Starts the background work that follows an answered turn: the compaction of its conversation, once due."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FollowUps:
         self._begun: dict[str, str] = {}
 
     def keep(self, events: Events) -> None:
-        """From now on see to every turn when it is answered: for a process that is there to work."""
+        """Look at every turn when it is answered, from now on: for a process that runs missions."""
 
         def told(event: str, keys: Mapping[str, Any]) -> None:
             if event == "mission.done" and keys.get("conversation") is not None:
@@ -40,9 +40,10 @@ class FollowUps:
         events.subscribe(told)
 
     async def begin(self, mission: str) -> str | None:
-        """Begin what the answered mission made due, behind all that people ask; its id, None if nothing is due.
+        """Begin the work that the answered mission made due, after all questions of people; return its id, or None.
 
-        One that was left behind goes on. Busy: no more missions may wait; it is due again after the next turn.
+        A compaction that was left unfinished continues. Raises Busy if no more missions may wait; the work is due again
+        after the next turn.
         """
         async with self._looking:
             found = await asyncio.to_thread(self._due, mission)

@@ -1,4 +1,4 @@
-"""A mission that is a message: what answers it is found, then read or run, and the result is the mission's answer."""
+"""A mission that is a message: finds the slot that answers it, reads or runs that, and stores the result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _DATA = "Send plain data: text, numbers, lists, objects."
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a message was answered: plain data, how far it is to be trusted, and as a text if it is one's words."""
+    """The answer to a message: plain data, its trust class, and a text if the answer is a persona's words."""
 
     value: Any
     trust: str = "user"
@@ -180,7 +180,7 @@ async def _interpreted(sent: _Sent, choice: Resolution) -> _Result:
 
 
 async def _spoken(sent: _Sent, answer: Any) -> _Result:
-    """Judge what an interpreted intent gave."""
+    """Return the result of an interpreted intent."""
     if isinstance(answer, PartResult):
         said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
         return _Result({"answer": said.answer, "known": answer.known}, draft=await _judged(sent, said))
@@ -209,7 +209,7 @@ async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) 
 
 
 async def _run(sent: _Sent, name: str) -> _Result | None:
-    """A kernel function, with arguments that make sense to it."""
+    """Run a kernel function with the message's arguments."""
     message, checked = sent.message, ARGUMENTS.get(name)
     if checked is None:
         raise ObjectError(
@@ -268,7 +268,7 @@ def _found(receiver: UvmObject, message: Message) -> Found:
 
 
 def _text(message: Message) -> str:
-    """The one text that a message is about."""
+    """Return the single text argument of a message."""
     args = message.arguments
     if len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
         raise ObjectError(f"{message.selector!r} takes one text: what it is about", remedy=_DATA)
@@ -278,7 +278,7 @@ def _text(message: Message) -> str:
 
 
 def _query(message: Message) -> tuple[str, int]:
-    """What to recall, and within how many bytes."""
+    """Return the text to recall by, and the bytes that the result may have."""
     args = message.arguments
     room = args[1] if len(args) == 2 else ROOM
     if not args or len(args) > 2 or not isinstance(args[0], str) or not _whole(room) or not 0 <= room <= MOST_ROOM:
@@ -317,7 +317,7 @@ ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
 
 
 def _evidence(found: Evidence) -> dict[str, Any]:
-    """What was recalled, as data."""
+    """Return recalled evidence as plain data."""
     return {
         "passages": [
             {"document": each.number, "name": each.name, "start": each.start, "text": each.text}
