@@ -33,7 +33,7 @@ from batos.methods.generation.generator import Jit
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import OpenedRuntime, open_method_runtime
-from batos.minds.stopping import Hold
+from batos.minds.stopping import StopRequest
 from batos.missions import reports
 from batos.missions.contributions import APPLIERS
 from batos.missions.counters import Counters
@@ -282,7 +282,7 @@ class UVM(Readings):
         """Send what runs back to the queue and begin nothing more; returns when all has settled."""
         await self.workers.stop()
 
-    async def _perform(self, mission: str, hold: Hold) -> None:
+    async def _perform(self, mission: str, hold: StopRequest) -> None:
         """One mission at a worker."""
         ready = await self.ready()
         run = object()
@@ -306,10 +306,10 @@ class UVM(Readings):
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         with self.image.snapshot() as root:
-            screen = reports.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue)
+            screen = reports.screen(root, self.counters.snapshot(root), self.board.snapshot(), self.settings.queue)
             return {
                 **(screen if user is None else reports.screen_of(root, screen, user)),
-                "learning": self.learning.shown(root),
+                "learning": self.learning.snapshot(root),
                 "ollama": {"host": masked(self.settings.ollama_host)},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},
             }
@@ -363,7 +363,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
 async def _counting(uvm: UVM) -> AsyncIterator[None]:
     """What happens is counted, and written at the end."""
     uvm.board, uvm.counters = RunningMissions(uvm.clock), Counters(uvm.image.writer.apply, uvm.clock)
-    leaving = [uvm.events.subscribe(each) for each in (uvm.board.hear, uvm.counters.hear)]
+    leaving = [uvm.events.subscribe(each) for each in (uvm.board.on_event, uvm.counters.on_event)]
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from tests.image.missions import thinking
 from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
 from batos.image.storage_quota import disk_full, no_room
-from batos.missions.recovery import in_turns
+from batos.missions.recovery import yielding_every
 from batos.objects.prototype import own_slots
 
 #: Bytes that the image may still grow by: close together where the small writes are.
@@ -50,7 +50,7 @@ async def check_whole(home: Path, done: list[str]) -> None:
         waiting = await uvm.recover()
         for mission in waiting:
             assert (await uvm.run(mission))["status"] == "done"
-        reports = [uvm.mission(line["id"]) async for line in in_turns(uvm.missions(10_000), 8)]
+        reports = [uvm.mission(line["id"]) async for line in yielding_every(uvm.missions(10_000), 8)]
         keys = {record.key for record in uvm.journal.read([each["id"] for each in reports]) if record.state == "done"}
         calls = 0
         for each in reports:

@@ -15,7 +15,7 @@ from batos.errors import BatosError, InternalError, ObjectError
 from batos.minds import states
 from batos.minds.machine import FOLLOWS, begin, state_of
 from batos.minds.results import Synthesis
-from batos.minds.stopping import Held
+from batos.minds.stopping import Stopped
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
 
@@ -133,8 +133,8 @@ async def test_a_held_cycle_stands_where_it_stood(mind: Mind) -> None:
         steps = opened.machine.steps(opened.cycle)
         while await anext(steps) != "DELEGATING":
             pass
-        opened.attempt.hold.order("paused", BatosError("told so"), force=False)
-        with pytest.raises(Held):
+        opened.attempt.hold.request_stop("paused", BatosError("told so"), force=False)
+        with pytest.raises(Stopped):
             await anext(steps)
         assert state_of(opened.cycle) == "DELEGATING"
         assert opened.transaction.doomed

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batos.errors import BatosError, OllamaError, OllamaUnreachable
 from batos.image.records import StatusWord
-from batos.minds.stopping import Held, Hold
+from batos.minds.stopping import Stopped, StopRequest
 
 #: From the weakest to the strongest.
 WORDS: tuple[StatusWord, ...] = ("paused", "queued", "failed", "cancelled")
@@ -19,14 +19,14 @@ WORDS: tuple[StatusWord, ...] = ("paused", "queued", "failed", "cancelled")
 @given(said=st.lists(st.sampled_from(WORDS), min_size=1))
 async def test_the_strongest_word_stands(said: list[StatusWord]) -> None:
     """In whatever order a mission is told to pause, go back, time out and be cancelled, the strongest is what it is."""
-    hold = Hold()
+    hold = StopRequest()
     hold()
     for word in said:
-        hold.order(word, BatosError(word), force=word != "paused")
+        hold.request_stop(word, BatosError(word), force=word != "paused")
     strongest = max(said, key=WORDS.index)
-    with pytest.raises(Held):
+    with pytest.raises(Stopped):
         hold()
-    for error in (Held(strongest), asyncio.CancelledError()):
+    for error in (Stopped(strongest), asyncio.CancelledError()):
         assert (await hold.outcome(error))[0] == strongest
 
 
@@ -36,22 +36,22 @@ async def test_the_strongest_word_stands(said: list[StatusWord]) -> None:
         (asyncio.CancelledError(), "cancelled"),
         (KeyError("x"), "failed"),
         (BatosError("x"), "failed"),
-        (Held(), "paused"),
+        (Stopped(), "paused"),
     ],
 )
 async def test_without_a_word_the_error_says_it(error: BaseException, word: str) -> None:
     """Nobody said anything: a cancellation cancels, an error fails, one that was held and released is paused."""
-    found, reason = await Hold().outcome(error)
+    found, reason = await StopRequest().outcome(error)
     assert found == word
     assert reason.message
 
 
 async def test_a_gentle_word_hides_no_failure() -> None:
     """A mission that was to pause and failed has failed; one that was broken off stands as it was told."""
-    hold = Hold()
-    hold.order("paused", BatosError("paused"), force=False)
+    hold = StopRequest()
+    hold.request_stop("paused", BatosError("paused"), force=False)
     assert (await hold.outcome(BatosError("no")))[0] == "failed"
-    hold.order("failed", BatosError("late"), force=True)
+    hold.request_stop("failed", BatosError("late"), force=True)
     assert (await hold.outcome(KeyError("on the way out")))[1].message == "late"
 
 
@@ -64,7 +64,7 @@ async def test_patience_is_asked_about_ollamas_errors_alone(patient: bool) -> No
         asked.append(error)
         return patient
 
-    hold, away = Hold(ask), OllamaUnreachable("nothing listens")
+    hold, away = StopRequest(ask), OllamaUnreachable("nothing listens")
     assert (await hold.outcome(away))[0] == ("waiting" if patient else "failed")
     assert (await hold.outcome(BatosError("no")))[0] == "failed"
     assert asked == [away]

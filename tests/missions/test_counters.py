@@ -18,7 +18,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import mission_id, utc_now
 from batos.image.image import LivingImage
-from batos.missions.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, added
+from batos.missions.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, add_counts
 from batos.testing import ScriptedBridge, scripted_uvm
 
 numbers = st.integers(0, 1000)
@@ -33,16 +33,16 @@ counts = st.recursive(
 def test_counts_add_up_in_any_order(one: Any, two: Any, three: Any) -> None:
     """Adding is associative and commutative, nothing is neutral, and what is added to is left as it was."""
     before = repr((one, two))
-    assert added(added(one, two), three) == added(one, added(two, three))
-    assert added(one, two) == added(two, one)
-    assert added(one, {}) == one == added({}, one)
+    assert add_counts(add_counts(one, two), three) == add_counts(one, add_counts(two, three))
+    assert add_counts(one, two) == add_counts(two, one)
+    assert add_counts(one, {}) == one == add_counts({}, one)
     assert repr((one, two)) == before
 
 
 def shown(image: LivingImage, counters: Counters) -> dict[str, Any]:
     """All that was counted."""
     with image.snapshot() as root:
-        return counters.shown(root)
+        return counters.snapshot(root)
 
 
 async def test_what_missions_do_is_counted(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ async def test_what_becomes_of_intents_is_counted() -> None:
     async with living(None) as image:
         counters = Counters(image.writer.apply, utc_now)
         for event, keys in told:
-            counters.hear(event, keys)
+            counters.on_event(event, keys)
         found = shown(image, counters)
         await counters.close()
     assert found["total"] == {
@@ -131,11 +131,11 @@ async def test_that_counts_were_written_is_no_reason_to_write() -> None:
         written.append(change)
 
     counters = Counters(apply, utc_now, every=0)
-    counters.hear("txn.commit", {"what": "image", "changes": 2})
+    counters.on_event("txn.commit", {"what": "image", "changes": 2})
     await asyncio.sleep(0.01)
     await counters.close()
     assert written == []
-    counters.hear("txn.abort", {"what": "m-1", "reason": "doomed"})
+    counters.on_event("txn.abort", {"what": "m-1", "reason": "doomed"})
     await counters.close()
     assert len(written) == 1
 
@@ -169,7 +169,7 @@ async def test_counts_are_written_in_batches() -> None:
     async with living(None, events=Events(lambda event, keys: told.append(event))) as image:
         counters = Counters(image.writer.apply, utc_now, every=0.01)
         for _ in range(1000):
-            counters.hear("queue.busy", {"user": "me"})
+            counters.on_event("queue.busy", {"user": "me"})
         told.clear()
         before = shown(image, counters)
         assert before["total"] == {"busy": 1000}
@@ -196,16 +196,16 @@ async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
 
     async with living(None) as image:
         counters = Counters(apply, utc_now, every=60)
-        counters.hear("queue.busy", {"user": "me"})
+        counters.on_event("queue.busy", {"user": "me"})
         with image.snapshot() as older:
             flushing = asyncio.create_task(counters.flush())
             await under_way.wait()
             assert shown(image, counters)["total"] == {"busy": 1}
-            counters.hear("queue.busy", {"user": "me"})
+            counters.on_event("queue.busy", {"user": "me"})
             assert shown(image, counters)["total"] == {"busy": 2}
             on.set()
             await flushing
-            assert counters.shown(older)["total"] == shown(image, counters)["total"] == {"busy": 2}
+            assert counters.snapshot(older)["total"] == shown(image, counters)["total"] == {"busy": 2}
         fails = False
         await counters.close()
         assert set(shown(image, counters)) == {"total", "days", "vram", "failures"}
@@ -225,11 +225,11 @@ async def test_what_cannot_be_written_is_counted_on() -> None:
     async with living(None) as image:
         counters = Counters(apply, utc_now, every=60)
         for _ in range(3):
-            counters.hear("queue.busy", {"user": "me"})
+            counters.on_event("queue.busy", {"user": "me"})
             await counters.flush()
         assert shown(image, counters)["total"] == {"busy": 3}
         full = False
-        counters.hear("txn.conflict", {"what": "m-1"})
+        counters.on_event("txn.conflict", {"what": "m-1"})
         await counters.close()
         with image.snapshot() as root:
             assert root[roots.COUNTERS]["total"] == {"busy": 3, "conflicts": 1}
@@ -245,10 +245,10 @@ async def test_only_the_newest_is_kept() -> None:
         for number in range(many):
             moment += timedelta(days=1)
             mission = mission_id(moment)
-            counters.hear("vram.sample", {"model": f"m{number}", **sample})
-            counters.hear("vram.spill", {"model": f"m{number}", **sample})
+            counters.on_event("vram.sample", {"model": f"m{number}", **sample})
+            counters.on_event("vram.spill", {"model": f"m{number}", **sample})
             keys = {"mission": mission, "status": "failed", "reason": BatosError("no").as_dict()}
-            counters.hear("mission.failed", keys)
+            counters.on_event("mission.failed", keys)
             if number % 7 == 0:
                 await counters.flush()
         found = shown(image, counters)

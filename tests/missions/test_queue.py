@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batos.brief import parse
 from batos.image.records import Brief, Status
-from batos.missions.queue import Queue, QueueEntry, place_of
+from batos.missions.queue import Queue, QueueEntry, entry_of
 
 places = st.builds(QueueEntry, st.integers(0, 40).map(lambda number: f"m-{number:02}"), st.integers(-9, 9))
 works = st.lists(st.tuples(st.sampled_from(["put", "drop", "take", "clear"]), places), max_size=200)
@@ -64,10 +64,10 @@ def test_a_place_is_what_the_brief_says() -> None:
     asked: dict[str, Any] = {"text": "Why?", "user": "me"}
     plain = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
     status = Status("queued", "now")
-    assert place_of("m-1", plain, status, 2) == QueueEntry("m-1")
+    assert entry_of("m-1", plain, status, 2) == QueueEntry("m-1")
     asked |= {"priority": 3, "deadline": "2027-01-01T00:00:00.000Z", "policy": {"wait_ollama": True}}
     given_all = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
     whole = QueueEntry("m-1", 3, "2027-01-01T00:00:00.000Z", patient=True)
-    assert place_of("m-1", given_all, status, 2) == whole
+    assert entry_of("m-1", given_all, status, 2) == whole
     status.deaths = 2
-    assert place_of("m-1", given_all, status, 2) == replace(whole, alone=True)
+    assert entry_of("m-1", given_all, status, 2) == replace(whole, alone=True)

@@ -263,7 +263,7 @@ class Interprets(Interpreter, Protocol):
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         ...
 
-    def joined(self) -> str | None:
+    def merge_writes(self) -> str | None:
         """Lay down what this mind's methods wrote; else what others have changed of what it rested on, in words."""
         ...
 
@@ -271,6 +271,6 @@ class Interprets(Interpreter, Protocol):
         """Change what missions share in a short commit of its own; durable when it returns."""
         ...
 
-    def voiced(self, context: MindContext) -> Interprets:
+    def in_voice(self, context: MindContext) -> Interprets:
         """Return an interpreter for the same mind with another voice or other options."""
         ...

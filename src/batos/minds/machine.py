@@ -8,7 +8,7 @@ from typing import Any, Final
 from batos.codex import graph_names
 from batos.errors import InternalError, ObjectError
 from batos.minds.context import MindContext
-from batos.minds.stopping import Held
+from batos.minds.stopping import Stopped
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
 
@@ -55,7 +55,7 @@ class Machine:
             try:
                 self._hold()
                 state = self._enter(cycle, await self._next(cycle, state))
-            except Held:
+            except Stopped:
                 self._context.doom()
                 raise
             except BaseException:

@@ -14,18 +14,20 @@ from batos.image.records import StatusWord
 _STRENGTH: Final[dict[StatusWord, int]] = {"paused": 1, "queued": 2, "failed": 3, "cancelled": 4}
 
 
-class Held(Exception):
-    """A mission was told to stand still, and would have paid for more. No error: no part of it may make good for it."""
+class Stopped(Exception):
+    """Raised before the next paid call once the mission was asked to stop. Not a BatosError, so that no part handles it
+    as its own failure.
+    """
 
 
 @dataclass(slots=True)
-class Hold:
-    """Asked before each paid call and at each state of the outer cycle; raises Held once the mission is to stop there.
+class StopRequest:
+    """A possible request to stop a mission. Called before each paid call and at each state of the outer cycle.
 
-    `patient` says of an error of Ollama's whether the mission waits until the daemon is back instead of failing.
+    `waits_for_ollama` decides for an error of Ollama if the mission waits until the daemon is back, instead of failing.
     """
 
-    patient: Callable[[OllamaError], Awaitable[bool]] | None = None
+    waits_for_ollama: Callable[[OllamaError], Awaitable[bool]] | None = None
     word: StatusWord | None = None
     reason: BatosError | None = None
     #: Its task was cancelled for it: whatever is raised on the way out, this is why.
@@ -36,13 +38,13 @@ class Hold:
     alone: bool = False
 
     def __call__(self) -> None:
-        """Go on, or raise Held."""
+        """Return if the mission may continue. Raises: Stopped: the mission was asked to stop."""
         if self.word is not None:
             self.held = True
-            raise Held(self.word)
+            raise Stopped(self.word)
 
-    def order(self, word: StatusWord, reason: BatosError, *, force: bool) -> bool:
-        """Say that it is to stop and as what; says whether nothing stronger was said before."""
+    def request_stop(self, word: StatusWord, reason: BatosError, *, force: bool) -> bool:
+        """Record the request to stop with this status, and return True, unless a stronger one was made before."""
         if self.word is not None and _STRENGTH[self.word] >= _STRENGTH[word]:
             return False
         self.word, self.reason, self.forced = word, reason, force
@@ -59,16 +61,16 @@ class Hold:
 
     async def outcome(self, error: BaseException) -> tuple[StatusWord, BatosError]:
         """Return the status, and the reason for it, of a mission that ended with this error."""
-        told = self.forced or isinstance(error, Held | asyncio.CancelledError)
+        told = self.forced or isinstance(error, Stopped | asyncio.CancelledError)
         if told and self.word is not None and self.reason is not None:
             return self.word, self.reason
-        if isinstance(error, Held):  # released when it had stopped already
+        if isinstance(error, Stopped):  # released when it had stopped already
             return "paused", paused()
         if isinstance(error, asyncio.CancelledError):
             return "cancelled", cancelled()
         if isinstance(error, ApprovalNeeded):
             return "waiting", error
-        if isinstance(error, OllamaError) and self.patient is not None and await self.patient(error):
+        if isinstance(error, OllamaError) and self.waits_for_ollama is not None and await self.waits_for_ollama(error):
             return "waiting", error
         return "failed", as_ours(error)
 

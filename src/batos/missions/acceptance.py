@@ -15,10 +15,10 @@ from batos.image.ids import conversation_id
 from batos.image.roots import Root
 
 #: What may differ between a brief and its repetition: the door it comes through.
-_OF_THE_DOOR: Final = frozenset({"origin", "idempotency_key"})
+_MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})
 
 
-def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the brief as it is stored, with `new` and `last` replaced by the ids they mean.
 
     Raises: BriefError: a field is wrong. NotFound: a name does not exist. Refused: its ancestor has not ended.
@@ -35,7 +35,7 @@ def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, A
     return brief.model_dump(mode="json", exclude_none=True)
 
 
-def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+def find_repeat(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
     """Return the mission that this user began with the same idempotency key, or None.
 
     Raises: BriefError: that mission asked something else.
@@ -45,9 +45,9 @@ def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> 
     if name is None:
         return None
     first = roots.mission_record(root, name).brief.value
-    by_name = {"conversation"} if _counted(asked.get("conversation")) else set()
-    for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
-        if not _alike(field, first, value):
+    by_name = {"conversation"} if _is_relative(asked.get("conversation")) else set()
+    for field in MissionBrief.model_fields.keys() - _MAY_DIFFER - by_name:
+        if not _same(field, first, value):
             raise BriefError(
                 f"idempotency_key: {key!r} is the key of {name}, whose `{field}` is another",
                 field="idempotency_key",
@@ -56,19 +56,19 @@ def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> 
     return str(name)
 
 
-def _counted(name: object) -> bool:
+def _is_relative(name: object) -> bool:
     """Tell whether a name means another conversation when it is said again later."""
     return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
 
 
-def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+def _same(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
     """Tell whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
     if field == "attachments" and "conversation" in first:
         return all(each in first[field] for each in value.get(field, ()))
     return bool(first.get(field) == value.get(field))
 
 
-def with_kept(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
+def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the brief with the files of its conversation; BriefError if they are too many."""
     found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
     if found is None:

@@ -47,7 +47,7 @@ class Apply(Protocol):
         ...
 
 
-def added(kept: Any, more: Any) -> Any:
+def add_counts(kept: Any, more: Any) -> Any:
     """Add two counts: numbers are added, lists item by item, mappings key by key; `highest` is the higher one.
 
     >>> added({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
@@ -61,7 +61,7 @@ def added(kept: Any, more: Any) -> Any:
             elif key.endswith("highest"):
                 both[key] = max(both[key], value)
             else:
-                both[key] = added(both[key], value)
+                both[key] = add_counts(both[key], value)
         return both
     if isinstance(kept, list):
         return [one + other for one, other in zip(kept, more, strict=True)]
@@ -87,7 +87,7 @@ class Counters:
 
     # -- counting
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Count an event, as a subscriber."""
         count = _COUNTED.get(event)
         if count is None:
@@ -235,7 +235,7 @@ class Counters:
             await asyncio.wait({self._flush})
         await self.flush()
 
-    def shown(self, root: Root) -> dict[str, Any]:
+    def snapshot(self, root: Root) -> dict[str, Any]:
         """Return all counts, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
         kept, written = _kept(root)
         with self._lock:
@@ -270,7 +270,7 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
 }
 
 
-def written(root: Root) -> dict[str, Any]:
+def read_counters(root: Root) -> dict[str, Any]:
     """Return the counters that the image holds, as Counters show them."""
     return _newest_first(_kept(root)[0])
 
@@ -302,8 +302,8 @@ def _both(kept: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fold(kept: Any, more: Mapping[str, Any]) -> None:
     """Change what is kept by what was counted since; bounded, however long it goes on."""
-    kept["total"] = added(kept.get("total", {}), more["total"])
-    days = added(kept.get("days", {}), more["days"])
+    kept["total"] = add_counts(kept.get("total", {}), more["total"])
+    days = add_counts(kept.get("days", {}), more["days"])
     kept["days"] = {day: days[day] for day in sorted(days)[-DAYS:]}
     kept["vram"] = [*kept.get("vram", ()), *more["vram"]][-SAMPLES:]
     kept["failures"] = [*kept.get("failures", ()), *more["failures"]][-FAILURES:]

@@ -35,7 +35,7 @@ class FollowUps:
 
         def told(event: str, keys: Mapping[str, Any]) -> None:
             if event == "mission.done" and keys.get("conversation") is not None:
-                self._group.create_task(self.see_to(keys["mission"]))
+                self._group.create_task(self.start_due(keys["mission"]))
 
         events.subscribe(told)
 
@@ -62,7 +62,7 @@ class FollowUps:
             found = compaction.due(root, mission)
             return self._begun.get(found["message"]["receiver"], found) if isinstance(found, dict) else found
 
-    async def see_to(self, mission: str) -> str | None:
+    async def start_due(self, mission: str) -> str | None:
         """The same, and what keeps it from being begun is logged: the answer stands, and the next turn looks again."""
         try:
             return await self.begin(mission)

@@ -58,7 +58,7 @@ class MissionInterpreter:
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._sheet, context.mission.brief.user))
 
-    def joined(self) -> str | None:
+    def merge_writes(self) -> str | None:
         """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
 
         Else what it rested on and others have changed since, in words: nothing is laid.
@@ -68,7 +68,7 @@ class MissionInterpreter:
             self.context.trace.changed(self._sheet.merge_down())
         return moved
 
-    def voiced(self, context: MindContext) -> MissionInterpreter:
+    def in_voice(self, context: MindContext) -> MissionInterpreter:
         """One that interprets for the same mind with another voice or other options."""
         return MissionInterpreter(context, self.cycle, self._derive, self._sheet)
 
@@ -93,13 +93,13 @@ class MissionInterpreter:
 
     async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """A message to an intent: a method is made of it and run, or it is interpreted: its text guides `infer_`."""
-        return await self._behaved(receiver, found, selector, args)
+        return await self._run_behaviour(receiver, found, selector, args)
 
     async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """A message to a method: it runs in the cell, or, as its control, its intent is interpreted."""
-        return await self._behaved(receiver, found, selector, args)
+        return await self._run_behaviour(receiver, found, selector, args)
 
-    async def _behaved(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def _run_behaviour(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
         choice = await resolution.resolve(self.context, receiver, found, selector, args)
         if choice.method is None and not args:
@@ -108,14 +108,14 @@ class MissionInterpreter:
         if choice.kind == "facet":
             # What a mind sends with a sub-query is its number, which is the kernel's own.
             args, number = args[:1], int(args[1]) if len(args) > 1 else 0
-        errand = self.errand(receiver, found, selector, args, choice)
+        errand = self.invocation(receiver, found, selector, args, choice)
         errand = replace(errand, number=number)
         if choice.method is None:
-            return await self.interpreted(errand, choice)
-        ran = await self.ran(errand, choice, method_results.check_result)
+            return await self.interpret_intent(errand, choice)
+        ran = await self.run_method(errand, choice, method_results.check_result)
         return self._result(errand, ran) if isinstance(ran, InvocationResult) else ran
 
-    def errand(
+    def invocation(
         self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
     ) -> Invocation:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
@@ -138,7 +138,9 @@ class MissionInterpreter:
             mind=self._sheet,
         )
 
-    async def ran(self, errand: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any) -> Any:
+    async def run_method(
+        self, errand: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any
+    ) -> Any:
         """Return what the method gave; where there is no cell, what its intent gives, if policy lets that be."""
         try:
             return await method_run.run(errand, takes)
@@ -146,9 +148,9 @@ class MissionInterpreter:
             could = resolution.interpretable(errand.receiver, choice.intent, errand.args)
             if not could or self.context.mind.policy.interpret == "never":
                 raise
-            return await self.interpreted(errand, choice, usage.CELLLESS)
+            return await self.interpret_intent(errand, choice, usage.CELLLESS)
 
-    async def interpreted(self, errand: Invocation, choice: Resolution, how: str = "") -> Any:
+    async def interpret_intent(self, errand: Invocation, choice: Resolution, how: str = "") -> Any:
         """Interpret an intent: its text guides `infer_`. Return a part's result, of a protocol its text."""
         part = await usage.of_intent(errand, choice, self._interpret(errand), how)
         return part.answer if choice.kind == "protocol" else part
@@ -202,7 +204,7 @@ async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
     """Run the cycle of a mind from IDLE to IDLE again, with the question that the orchestrator is given."""
     context = interpreter.context.asking(str(args[0]))
-    await Machine(receiver, interpreter.voiced(context), context).run(interpreter.cycle)
+    await Machine(receiver, interpreter.in_voice(context), context).run(interpreter.cycle)
     return interpreter.cycle
 
 

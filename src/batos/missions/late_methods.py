@@ -212,12 +212,12 @@ class LateMethods:
         if told["outcome"] in _LATER:
             self._wake_later()
         else:
-            await self._parts.image.writer.apply(partial(_settled, wish, told["outcome"]))
+            await self._parts.image.writer.apply(partial(_drop_wish, wish, told["outcome"]))
         return told
 
     # -- telling
 
-    def shown(self, root: Root) -> dict[str, Any]:
+    def snapshot(self, root: Root) -> dict[str, Any]:
         """Show what waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
         making = None
         if self._making is not None:
@@ -236,7 +236,7 @@ class LateMethods:
             await asyncio.wait(ending)
 
 
-def _settled(wish: Mapping[str, Any], outcome: str, root: Root) -> None:
+def _drop_wish(wish: Mapping[str, Any], outcome: str, root: Root) -> None:
     """Drop a wish of which something came or will come no more; a forged tool that was not made is forgotten."""
     wishes.drop(root, [wish])
     if wish.get("forged") and outcome not in _MADE:

@@ -60,7 +60,7 @@ class _Result:
     draft: JudgedAnswer | None = None
 
 
-def directed(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
+def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
     """A brief as its mission works on it, and its route where a message settles that: no router is asked then.
 
     A message that starts a cycle is a question to the router like any other: its argument is what is asked.
@@ -73,14 +73,14 @@ def directed(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | Non
         who = brief.persona or _STEWARD
         return brief, Route((who,), "reflex", 1.0, f"a message to {message.receiver}", {who: 1.0})
     receiver = _receiver(root, message, brief.user)
-    found = _found(receiver, message)
+    found = _find_slot(receiver, message)
     if found.value == Primitive(_START):
         return brief.model_copy(update={"text": _text(message)}), None
-    persona = brief.persona or _who(root, receiver)
+    persona = brief.persona or _thinker(root, receiver)
     return brief, Route((persona,), "reflex", 1.0, f"a message to {message.receiver}", {persona: 1.0})
 
 
-def _who(root: Root, receiver: UvmObject) -> str:
+def _thinker(root: Root, receiver: UvmObject) -> str:
     """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
     if context_building.is_persona(receiver):
         return str(receiver.name)
@@ -97,12 +97,12 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter) -> None
     if absent_objects.is_absent(context.mission.root, message):
         await absent_objects.summon(context, message)
     receiver = _receiver(context.mission.root, message, context.mission.brief.user)
-    found = _found(receiver, message)
+    found = _find_slot(receiver, message)
     if context_building.is_persona(receiver):
         context = context_building.as_persona(context, receiver)
-    interpreter = interpreter.voiced(context)
+    interpreter = interpreter.in_voice(context)
     synthesis = states.open_synthesis(interpreter.cycle)
-    result = await _answered(_Sent(context, interpreter, synthesis, receiver, found, message))
+    result = await _answer(_Sent(context, interpreter, synthesis, receiver, found, message))
     if result is not None:
         synthesis.drafts.append(result.draft or _as_text(result.value))
         await states.complete(context, interpreter, interpreter.cycle, ())
@@ -127,16 +127,16 @@ class _Sent:
     def asking(self, question: str) -> _Sent:
         """Return the same message, of a mind that is asked this."""
         context = self.context.asking(question)
-        return replace(self, context=context, interpreter=self.interpreter.voiced(context))
+        return replace(self, context=context, interpreter=self.interpreter.in_voice(context))
 
 
-async def _answered(sent: _Sent) -> _Result | None:
+async def _answer(sent: _Sent) -> _Result | None:
     """The result; None if a cycle ran, which has written its answer itself."""
     value = sent.found.value
     if isinstance(value, Intent | Method):
-        return await _behaved(sent)
+        return await _run_behaviour(sent)
     if isinstance(value, Primitive) and value.name == _INFER:
-        return await _inferred(sent)
+        return await _infer_text(sent)
     if isinstance(value, Primitive):
         return await _run(sent, value.name)
     args, selector = sent.message.arguments, sent.message.selector
@@ -147,19 +147,21 @@ async def _answered(sent: _Sent) -> _Result | None:
     return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
 
 
-async def _behaved(sent: _Sent) -> _Result:
+async def _run_behaviour(sent: _Sent) -> _Result:
     """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
     args = sent.message.arguments
     choice = await resolution.resolve(sent.context, sent.receiver, sent.found, sent.message.selector, args)
     if choice.method is None:
-        return await _interpreted(sent, choice)
+        return await _interpret(sent, choice)
     context = sent.context
     if context.mission.passages or context.mission.past.count:
-        await _recalled(sent, context.mind.question, prompt.method_task("", context.mind.question), decisions.PART)
-    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
-    ran = await sent.interpreter.ran(errand, choice)
+        await _recall_evidence(
+            sent, context.mind.question, prompt.method_task("", context.mind.question), decisions.PART
+        )
+    errand = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, args, choice)
+    ran = await sent.interpreter.run_method(errand, choice)
     if not isinstance(ran, InvocationResult):
-        return await _spoken(sent, ran)
+        return await _spoken_result(sent, ran)
     value, draft = method_results.as_plain(ran), None
     if isinstance(value, str) and choice.kind in ("facet", "protocol"):
         cited = tuple(each for thought in ran.thoughts for each in thought.citations)
@@ -167,19 +169,19 @@ async def _behaved(sent: _Sent) -> _Result:
     return _Result(value, ran.trust, draft)
 
 
-async def _interpreted(sent: _Sent, choice: Resolution) -> _Result:
+async def _interpret(sent: _Sent, choice: Resolution) -> _Result:
     """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
     text, intent = _text(sent.message), choice.intent
     _need_persona(sent)
     assert intent is not None
     sent = sent.asking(text)
     decision = decisions.CHANGED if intent.kind == "protocol" else decisions.PART
-    await _recalled(sent, text, task_of(sent.context.mind.voice, intent, text), decision)
-    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
-    return await _spoken(sent, await sent.interpreter.interpreted(errand, choice))
+    await _recall_evidence(sent, text, task_of(sent.context.mind.voice, intent, text), decision)
+    errand = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, (text,), choice)
+    return await _spoken_result(sent, await sent.interpreter.interpret_intent(errand, choice))
 
 
-async def _spoken(sent: _Sent, answer: Any) -> _Result:
+async def _spoken_result(sent: _Sent, answer: Any) -> _Result:
     """Return the result of an interpreted intent."""
     if isinstance(answer, PartResult):
         said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
@@ -191,17 +193,17 @@ async def _judged(sent: _Sent, said: Said) -> JudgedAnswer:
     return await answers.judge(sent.synthesis, said, answers.ground_of(sent.context, sent.synthesis))
 
 
-async def _inferred(sent: _Sent) -> _Result:
+async def _infer_text(sent: _Sent) -> _Result:
     """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
     _need_persona(sent)
     text = _text(sent.message)
     sent = sent.asking(text)
-    await _recalled(sent, text, prompt.reflex_task(sent.context.mind.voice, text), decisions.WOVEN)
+    await _recall_evidence(sent, text, prompt.reflex_task(sent.context.mind.voice, text), decisions.WOVEN)
     said = await weave.reflex(sent.interpreter, sent.context, sent.synthesis)
     return _Result(said.answer, draft=await _judged(sent, said))
 
 
-async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
+async def _recall_evidence(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
     """Give the synthesis what fits beside its one call."""
     room = room_for_evidence(sent.context, [(task, decision)])
     recalled = await states.recalled_for(sent.context, sent.interpreter, text, room)
@@ -250,7 +252,7 @@ def _receiver(root: Root, message: Message, user: str) -> UvmObject:
     return find_object(root, message.receiver, user)
 
 
-def _found(receiver: UvmObject, message: Message) -> Found:
+def _find_slot(receiver: UvmObject, message: Message) -> Found:
     """What answers the selector; MessageNotUnderstood names those that are near."""
     selector = message.selector
     found = lookup(receiver, selector)

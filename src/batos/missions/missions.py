@@ -21,7 +21,7 @@ from batos.image.roots import Root
 from batos.minds.stopping import cancelled, paused
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry
-from batos.missions.recovery import AFRESH, Recovery, Seen, in_turns
+from batos.missions.recovery import AFRESH, Recovery, Seen, yielding_every
 from batos.missions.workers import OPEN, Workers
 
 _log = structlog.get_logger("batos")
@@ -58,15 +58,15 @@ class Missions:
         """Validate and accept a brief that names its user; durable when the id is returned. Busy: no more may wait."""
         asked = {**brief, "attachments": [file.ref.model_dump() for file in files]}
         with self._image.snapshot() as root:
-            value = acceptance.resolved(root, asked, self._clock())
-            first = acceptance.repeated(root, value, asked)
-            value = acceptance.with_kept(root, value) if first is None else value
+            value = acceptance.resolve_brief(root, asked, self._clock())
+            first = acceptance.find_repeat(root, value, asked)
+            value = acceptance.with_kept_files(root, value) if first is None else value
         if first is not None:
             return first
         mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._limit)
         if "idempotency_key" in value:
             with self._image.snapshot() as root:  # another may have come first while this one was written
-                acceptance.repeated(root, value, asked)
+                acceptance.find_repeat(root, value, asked)
         return mission
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
@@ -146,7 +146,7 @@ class Missions:
 
     async def _give_up(self, mission: str) -> None:
         with suppress(Refused):  # it has ended
-            await self._workers.stand(mission, "cancelled", cancelled(), force=True)
+            await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
 
     # -- steering
 
@@ -154,18 +154,18 @@ class Missions:
         """End a mission at once; if its commit went through it is done all the same. Refused: it had ended before."""
         await self._open(mission)
         self._places.pop(mission, None)
-        await self._workers.stand(mission, "cancelled", cancelled(), force=True)
+        await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
 
     async def pause(self, mission: str) -> None:
         """Let a mission stand still when the calls under way are paid and journaled. Refused: it has ended."""
         if await self._open(mission) in _STANDING:
             return
         self._places.pop(mission, None)
-        await self._workers.stand(mission, "paused", paused(), force=False)
+        await self._workers.stop_as(mission, "paused", paused(), force=False)
 
     async def resume(self, mission: str) -> None:
         """Let a mission that stands still, or whose process is gone, go on. Refused: it has ended."""
-        await self._workers.settled(mission)
+        await self._workers.wait_settled(mission)
         word = await self._open(mission)
         if self._workers.release(mission):
             return
@@ -225,11 +225,13 @@ class Missions:
         """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
         left = await self._recovery.all(self._workers.has)
         known = (*left.waiting, *left.standing)
-        late = [place.mission async for place in in_turns(known) if not self._workers.heed(place)]
+        late = [place.mission async for place in yielding_every(known) if not self._workers.watch_deadline(place)]
         for first in range(0, len(late), _TOGETHER):
             await asyncio.gather(*(self._workers.expire(mission) for mission in late[first : first + _TOGETHER]))
         ended = frozenset(late)
-        self._places = {place.mission: place async for place in in_turns(left.waiting) if place.mission not in ended}
+        self._places = {
+            place.mission: place async for place in yielding_every(left.waiting) if place.mission not in ended
+        }
         return list(self._places)
 
 

@@ -35,7 +35,7 @@ class RunningMissions:
         # Doors read in threads of their own.
         self._lock = threading.Lock()
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """An event, as any subscriber hears it."""
         if event == "mission.status":
             with self._lock:
@@ -58,7 +58,7 @@ class RunningMissions:
         elif event == "inference.start":
             line.calls += 1
 
-    def shown(self) -> list[dict[str, Any]]:
+    def snapshot(self) -> list[dict[str, Any]]:
         """Every running mission, the one that began first on top."""
         with self._lock:
             lines = list(self._lines.items())

@@ -24,7 +24,7 @@ class QueueEntry:
     alone: bool = False
 
 
-def place_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
+def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
     """The place that an accepted mission takes; it runs alone after so many deaths that count against it."""
     value = brief.value
     return QueueEntry(

@@ -29,7 +29,7 @@ class Readings:
         """Show a mission as clients get it; raises NotFound."""
         with self.image.snapshot() as root:
             found = reports.mission_report(mission, *self.image.find(root, mission))
-        return reports.with_paid(found, self.journal)
+        return reports.with_cost(found, self.journal)
 
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         """List the newest missions, a line each; only those of a status or a user, where one is named."""

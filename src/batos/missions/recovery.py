@@ -18,7 +18,7 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.missions.queue import QueueEntry, place_of
+from batos.missions.queue import QueueEntry, entry_of
 from batos.objects.prototype import own_slots
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Seen:
     awaits: bool = False
 
 
-async def in_turns(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
+async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
     """Each of the items; others get their turn after every so many, for ten thousand need not wait for anything."""
     for number, item in enumerate(items, 1):
         if number % at_once == 0:
@@ -80,7 +80,7 @@ class Recovery:
         # Ten thousand records are not read on the loop.
         waiting: list[QueueEntry] = []
         standing: list[QueueEntry] = []
-        async for seen in in_turns(await asyncio.to_thread(self._read)):
+        async for seen in yielding_every(await asyncio.to_thread(self._read)):
             if here(seen.place.mission):
                 continue
             if seen.word in _STANDING or seen.awaits:
@@ -121,7 +121,7 @@ class Recovery:
         # Only what began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
-        return Seen(place_of(mission, brief, status, DEATHS), status.word, answered, awaits)
+        return Seen(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
     async def _settle(self, seen: Seen) -> QueueEntry | None:
         """The place that it takes in the queue; None if it is done, or parked."""
@@ -154,7 +154,7 @@ class Recovery:
             brief, status, _ = self._image.find(root, mission)
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
-            place = replace(place_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
+            place = replace(entry_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
         if alone and deaths > DEATHS:
             await self._image.move(mission, "parked", _parked(deaths), deaths=deaths, mark=mark)
             return None

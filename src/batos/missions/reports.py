@@ -143,7 +143,7 @@ def mission_lines(root: Root, most: int, status: str | None, user: str | None) -
     return list(islice(meant, most))
 
 
-def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
+def with_cost(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
     """Add to a mission what it has cost, even before its end, and what was learnt for it, before and after.
 
     `cost.learning` {calls, tokens} is beside what the mission itself spent.

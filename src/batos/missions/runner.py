@@ -36,7 +36,7 @@ from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, Mi
 from batos.minds.machine import begin
 from batos.minds.parts import council
 from batos.minds.prompt import Scene
-from batos.minds.stopping import Hold
+from batos.minds.stopping import StopRequest
 from batos.minds.trace import Trace
 from batos.missions import messages
 from batos.missions.interpreter import MissionInterpreter
@@ -69,11 +69,11 @@ class Attempt:
     #: The commit, once there is one: from then on the mission is done, whatever else happens.
     tid: str | None = None
     #: What is said from outside; asked before each paid call and at each state of the outer cycle.
-    hold: Hold = field(default_factory=Hold)
+    hold: StopRequest = field(default_factory=StopRequest)
     #: The verdict on the answer that was committed.
     gate: dict[str, Any] | None = None
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
         if self.context is None:
             return {}
@@ -118,7 +118,7 @@ class MissionRunner:
     def __post_init__(self) -> None:
         self.watch = Watch(self.bridge, self.events)
 
-    async def run(self, mission: str, hold: Hold | None = None) -> None:
+    async def run(self, mission: str, hold: StopRequest | None = None) -> None:
         """Run a mission to its end, or until `hold` says to stop. Raises why it ended, after status and journal say so.
 
         A mission whose answer is committed already is only published. Refused: it ended without an answer before.
@@ -126,24 +126,24 @@ class MissionRunner:
         if self._is_answered(mission):
             await self.publisher.fold(mission)
             return
-        attempt = Attempt(mission, hold=hold or Hold())
+        attempt = Attempt(mission, hold=hold or StopRequest())
         began = False
         try:
             attempt.hold()
             await self.image.move(mission, "running", **attempt.hold.marks)
             began = True
-            await self._think_until_whole(attempt)
+            await self._think_without_conflict(attempt)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
                 # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
                 raise
             if attempt.tid is None:
-                await finish_despite_cancel(asyncio.ensure_future(self._stopped(attempt, error)))
+                await finish_despite_cancel(asyncio.ensure_future(self._record_failure(attempt, error)))
                 raise
             # Cancelled while the commit was under way, and it went through: the mission is done all the same.
-            await finish_despite_cancel(asyncio.ensure_future(self._done(attempt)))
+            await finish_despite_cancel(asyncio.ensure_future(self._record_done(attempt)))
             raise
-        await self._done(attempt)
+        await self._record_done(attempt)
 
     def _is_answered(self, mission: str) -> bool:
         with self.image.snapshot() as root:
@@ -156,7 +156,7 @@ class MissionRunner:
                 )
             return "answer" in own_slots(thought)
 
-    async def _think_until_whole(self, attempt: Attempt) -> None:
+    async def _think_without_conflict(self, attempt: Attempt) -> None:
         """Think; if another mission changed meanwhile what this one changed too, once more on what it left.
 
         What was paid for is read from the journal: only what asks something else now is paid. MissionFailed: it met
@@ -169,7 +169,7 @@ class MissionRunner:
                 attempt.hold()
             except ConflictError:
                 attempt.hold()
-                await self._again(attempt)
+                await self._start_attempt(attempt)
             else:
                 return
         raise MissionFailed(
@@ -177,7 +177,7 @@ class MissionRunner:
             remedy="Ask again when fewer missions run; `batos show` has what it changes.",
         )
 
-    async def _again(self, attempt: Attempt) -> None:
+    async def _start_attempt(self, attempt: Attempt) -> None:
         """Begin another attempt: what was streamed is taken back, and the attempts are counted as after a crash."""
         attempt.states.clear()
         self.events.emit("mission.retracted", mission=attempt.mission)
@@ -201,14 +201,14 @@ class MissionRunner:
             finally:
                 attempt.tid = tid_text(transaction.serial) if transaction.committed else None
 
-    async def _done(self, attempt: Attempt) -> None:
+    async def _record_done(self, attempt: Attempt) -> None:
         """Fold in what was contributed; only then is it told that the mission is done."""
         await self.publisher.fold(attempt.mission)
         self.journal.ended(attempt.mission)
-        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.told())
+        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.summary())
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
-    async def _stopped(self, attempt: Attempt, error: BaseException) -> None:
+    async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
         """The reason goes to the journal and, in a short transaction of its own, to the mission."""
         mission = attempt.mission
         word, reason = await attempt.hold.outcome(error)
@@ -230,7 +230,9 @@ class MissionRunner:
             self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
         if ended:
             await self._count(attempt)
-            self.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.told())
+            self.events.emit(
+                "mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.summary()
+            )
 
     async def _count(self, attempt: Attempt) -> None:
         """Tell the ledgers what the mission used: a method that fails missions must not go on for want of a thought."""
@@ -255,7 +257,7 @@ class MissionRunner:
         root, mission = transaction.root, attempt.mission
         record, status, thought = self.image.find(root, mission)
         asked = context_building.asked(root, record)
-        brief, route = messages.directed(root, asked.brief)
+        brief, route = messages.direct(root, asked.brief)
         again, before = status.attempts > 1, attempt.context
         decided = before.trace.decided if before else Decided(self.journal, mission, asked.retried)
         vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)

@@ -17,7 +17,7 @@ from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, Ol
 from batos.events import Events
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
-from batos.minds.stopping import Hold, cancelled
+from batos.minds.stopping import StopRequest, cancelled
 from batos.missions.queue import Queue, QueueEntry
 from batos.objects.prototype import own_slots
 
@@ -30,7 +30,7 @@ OPEN: Final[frozenset[StatusWord]] = frozenset({"queued", "running", "waiting", 
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class MissionOutcome:
     """How a mission left the workers: what it is now, and the error that it came with, if one did."""
 
     word: StatusWord
@@ -45,7 +45,7 @@ class WorkerDeps:
     `awaits` whether a mission that waits for a person still does.
     """
 
-    perform: Callable[[str, Hold], Awaitable[None]]
+    perform: Callable[[str, StopRequest], Awaitable[None]]
     answers: Callable[[], Awaitable[bool]]
     at_once: int
     events: Events
@@ -58,7 +58,7 @@ class _Run:
     """A mission at a worker; a task that is cancelled before it began would never run at all."""
 
     place: QueueEntry
-    hold: Hold
+    hold: StopRequest
     left: asyncio.Future[None]
     task: asyncio.Task[None] | None = None
     begun: bool = False
@@ -85,7 +85,7 @@ class Workers:
         self._patient: dict[str, QueueEntry] = {}
         #: Missions whose status is being changed by somebody here, until it is.
         self._settling: dict[str, asyncio.Future[None]] = {}
-        self._ends: dict[str, asyncio.Future[Ending]] = {}
+        self._ends: dict[str, asyncio.Future[MissionOutcome]] = {}
         self.alarms = Alarms(clock, self._ring)
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
@@ -118,13 +118,13 @@ class Workers:
         """Let a mission wait for its turn; one that is here already, or comes while all stops, is left as it is."""
         if self.stopping or self.has(place.mission):
             return
-        if self.heed(place):
+        if self.watch_deadline(place):
             self._queue.put(place)
             self._go_on()
         else:
             self._ring(place.mission)
 
-    def heed(self, place: QueueEntry) -> bool:
+    def watch_deadline(self, place: QueueEntry) -> bool:
         """End the mission when its deadline passes, whether it runs, waits or stands still; False: it has passed."""
         if place.deadline is None:
             return True
@@ -139,7 +139,7 @@ class Workers:
             if place is None or (self._running and (place.alone or self._runs_alone())):
                 return
             self._queue.drop(place.mission)
-            hold = Hold(self._patience if place.patient else _in_line, alone=place.alone)
+            hold = StopRequest(self._patience if place.patient else _waits_its_turn, alone=place.alone)
             run = _Run(place, hold, asyncio.get_running_loop().create_future())
             self._running[place.mission] = run
             run.task = self._group.create_task(self._work(run), name=place.mission)
@@ -155,7 +155,7 @@ class Workers:
             await self._trade.perform(mission, run.hold)
         except (Exception, asyncio.CancelledError) as failure:  # whatever it is, it ends this mission and no other
             error = failure
-        settling = asyncio.ensure_future(self._settled(run, error))
+        settling = asyncio.ensure_future(self._outcome_of(run, error))
         with suppress(asyncio.CancelledError):  # said too late: who said it waits for what is being written down
             await finish_despite_cancel(settling)
         ending = settling.result()
@@ -170,16 +170,16 @@ class Workers:
             self._tell(mission, ending)  # it is nobody's here until it is woken
         else:  # answered while it was on its way out
             self._patient[mission] = run.place
-            self._group.create_task(self._again(run.place))
+            self._group.create_task(self._queue_again(run.place))
         run.left.set_result(None)
         self._go_on()
         if self.rests():
             self.rested()
 
-    async def _settled(self, run: _Run, error: BaseException | None) -> Ending:
+    async def _outcome_of(self, run: _Run, error: BaseException | None) -> MissionOutcome:
         """What the mission is now; who failed before it began, or could not write that it did, has no status yet."""
         if error is None:
-            return Ending("done")
+            return MissionOutcome("done")
         mission = run.place.mission
         try:
             word, answered = self._found(mission)
@@ -187,13 +187,13 @@ class Workers:
             if word in ("queued", "running") and not answered:
                 word, reason = await run.hold.outcome(error)
                 await self._move(mission, word, reason, ("queued", "running"))
-                return Ending(word, reason if isinstance(error, asyncio.CancelledError) else error)
+                return MissionOutcome(word, reason if isinstance(error, asyncio.CancelledError) else error)
         except Exception as unwritten:  # an image that cannot be written must not end the workers
             _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
-            return Ending("failed", error)
+            return MissionOutcome("failed", error)
         if isinstance(error, asyncio.CancelledError):
             error = run.hold.reason or cancelled()
-        return Ending(word, error)
+        return MissionOutcome(word, error)
 
     def _found(self, mission: str) -> tuple[StatusWord, bool]:
         """What the mission is, and whether its answer is committed."""
@@ -210,13 +210,13 @@ class Workers:
 
     # -- waiting for an end
 
-    def end(self, mission: str) -> asyncio.Future[Ending]:
+    def end(self, mission: str) -> asyncio.Future[MissionOutcome]:
         """Done when the mission next leaves the workers, or is settled while it stands still. Wait, never cancel it."""
         if mission not in self._ends:
             self._ends[mission] = asyncio.get_running_loop().create_future()
         return self._ends[mission]
 
-    def _tell(self, mission: str, ending: Ending) -> None:
+    def _tell(self, mission: str, ending: MissionOutcome) -> None:
         if ending.word not in OPEN:
             self.alarms.drop(mission)
         future = self._ends.pop(mission, None)
@@ -225,12 +225,12 @@ class Workers:
 
     # -- what is said from outside
 
-    async def settled(self, mission: str) -> None:
+    async def wait_settled(self, mission: str) -> None:
         """Wait while somebody changes the status of a mission that does not run."""
         while mission in self._settling:
             await asyncio.wait({self._settling[mission]})
 
-    async def stand(self, mission: str, word: StatusWord, reason: BatosError, *, force: bool) -> None:
+    async def stop_as(self, mission: str, word: StatusWord, reason: BatosError, *, force: bool) -> None:
         """Bring a mission that has not ended to a stand, as `word`; returns when it is, or has ended another way.
 
         Who runs is broken off with `force`, else before it next pays. A commit under way is never torn.
@@ -239,9 +239,9 @@ class Workers:
         while mission in self._running or mission in self._settling:
             run = self._running.get(mission)
             if run is None:
-                await self.settled(mission)
+                await self.wait_settled(mission)
                 continue
-            if run.hold.order(word, reason, force=force) and force:
+            if run.hold.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
             now = self._found(mission)[0]
@@ -255,7 +255,7 @@ class Workers:
         except BaseException:
             self._put_back(mission, place, patient)
             raise
-        self._tell(mission, Ending(word, reason))
+        self._tell(mission, MissionOutcome(word, reason))
 
     def _put_back(self, mission: str, place: QueueEntry | None, patient: QueueEntry | None) -> None:
         """What could not be written down is not so: the mission waits on for what it waited for.
@@ -264,7 +264,7 @@ class Workers:
         """
         word = self._found(mission)[0]
         if word not in ("queued", "waiting"):
-            self._tell(mission, Ending(word))
+            self._tell(mission, MissionOutcome(word))
         elif patient is not None and not self.stopping:
             self._wait_for_ollama(patient)
         elif place is not None and not self.stopping:
@@ -298,7 +298,7 @@ class Workers:
         try:
             with self._image.snapshot() as root:
                 deadline = self._image.find(root, mission)[0].value["deadline"]
-            await self.stand(mission, "failed", timed_out(mission, deadline), force=True)
+            await self.stop_as(mission, "failed", timed_out(mission, deadline), force=True)
         except Refused:
             _log.debug("mission.ended in time", mission=mission)
         except Exception as error:  # no reason to end the workers
@@ -314,18 +314,18 @@ class Workers:
         if self._looking is not None:
             self._looking.cancel()
         for place in (*self._queue.clear(), *self._patient.values()):
-            self._tell(place.mission, Ending("queued"))
+            self._tell(place.mission, MissionOutcome("queued"))
         self._patient.clear()
         for run in self._running.values():
             if run.hold.word == "paused":
                 run.hold.forced = True
-            elif not run.hold.order("queued", _stopped(), force=True):
+            elif not run.hold.request_stop("queued", _server_stopped(), force=True):
                 continue
             run.break_off()
         while self._running or self._settling:
             await asyncio.wait({*self._settling.values(), *(run.left for run in self._running.values())})
         for mission in tuple(self._ends):
-            self._tell(mission, Ending("queued"))
+            self._tell(mission, MissionOutcome("queued"))
 
     # -- waiting for the daemon
 
@@ -346,9 +346,9 @@ class Workers:
             await asyncio.sleep(pauses[min(self._looks, len(pauses) - 1)])
             self._looks += 1
             if await self._trade.answers():
-                await asyncio.gather(*(self._again(place) for place in tuple(self._patient.values())))
+                await asyncio.gather(*(self._queue_again(place) for place in tuple(self._patient.values())))
 
-    async def _again(self, place: QueueEntry) -> None:
+    async def _queue_again(self, place: QueueEntry) -> None:
         mission = place.mission
         if mission not in self._patient:
             return  # somebody brought it to a stand since
@@ -363,10 +363,10 @@ class Workers:
                 self.begin(place)
 
 
-def _stopped() -> BatosError:
+def _server_stopped() -> BatosError:
     return BatosError("the server stopped before it had an answer", remedy="It runs again when the server does.")
 
 
-async def _in_line(error: OllamaError) -> bool:
+async def _waits_its_turn(error: OllamaError) -> bool:
     """Tell whether a mission that asked for no patience waits: for its turn, where the daemon's own queue was full."""
     return isinstance(error, OllamaBusy)

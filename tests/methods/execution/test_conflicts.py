@@ -13,7 +13,7 @@ from tests.methods.execution.crafted import BRICK, Crafted, crafted
 from tests.minds.scripted import Script, WaitingBridge, ask, submit
 
 from batos.errors import MissionFailed, Refused
-from batos.minds.stopping import Held, Hold, cancelled
+from batos.minds.stopping import Stopped, StopRequest, cancelled
 from batos.missions import runner as missions
 from batos.uvm import UVM
 
@@ -117,9 +117,9 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
     mission = await mind.uvm.submit(
         {"text": "add", "message": {"receiver": BRICK, "selector": "add_", "arguments": [7]}}
     )
-    hold = Hold()
-    _meddle(mind, 1, lambda: hold.order("cancelled", cancelled(), force=False))
-    with pytest.raises(Held):
+    hold = StopRequest()
+    _meddle(mind, 1, lambda: hold.request_stop("cancelled", cancelled(), force=False))
+    with pytest.raises(Stopped):
         await (await mind.uvm.ready()).conductor.run(mission, hold)
     assert mind.uvm.mission(mission)["status"] == "cancelled"
     assert mind.slots()["total"] == 0

@@ -14,7 +14,7 @@ from batos.cell.values import Ref
 from batos.errors import CellKilled, CovenantViolation, ImageDamaged, MethodFailed
 from batos.methods.execution import invocation as sent
 from batos.methods.execution import method_run
-from batos.minds.stopping import Held
+from batos.minds.stopping import Stopped
 from batos.objects.prototype import own_slots
 
 
@@ -106,12 +106,12 @@ async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted)
         for _ in range(3):
             try:
                 await host.send(None, "infer_", ["?"], {}, Writes())
-            except (Held, ImageDamaged):
+            except (Stopped, ImageDamaged):
                 continue
             raise AssertionError("it went on")
         return (await host.send(None, "log_", ["x"], {}, Writes())).value, Writes()
 
-    for error in (Held("paused"), ImageDamaged("gone")):
+    for error in (Stopped("paused"), ImageDamaged("gone")):
         async with errands(mind.uvm) as (opened, given):
             opened.context.io.session.hold = _raising(error)
             with pytest.raises(type(error)):

@@ -54,7 +54,7 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
     with faces.root() as root:
         if not complete(root):
             return {**_NOTHING, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
-        screen = reports.screen(root, counters.written(root), _running(root), settings.queue)
+        screen = reports.screen(root, counters.read_counters(root), _running(root), settings.queue)
         return {**screen, "learning": {"waiting": len(root[roots.WISHES]), "making": None}, **seen}
 
 

@@ -91,7 +91,7 @@ class LocalDoor:
 
     async def afterwards(self, mission: str) -> str | None:
         """Begin what an answered turn made due, and return its id."""
-        begun = await self.uvm.afterwards.see_to(mission)
+        begun = await self.uvm.afterwards.start_due(mission)
         if begun is not None:
             self._begun.add(begun)
         return begun

@@ -197,7 +197,7 @@ class MethodHost:
         onward = replace(
             errand,
             context=context,
-            interpreter=errand.interpreter.voiced(context),
+            interpreter=errand.interpreter.in_voice(context),
             receiver=target,
             holder=kept.holder,
             selector=selector,

@@ -82,7 +82,7 @@ async def think(
             part = own_slots(cycle).get(PART_SLOT)
             if not isinstance(part, PartResult):
                 return part
-            moved = inner.joined()
+            moved = inner.merge_writes()
             if moved is None:
                 return replace(part, number=number)
     raise MethodFailed(
