@@ -13,6 +13,7 @@ from tests.minds.test_choices import died
 
 from batos.errors import AnswerUnreadable, BatosError, OllamaUnreachable
 from batos.image import roots
+from batos.inference.cost import Cost
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.missions.late_methods import writing_seconds
@@ -136,9 +137,9 @@ async def test_a_short_process_begins_what_fits_and_leaves_the_rest(tmp_path: Pa
 
 def test_a_method_takes_longer_than_a_short_answer() -> None:
     """It has 300 tokens at the pace of the mission's calls, takes no less than one of them, and may be unmeasured."""
-    reflex = {"calls": 1, "seconds": 1.0, "answer_tokens": 30}
+    reflex = Cost(calls=1, seconds=1.0, answer_tokens=30).as_dict()
     assert writing_seconds(reflex) == 10.0
-    assert writing_seconds({"calls": 2, "seconds": 8.0, "answer_tokens": 4000}) == 4.0
+    assert writing_seconds(Cost(calls=2, seconds=8.0, answer_tokens=4000).as_dict()) == 4.0
     assert writing_seconds({**reflex, "calls": 0}) == writing_seconds({**reflex, "answer_tokens": 0}) == math.inf
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 from BTrees.OOBTree import OOBTree
@@ -18,6 +18,7 @@ from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
 from batos.errors import NotFound, StreamCut
 from batos.image import roots
+from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
 from batos.missions import reports
 
 ALWAYS = {"id", "status", "brief", "accepted_at", "trust", "states", "cost"}
@@ -64,6 +65,32 @@ async def test_a_done_mission_has_all_of_the_contract(mind: Mind) -> None:
     assert all(each.keys() == {"state", "at"} for each in shown["states"])
     voice = {"facet", "persona", "name", "query", "answer", "known", "citations"}
     assert all(each.keys() == voice for each in shown["voices"])
+
+
+def untyped(value: object, kind: Any) -> list[str]:
+    """The keys of a document that its type does not name, at any depth; those that it promises and lacks, too."""
+    if isinstance(value, list):
+        return [key for each in value for inner in get_args(kind) for key in untyped(each, inner)]
+    kinds = [one for one in (kind, *get_args(kind)) if is_typeddict(one)]
+    if not isinstance(value, dict) or not kinds:
+        return []
+    if len(kinds) > 1:
+        return min((untyped(value, one) for one in kinds), key=len)
+    hints = get_type_hints(kinds[0])
+    full = get_type_hints(kinds[0], include_extras=True)
+    promised = {name for name, hint in full.items() if get_origin(hint) is not NotRequired}
+    wrong = [*(value.keys() - hints.keys()), *(promised - value.keys() if kinds[0].__total__ else ())]
+    return wrong + [key for name in value.keys() & hints.keys() for key in untyped(value[name], hints[name])]
+
+
+async def test_the_types_name_every_key(mind: Mind) -> None:
+    """Of an answered mission, its line in a list and its prompts: what mypy holds readers to is what there is."""
+    shown = await ask(mind.uvm)
+    assert untyped(shown, MissionDocument) == []
+    assert untyped(mind.uvm.missions(), list[MissionLineDocument]) == []
+    assert untyped(mind.uvm.prompts(shown["id"]), list[PromptDocument]) == []
+    shown["provenance"]["gate"]["faults"].append({"check": "length"})
+    assert untyped({**shown, "costs": {}}, MissionDocument) == ["costs", "what"]
 
 
 async def test_a_failed_mission_has_its_reason_and_what_it_cost(mind: Mind) -> None:

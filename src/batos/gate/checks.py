@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from batos.gate import languages
 from batos.gate.ground import Draft
 from batos.gate.occurring import days, names, numbers
 from batos.gate.quoting import citation_exists, citation_verbatim, marked, quotations, without_quotations
+from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
@@ -31,9 +32,9 @@ class GateFault:
     check: str
     what: str
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> FaultDocument:
         """Return the fault as provenance stores it."""
-        return {"check": self.check, "what": self.what}
+        return FaultDocument(check=self.check, what=self.what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,10 @@ class GateVerdict:
         """Test if no fault was found."""
         return not self.faults
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> VerdictDocument:
         """Return the verdict as provenance stores it."""
-        return {"ok": self.ok, "checked": list(self.checked), "faults": [fault.as_dict() for fault in self.faults]}
+        faults = [fault.as_dict() for fault in self.faults]
+        return VerdictDocument(ok=self.ok, checked=list(self.checked), faults=faults)
 
 
 Check: TypeAlias = Callable[[Draft], Iterator[str]]

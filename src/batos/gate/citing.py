@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from batos.memory.evidence import Evidence, Passage
+from batos.mission_documents import CitationDocument
 
 # Characters around a quotation, not in it.
 _AROUND = ' \t\r\n"“”„«»‹›‘….'
@@ -62,9 +63,9 @@ def stands(citation: Quoted, evidence: Evidence) -> bool:
     return passage is not None and locate(citation.quote, passage.text) is not None
 
 
-def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[dict[str, Any]]:
+def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[CitationDocument]:
     """Return the citations that are correct, each once, with the file, the place and the words as the file has them."""
-    found: dict[tuple[int, int, int], dict[str, Any]] = {}
+    found: dict[tuple[int, int, int], CitationDocument] = {}
     for citation in citations:
         passage = evidence.find(citation.document)
         span = locate(citation.quote, passage.text) if passage else None
@@ -73,7 +74,7 @@ def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[dict[str, 
     return list(found.values())
 
 
-def _shown(passage: Passage, start: int, end: int) -> dict[str, Any]:
+def _shown(passage: Passage, start: int, end: int) -> CitationDocument:
     return {
         "document": passage.number,
         "name": passage.name,

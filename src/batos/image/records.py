@@ -16,6 +16,7 @@ from batos.errors import ImageDamaged
 from batos.image import uses
 from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
+from batos.mission_documents import AttemptDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
 
@@ -91,7 +92,7 @@ class Status(Persistent):
         self.published = False
         self.tid: str | None = None
         #: States and cost of a failed mission, which a doomed thought cannot store.
-        self.report: dict[str, Any] | None = None
+        self.report: AttemptDocument | None = None
 
     def become(self, word: StatusWord, at: str, reason: dict[str, Any] | None = None) -> None:
         """Move to another status; how often it began to run is counted."""

@@ -13,6 +13,7 @@ from persistent.mapping import PersistentMapping
 from ZODB.Connection import Connection
 
 from batos.image.records import Approval, Attachment, Brief, Chronicle, Lineage, MissionRecord, Status
+from batos.mission_documents import WishDocument
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
 
 _log = structlog.get_logger("batos.image")
@@ -124,7 +125,7 @@ class Root(TypedDict, total=False):
     approvals: OOBTree[str, Approval]
     awaited: OOTreeSet[str]
     asked: OOBTree[str, str]
-    wishes: OOBTree[str, dict[str, Any]]
+    wishes: OOBTree[str, WishDocument]
 
 
 def root_of(connection: Connection) -> Root:

@@ -1,15 +1,15 @@
 """Methods that are to be made: what answered missions interpreted for want of one, kept until it is made or given up.
 
-A wish is plain data: {holder, selector, intent, arguments, mission}. docs/generation.md tells who makes it, and when.
+A wish is plain data, a `WishDocument`. docs/generation.md tells who makes it, and when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from batos.image import roots
 from batos.image.roots import Root
+from batos.mission_documents import LearntDocument, WishDocument
 
 #: The kind of contribution that a wish is.
 KIND = "wish"
@@ -17,18 +17,18 @@ KIND = "wish"
 LATER = "later"
 
 
-def of(told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def of(told: Iterable[LearntDocument]) -> list[WishDocument]:
     """Return the wishes among the reports of a mission's attempts to generate."""
-    return [dict(each["wish"]) for each in told if each["outcome"] == LATER]
+    return [each["wish"].copy() for each in told if each["outcome"] == LATER]
 
 
-def name_of(wish: Mapping[str, Any]) -> str:
+def name_of(wish: WishDocument) -> str:
     """Return the key of a wish: the slot without a method; with the intent where missions may forge different tools."""
     slot = f"{wish['holder']} {wish['selector']}"
     return f"{slot} {wish['intent']}" if wish.get("forged") else slot
 
 
-def fold(root: Root, mission: str, payload: Any) -> None:
+def fold(root: Root, mission: str, payload: WishDocument) -> None:
     """Keep a committed mission's wish, unless another's for the same slot and intent stands already."""
     kept = root[roots.WISHES]
     before = kept.get(name_of(payload))
@@ -36,14 +36,16 @@ def fold(root: Root, mission: str, payload: Any) -> None:
         kept[name_of(payload)] = {**payload, "mission": mission}
 
 
-def listed(root: Root) -> list[dict[str, Any]]:
+def listed(root: Root) -> list[WishDocument]:
     """List every wish, those of the first mission on top."""
-    return sorted(map(dict, root[roots.WISHES].values()), key=lambda each: (each["mission"], name_of(each)))
+    wishes = [each.copy() for each in root[roots.WISHES].values()]
+    return sorted(wishes, key=lambda each: (each["mission"], name_of(each)))
 
 
-def drop(root: Root, done: Sequence[Mapping[str, Any]]) -> None:
+def drop(root: Root, done: Sequence[WishDocument]) -> None:
     """Keep these no longer; one that was made anew for another intent stays."""
     kept = root[roots.WISHES]
     for wish in done:
-        if kept.get(name_of(wish), {}).get("intent") == wish["intent"]:
+        there = kept.get(name_of(wish))
+        if there is not None and there["intent"] == wish["intent"]:
             del kept[name_of(wish)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from batos.inference.journal import Record, embeds
 from batos.inference.ollama.chat import Answer
 from batos.inference.vram.placement import LOADED
+from batos.mission_documents import CostDocument
 
 #: No tokenizer makes fewer tokens of a byte: what a prompt has at least.
 LEAST_RATIO: Final = 0.05
@@ -59,10 +60,19 @@ class Cost:
         self.loads += answer.load_seconds >= LOADED
         self.wasted += answer.wasted
 
-    def as_dict(self) -> dict[str, int | float]:
+    def as_dict(self) -> CostDocument:
         """Return the `cost` of a mission as clients get it."""
-        shown = {each.name: getattr(self, each.name) for each in fields(self)}
-        return shown | {"seconds": round(self.seconds, 3), "waited": round(self.waited, 3)}
+        return CostDocument(
+            calls=self.calls,
+            embeds=self.embeds,
+            prompt_tokens=self.prompt_tokens,
+            answer_tokens=self.answer_tokens,
+            seconds=round(self.seconds, 3),
+            waited=round(self.waited, 3),
+            loads=self.loads,
+            from_journal=self.from_journal,
+            wasted=self.wasted,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,15 @@ from batos.memory.evidence import Evidence
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
+from batos.mission_documents import (
+    GateDocument,
+    PlacementDocument,
+    ProvenanceDocument,
+    Recalled,
+    RecalledPassage,
+    RecalledTurn,
+    RecalledView,
+)
 
 
 def write(context: MindContext, synthesis: Synthesis) -> None:
@@ -27,21 +36,23 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     thought.contributions = _contributions(context, len(standing.verdict.faults))
 
 
-def placements(session: Session) -> list[dict[str, Any]]:
+def placements(session: Session) -> list[PlacementDocument]:
     """List where the models of this session lay: on the card, the processor, or divided between them."""
     return [found.as_dict() for found in session.placements.values()]
 
 
-def of_attempt(context: MindContext) -> dict[str, Any] | None:
+def of_attempt(context: MindContext) -> ProvenanceDocument | None:
     """Return the facts of an attempt without an answer: placements, methods that ran, and methods made or tried; or
     None.
     """
-    shown = {
-        "placements": placements(context.io.session),
-        "methods": list(context.trace.behaviour),
-        "generated": list(context.trace.learned),
-    }
-    return {name: told for name, told in shown.items() if told} or None
+    shown = ProvenanceDocument()
+    if looked_at := placements(context.io.session):
+        shown["placements"] = looked_at
+    if context.trace.behaviour:
+        shown["methods"] = list(context.trace.behaviour)
+    if context.trace.learned:
+        shown["generated"] = list(context.trace.learned)
+    return shown or None
 
 
 def lineage_trust(recalled: Evidence) -> str:
@@ -51,7 +62,7 @@ def lineage_trust(recalled: Evidence) -> str:
     return least_trusted("user", "model", *turns, *files)
 
 
-def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
+def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
     evidence, said = synthesis.evidence, synthesis.standing.answer
     recalled = synthesis.recalled.joined(context.trace.seen)
     return {
@@ -77,9 +88,10 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> dict[str, Any]:
     }
 
 
-def _gate(synthesis: Synthesis) -> dict[str, Any]:
+def _gate(synthesis: Synthesis) -> GateDocument:
     """Return the verdict on the final answer, with the causes of its revision or its protocol."""
-    shown = {**synthesis.standing.verdict.as_dict(), "revised": synthesis.revised is not None}
+    verdict, revised = synthesis.standing.verdict.as_dict(), synthesis.revised is not None
+    shown = GateDocument(ok=verdict["ok"], checked=verdict["checked"], faults=verdict["faults"], revised=revised)
     if synthesis.revised is not None:
         shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
     if synthesis.protocol is not None:
@@ -87,22 +99,22 @@ def _gate(synthesis: Synthesis) -> dict[str, Any]:
     return shown
 
 
-def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
+def _recalled(evidence: Evidence) -> list[Recalled]:
     passages = [
-        {
-            "document": each.number,
-            "name": each.name,
-            "sha256": each.sha256,
-            "start": each.start,
-            "length": len(each.text),
-            "trust": Attachment.trust,
-        }
+        RecalledPassage(
+            document=each.number,
+            name=each.name,
+            sha256=each.sha256,
+            start=each.start,
+            length=len(each.text),
+            trust=Attachment.trust,
+        )
         for each in evidence.passages
     ]
     view = [
-        {"turns": [each.first, each.last], "by_model": each.by_model, "trust": each.trust} for each in evidence.view
+        RecalledView(turns=[each.first, each.last], by_model=each.by_model, trust=each.trust) for each in evidence.view
     ]
-    turns = [{"mission": turn.mission, "turn": turn.position, "trust": turn.trust} for turn in evidence.turns]
+    turns = [RecalledTurn(mission=turn.mission, turn=turn.position, trust=turn.trust) for turn in evidence.turns]
     return [*passages, *view, *turns]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ from batos.errors import BatosError, InternalError
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
+from batos.mission_documents import ChangeDocument, CombinedDocument, VoiceDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class PartResult:
     #: The answer in a few words, if it was given as a vote.
     gist: str = ""
     #: The change made by each call of this mind (changes.py).
-    changes: tuple[Mapping[str, Any], ...] = ()
+    changes: tuple[ChangeDocument, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -46,17 +47,18 @@ class PartResult:
         """Test if this part is a persona that ran a cycle of its own."""
         return self.slot == self.persona.lower()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> VoiceDocument:
         """Return a voice as CONTRACT's `voices` shows it; a persona's contains the voices of its facets."""
-        shown: dict[str, Any] = {} if self.is_mind else {"facet": self.slot}
-        shown |= {
-            "persona": self.persona,
-            "name": self.name,
-            "query": self.query,
-            "answer": self.answer,
-            "known": self.known,
-            "citations": [each.as_dict() for each in self.citations],
-        }
+        shown = VoiceDocument(
+            persona=self.persona,
+            name=self.name,
+            query=self.query,
+            answer=self.answer,
+            known=self.known,
+            citations=[each.as_dict() for each in self.citations],
+        )
+        if not self.is_mind:
+            shown = {"facet": self.slot, **shown}
         if self.gist:
             shown["gist"] = self.gist
         if self.is_mind:
@@ -111,7 +113,7 @@ class Synthesis:
     #: Parts that the weave was shown shortened, for want of room.
     shortened: int = 0
     #: The way to one answer: the mode, and the findings of select and vote.
-    combined: dict[str, Any] = field(default_factory=dict)
+    combined: CombinedDocument = field(default_factory=CombinedDocument)
     #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
     drafts: list[JudgedAnswer] = field(default_factory=list)
     #: The verdict on the first answer, if it led to a revision.

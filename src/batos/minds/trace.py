@@ -9,6 +9,7 @@ from typing import Any, Literal
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence
 from batos.minds.choices import Decided
+from batos.mission_documents import LearntDocument, RanDocument
 from batos.objects.method import Method
 
 
@@ -51,10 +52,10 @@ class Trace:
     ratios: Mapping[str, float]
     #: Methods made for this mission while it ran, by the holder's reference and the selector; not in its snapshot.
     generated: dict[tuple[str, str], Method] = field(default_factory=dict)
-    #: Methods made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
-    learned: list[dict[str, Any]] = field(default_factory=list)
+    #: Methods made, waited for or tried, for provenance.
+    learned: list[LearntDocument] = field(default_factory=list)
     #: (holder, selector) of every intent interpreted and every method run.
-    behaviour: list[dict[str, str]] = field(default_factory=list)
+    behaviour: list[RanDocument] = field(default_factory=list)
     #: Tools that are declared with the thought's commit: {selector, intent, trust}.
     forged: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
@@ -66,7 +67,7 @@ class Trace:
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
 
-    def ran(self, told: dict[str, str]) -> None:
+    def ran(self, told: RanDocument) -> None:
         """Note that an intent was interpreted or a method run."""
         self.behaviour.append(told)
 
@@ -90,7 +91,7 @@ class Trace:
         """Note the method that was made for a slot; the first one that was made stands."""
         self.generated.setdefault((holder, selector), method)
 
-    def learns(self, told: dict[str, Any]) -> None:
+    def learns(self, told: LearntDocument) -> None:
         """Note that a method was made, waited for or tried."""
         self.learned.append(told)
 

@@ -25,6 +25,7 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.minds.stopping import as_ours
+from batos.mission_documents import CostDocument, LateReport, LearntDocument, WishDocument
 from batos.missions.workers import Workers
 
 _log = structlog.get_logger("batos")
@@ -43,7 +44,7 @@ _LONGEST: Final = 3_600.0
 class Makes(Protocol):
     """Makes a method: the jit."""
 
-    async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
+    async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
         """Fulfil a wish, and tell what came of it: {receiver, selector, outcome, ...}; raises what Ollama raises."""
         ...
 
@@ -67,12 +68,12 @@ class LearningParts(Protocol):
         """Look what models there are; raises what Ollama raises."""
 
 
-def writing_seconds(cost: Mapping[str, Any]) -> float:
+def writing_seconds(cost: CostDocument) -> float:
     """Estimate the seconds of one method, by what a mission's own calls took; it is no less than one of those."""
     if not (cost["calls"] and cost["answer_tokens"]):
         return math.inf  # nothing was measured
-    seconds, answered = float(cost["seconds"]), int(cost["answer_tokens"])
-    return max(seconds / int(cost["calls"]), METHOD_TOKENS * seconds / answered)
+    seconds, answered = cost["seconds"], cost["answer_tokens"]
+    return max(seconds / cost["calls"], METHOD_TOKENS * seconds / answered)
 
 
 class LateMethods:
@@ -85,7 +86,7 @@ class LateMethods:
         self._pause = self._patience = pause
         self._wake = asyncio.Event()
         self._making: dict[str, Any] | None = None
-        self._task: asyncio.Task[dict[str, Any]] | None = None
+        self._task: asyncio.Task[LearntDocument] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._leave = parts.events.subscribe(self._hear)
         parts.workers.rested = self._wake.set
@@ -121,12 +122,12 @@ class LateMethods:
     def _wake_later(self) -> None:
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
-    async def some(self, most: Callable[[], bool] = lambda: True) -> dict[str, Any]:
+    async def some(self, most: Callable[[], bool] = lambda: True) -> LateReport:
         """Make one method after the other, while `most` lets it and nobody asks anything: {made [what came], left}.
 
         One that Ollama cannot answer for is left, and is tried again after a while by who keeps at it.
         """
-        told: list[dict[str, Any]] = []
+        told: list[LearntDocument] = []
         left: set[str] = set()
         may = self._parts.settings.install != "never"
         while may and self._task is None and self._parts.workers.rests() and most():
@@ -134,22 +135,20 @@ class LateMethods:
             if wish is None:
                 break
             left.add(wishes.name_of(wish))
-            outcome = await self._one(wish)
-            if outcome is None:
-                break
-            if outcome:
+            more, outcome = await self._one(wish)
+            if outcome is not None:
                 told.append(outcome)
+            if not more:
+                break
         with self._parts.image.snapshot() as root:
             return {"made": told, "left": len(root[roots.WISHES])}
 
-    def wished(self) -> list[dict[str, Any]]:
+    def wished(self) -> list[WishDocument]:
         """List all wishes, each with the mission that was the first to do without."""
         with self._parts.image.snapshot() as root:
             return wishes.listed(root)
 
-    async def briefly(
-        self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None
-    ) -> dict[str, Any]:
+    async def briefly(self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None) -> LateReport:
         """Do the same in a process that is about to end: within so many seconds, where a call takes about `call`.
 
         None is begun that would not fit, and what is not done in time, or before `unless` returns, is left to the next
@@ -167,15 +166,15 @@ class LateMethods:
             over.cancel()
             await asyncio.wait({over})
 
-    def _next(self, left: set[str]) -> dict[str, Any] | None:
+    def _next(self, left: set[str]) -> WishDocument | None:
         """Return the first wish that was not tried this time."""
         with self._parts.image.snapshot() as root:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 
-    async def _one(self, wish: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Make one, and tell what came of it; None: it was left, for a question or for want of Ollama.
+    async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
+        """Make one; return whether the next may be begun, and the outcome, or None of a method that was left.
 
-        {}: it was left for what the coder answers to it, which says nothing about the others.
+        A question or the want of Ollama stops all; an answer of the coder that is none says nothing about the others.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
         self._task = asyncio.ensure_future(self._made(wish))
@@ -189,17 +188,17 @@ class LateMethods:
             task, self._task, self._making = self._task, None, None
         if task.cancelled():
             self._wake_later()  # who came may never run, and then nobody says that all rests again
-            return None
+            return False, None
         error = task.exception()
         if error is not None:
             _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
             asyncio.get_running_loop().call_later(self._patience, self._wake.set)
             self._patience = min(2 * self._patience, _LONGEST)
-            return {} if isinstance(error, AnswerError) else None
+            return isinstance(error, AnswerError), None
         self._patience = self._pause
-        return task.result()
+        return True, task.result()
 
-    async def _made(self, wish: Mapping[str, Any]) -> dict[str, Any]:
+    async def _made(self, wish: WishDocument) -> LearntDocument:
         await self._parts.ready()
         try:
             installs = self._parts.settings.install != "ask" and not wish.get("asks")
@@ -207,8 +206,14 @@ class LateMethods:
         except BatosError as error:
             if error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing)):
                 raise
-            told = {"receiver": wish["holder"], "selector": wish["selector"], "calls": 0, "tokens": 0}
-            told |= {"outcome": "failed", "failure": error.as_dict()}
+            told = LearntDocument(
+                receiver=wish["holder"],
+                selector=wish["selector"],
+                calls=0,
+                tokens=0,
+                outcome="failed",
+                failure=error.as_dict(),
+            )
         if told["outcome"] in _LATER:
             self._wake_later()
         else:
@@ -236,7 +241,7 @@ class LateMethods:
             await asyncio.wait(ending)
 
 
-def _drop_wish(wish: Mapping[str, Any], outcome: str, root: Root) -> None:
+def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:
     """Drop a wish of which something came or will come no more; a forged tool that was not made is forgotten."""
     wishes.drop(root, [wish])
     if wish.get("forged") and outcome not in _MADE:

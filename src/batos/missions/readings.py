@@ -11,6 +11,7 @@ from batos.conversations import conversations
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
+from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
 from batos.missions import reports
 
 
@@ -27,11 +28,17 @@ class Readings:
 
     def mission(self, mission: str) -> dict[str, Any]:
         """Show a mission as clients get it; raises NotFound."""
+        return as_plain(self.report(mission))
+
+    def report(self, mission: str) -> MissionDocument:
+        """Return the document of a mission, with its cost; raises NotFound."""
         with self.image.snapshot() as root:
             found = reports.mission_report(mission, *self.image.find(root, mission))
         return reports.with_cost(found, self.journal)
 
-    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+    def missions(
+        self, most: int = 20, *, status: str | None = None, user: str | None = None
+    ) -> list[MissionLineDocument]:
         """List the newest missions, a line each; only those of a status or a user, where one is named."""
         with self.image.snapshot() as root:
             return reports.mission_lines(root, most, status, user)
@@ -41,9 +48,9 @@ class Readings:
         with self.image.snapshot() as root:
             return reports.mission_named(root, name, user or self.settings.asker, user)
 
-    def prompts(self, mission: str) -> list[dict[str, Any]]:
+    def prompts(self, mission: str) -> list[PromptDocument]:
         """Show every call of a mission, and of the generations it began, with the exact prompt; raises NotFound."""
-        return reports.prompts_report(self.journal.read(reports.logs(self.mission(mission))))
+        return reports.prompts_report(self.journal.read(reports.logs(self.report(mission))))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """Show a conversation's turns by position (`last` is the newest), and the summaries of its older ones.

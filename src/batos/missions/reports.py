@@ -18,6 +18,16 @@ from batos.image.roots import Root
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, embeds
 from batos.methods.generation import generation_log
+from batos.mission_documents import (
+    EmbeddedInput,
+    LearningDocument,
+    LearntDocument,
+    MissionDocument,
+    MissionLineDocument,
+    PromptDocument,
+    ProvenanceDocument,
+    as_mission,
+)
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
@@ -27,38 +37,38 @@ _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 _LINE, _FAILURES = 80, 10
 
 
-def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> dict[str, Any]:
+def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> MissionDocument:
     """One mission whole: what every mission has, then what a failed or an answered one has."""
     slots = own_slots(thought)
-    report: dict[str, Any] = {
-        "id": name,
-        "status": status.word,
-        "brief": dict(brief.value),
-        "accepted_at": brief.accepted_at,
-        "trust": {"brief": brief.trust},
-        "states": [],
-    }
+    report = MissionDocument(
+        id=name,
+        status=status.word,
+        brief=dict(brief.value),
+        accepted_at=brief.accepted_at,
+        trust={"brief": brief.trust},
+        states=[],
+    )
     if status.reason is not None:
         report["reason"] = status.reason
     if status.report is not None:
-        report.update({key: value for key, value in status.report.items() if value is not None})
+        report.update(as_mission({key: value for key, value in status.report.items() if value is not None}))
     if "answer" in slots:
-        report.update({key: slots[key] for key in _ANSWERED if key in slots})
-        report["trust"] |= {"answer": slots["trust"], "lineage": slots["lineage_trust"]}
+        report.update(as_mission({key: slots[key] for key in _ANSWERED if key in slots}))
+        report["trust"]["answer"], report["trust"]["lineage"] = slots["trust"], slots["lineage_trust"]
         report["tid"] = tid_text(thought._p_serial)
     return report
 
 
-def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
+def mission_line(name: str, brief: Brief, status: Status) -> MissionLineDocument:
     """One mission in a list."""
-    return {
-        "id": name,
-        "status": status.word,
-        "at": status.at,
-        "accepted_at": brief.accepted_at,
-        "user": brief.value["user"],
-        "text": _short(brief.value["text"]),
-    }
+    return MissionLineDocument(
+        id=name,
+        status=status.word,
+        at=status.at,
+        accepted_at=brief.accepted_at,
+        user=brief.value["user"],
+        text=_short(brief.value["text"]),
+    )
 
 
 def _short(text: str) -> str:
@@ -136,47 +146,54 @@ def mission_named(root: Root, name: str, asker: str, user: str | None = None) ->
     return found
 
 
-def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
+def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[MissionLineDocument]:
     """The newest missions, a line each; only those of a status or a user, where one is named."""
     lines = (mission_line(name, record.brief, record.status) for name, record in newest(root))
     meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
     return list(islice(meant, most))
 
 
-def with_cost(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
+def with_cost(found: MissionDocument, journal: Entries) -> MissionDocument:
     """Add to a mission what it has cost, even before its end, and what was learnt for it, before and after.
 
     `cost.learning` {calls, tokens} is beside what the mission itself spent.
     """
     told = generation_log.read(journal.notes(found["id"]))
+    shown = found.copy()
     if "cost" in found:
-        known = found.get("provenance") or {}
+        known = found.get("provenance", ProvenanceDocument())
         learnt = _with_after(known.get("generated", ()), [each for each in told if each.get("after")])
-        shown = {**found, "provenance": {**known, "generated": learnt}} if learnt else found
+        cost = found["cost"].copy()
+        if learnt:
+            shown["provenance"] = {**known, "generated": learnt}
     else:
-        learnt, shown = told, {**found, "cost": cost_of(journal.sound([found["id"]])).as_dict()}
-        shown |= {"provenance": {"generated": told}} if told else {}
-    learning = {name: sum(each.get(name, 0) for each in learnt) for name in ("calls", "tokens")}
-    return {**shown, "cost": {**shown["cost"], "learning": learning}}
-
-
-def _with_after(generated: Iterable[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Join what a mission told of generations with what came of those that were made when its answer was out."""
-    came = {(each["receiver"], each["selector"]): each for each in after}
-    shown = []
-    for each in generated:
-        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == wishes.LATER else None
-        shown.append(dict(each) if later is None else {**each, **later})
+        learnt, cost = told, cost_of(journal.sound([found["id"]])).as_dict()
+        shown["cost"] = cost
+        if told:
+            shown["provenance"] = ProvenanceDocument(generated=told)
+    calls, tokens = sum(each.get("calls", 0) for each in learnt), sum(each.get("tokens", 0) for each in learnt)
+    cost["learning"] = LearningDocument(calls=calls, tokens=tokens)
+    shown["cost"] = cost
     return shown
 
 
-def logs(found: Mapping[str, Any]) -> list[str]:
+def _with_after(generated: Iterable[LearntDocument], after: Sequence[LearntDocument]) -> list[LearntDocument]:
+    """Join what a mission told of generations with what came of those that were made when its answer was out."""
+    came = {(each["receiver"], each["selector"]): each for each in after}
+    shown: list[LearntDocument] = []
+    for each in generated:
+        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == wishes.LATER else None
+        shown.append(each.copy() if later is None else {**each, **later})
+    return shown
+
+
+def logs(found: MissionDocument) -> list[str]:
     """Where the journal has what a mission paid for: its own log, and those of the generations that it began."""
-    generated = (found.get("provenance") or {}).get("generated", ())
+    generated = found.get("provenance", ProvenanceDocument()).get("generated", ())
     return [found["id"], *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
 
 
-def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
+def prompts_report(records: Sequence[Record]) -> list[PromptDocument]:
     """Return every call of a mission with the exact prompt that was sent; an embedding has an `input` instead."""
     return [
         {
@@ -184,7 +201,7 @@ def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
             "model": record.model,
             "digest": record.digest,
             "state": record.state,
-            **({"input": record.request["input"]} if embeds(record) else {}),
+            **(EmbeddedInput(input=record.request["input"]) if embeds(record) else EmbeddedInput()),
             "messages": list(record.request.get("messages", ())),
             "format": record.request.get("format"),
             "options": record.request.get("options"),

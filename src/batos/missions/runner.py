@@ -38,6 +38,7 @@ from batos.minds.parts import council
 from batos.minds.prompt import Scene
 from batos.minds.stopping import StopRequest
 from batos.minds.trace import Trace
+from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.missions import messages
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
@@ -64,14 +65,14 @@ class Attempt:
     """What can be told of a mission's run, however it ends."""
 
     mission: str
-    states: list[dict[str, str]] = field(default_factory=list)
+    states: list[StateDocument] = field(default_factory=list)
     context: MindContext | None = None
     #: The commit, once there is one: from then on the mission is done, whatever else happens.
     tid: str | None = None
     #: What is said from outside; asked before each paid call and at each state of the outer cycle.
     hold: StopRequest = field(default_factory=StopRequest)
     #: The verdict on the answer that was committed.
-    gate: dict[str, Any] | None = None
+    gate: GateDocument | None = None
 
     def summary(self) -> dict[str, Any]:
         """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
@@ -81,9 +82,9 @@ class Attempt:
         conversation = self.context.mission.brief.conversation
         return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> AttemptDocument:
         """For the status of a mission that failed: a thought that was doomed cannot tell."""
-        shown: dict[str, Any] = {"states": self.states}
+        shown = AttemptDocument(states=self.states)
         if self.context is not None:
             shown["route"] = self.context.mission.route.as_dict()
             shown["cost"] = self.context.io.session.cost.as_dict()
@@ -246,7 +247,7 @@ class MissionRunner:
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
         """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""
-        entered = {"state": state, "at": iso(self.clock())}
+        entered = StateDocument(state=state, at=iso(self.clock()))
         within = {} if path is None else {"path": path}
         if path is None:
             attempt.states.append(entered)

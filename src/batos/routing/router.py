@@ -11,6 +11,7 @@ from typing import Any, Final
 import structlog
 
 from batos.genesis.provision import OnProgress, StepProgress
+from batos.mission_documents import RouteDocument
 from batos.routing import effort as efforts
 from batos.routing import lexical
 from batos.routing.lessons import Lesson, digest_of
@@ -79,7 +80,7 @@ class Route:
     def _ranked(self) -> tuple[str, ...]:
         return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> RouteDocument:
         """Return CONTRACT's `route`."""
         return {
             "personas": list(self.personas),

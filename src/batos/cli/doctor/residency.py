@@ -14,6 +14,7 @@ from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.inference.vram.placement import Bases, Where, where_of
+from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.missions import reports
 
 #: Answered missions that are looked at, the newest ones, of those that could tell; and calls that say enough.
@@ -45,12 +46,13 @@ def reloads(root: Root) -> Finding:
     return Finding("models.loads", True, f"the daemon keeps its models: {again} of {calls} calls loaded one again")
 
 
-def _seconds(mission: dict[str, Any]) -> tuple[int, int]:
+def _seconds(mission: MissionDocument) -> tuple[int, int]:
     """Count a mission's calls beside each model's first, and how many of them loaded their model."""
-    cost, models = mission.get("cost") or {}, (mission.get("provenance") or {}).get("models") or {}
-    firsts = max(1, len(models))
-    beside = int(cost.get("calls", 0)) - firsts
-    return (beside, min(beside, max(0, int(cost.get("loads", 0)) - firsts))) if beside > 0 else (0, 0)
+    if "cost" not in mission:
+        return 0, 0
+    cost, firsts = mission["cost"], max(1, len(mission.get("provenance", ProvenanceDocument()).get("models", {})))
+    beside = cost["calls"] - firsts
+    return (beside, min(beside, max(0, cost["loads"] - firsts))) if beside > 0 else (0, 0)
 
 
 async def models(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

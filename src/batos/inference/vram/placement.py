@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from batos.errors import ModelMissing, OllamaError
 from batos.events import Events
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
+from batos.mission_documents import PlacementDocument
 
 #: A call whose load took longer, in seconds, loaded its model: one that is there is found in milliseconds.
 LOADED: Final = 0.1
@@ -43,9 +44,16 @@ class Placement:
     size_vram: int
     context_length: int | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> PlacementDocument:
         """Return the placement as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return PlacementDocument(
+            model=self.model,
+            runner=self.runner,
+            where=self.where,
+            size=self.size,
+            size_vram=self.size_vram,
+            context_length=self.context_length,
+        )
 
 
 def where_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:

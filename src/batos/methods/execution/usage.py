@@ -11,6 +11,7 @@ from batos.image.ids import tid_text
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import Resolution
 from batos.minds.trace import Use
+from batos.mission_documents import RanDocument
 from batos.objects.prototype import UvmObject, label, reference
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], 
     return await _SlotUse(errand).during(work, choice.revision, control=choice.control)
 
 
-def _told(holder: UvmObject, selector: str) -> dict[str, str]:
+def _told(holder: UvmObject, selector: str) -> RanDocument:
     """Return the fields of a record that name the slot."""
     return {"selector": selector, "holder": label(holder), "oid": reference(holder)}
 

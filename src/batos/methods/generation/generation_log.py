@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from batos.inference.journal import Journal, Record
 from batos.minds.prompt import Message
+from batos.mission_documents import LearntDocument
 
 #: The ends of a round. A round that waits for a person's approval is not ended, and is replayed.
 _ENDED: Final = frozenset({"installed", "failed"})
@@ -53,12 +54,12 @@ async def close(journal: Journal, round_: Round, ended: str, at: str, failed: Ma
     await journal.flush(round_.log)
 
 
-def record(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
+def record(journal: Journal, mission: str, told: LearntDocument) -> None:
     """Note a mission's account of a generation, for its next attempt and for reports.
 
     The note is written with the mission's next call, or when the mission stops.
     """
-    journal.note(mission, {LEARNED: dict(told)})
+    journal.note(mission, {LEARNED: told.copy()})
 
 
 async def record_wait(journal: Journal, mission: str, log: str) -> None:
@@ -75,9 +76,9 @@ def awaited_logs(notes: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(note[AWAITED] for note in notes if AWAITED in note))
 
 
-def read(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def read(notes: Iterable[Mapping[str, Any]]) -> list[LearntDocument]:
     """Return a mission's accounts of generations from its notes, in order."""
-    return [dict(note[LEARNED]) for note in notes if LEARNED in note]
+    return [cast("LearntDocument", dict(note[LEARNED])) for note in notes if LEARNED in note]
 
 
 def _within(number: int) -> str:

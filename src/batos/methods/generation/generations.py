@@ -21,6 +21,7 @@ from batos.methods.generation.negative_cache import NegativeCache
 from batos.methods.generation.parties import Approves, Installs
 from batos.methods.generation.quota import GenerationQuota
 from batos.methods.generation.single_flight import Flight, SingleFlight
+from batos.mission_documents import LearntDocument
 from batos.objects.method import Method
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
@@ -46,14 +47,14 @@ class GenerationRequest:
 
     wanted: MethodSpec
     log: str
-    told: dict[str, Any]
+    told: LearntDocument
     mission: str
     #: True if a method that passes its checks is installed; otherwise a person is asked.
     installs: bool
     #: True if the intent may not be interpreted instead, so that the mission waits for a person's approval.
     insists: bool
     #: The mission's accounts of earlier generations; those that it began count against its limit.
-    learned: Sequence[Mapping[str, Any]] = ()
+    learned: Sequence[LearntDocument] = ()
     #: The order of the mission's calls, in which the calls of the generation take their turns.
     turns: CallOrder = field(default_factory=CallOrder)
     #: Raises if the mission was asked to stop.
@@ -108,7 +109,8 @@ class Generations:
         candidate = self._waiting.get(log)
         if candidate is None:
             made = await self._made(asks)
-            asks.told.update(calls=made.spent.calls, tokens=made.spent.tokens, outcome=made.outcome)
+            asks.told["calls"], asks.told["tokens"] = made.spent.calls, made.spent.tokens
+            asks.told["outcome"] = made.outcome
             if made.error is not None:
                 raise made.error
             if made.method is not None:
@@ -174,7 +176,7 @@ class Generations:
 
     def _pending(self, asks: GenerationRequest, approval: str) -> None:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
-        asks.told.update(outcome="asked", approval=approval)
+        asks.told["outcome"], asks.told["approval"] = "asked", approval
         if asks.insists:
             raise reasons.needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
 

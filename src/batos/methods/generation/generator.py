@@ -27,6 +27,7 @@ from batos.methods.generation.handwritten import handwritten
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.context import MindContext
+from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, own_slots, reference
 
@@ -62,10 +63,10 @@ class Jit:
         there = self._there(found, selector, args)
         if not isinstance(there, MethodSpec):
             return self._as_it_is(context, found, selector, there)
-        told = {"receiver": there.name, "selector": selector, "outcome": "", "calls": 0, "tokens": 0}
         log = there.log(self.workshop.dialect_digest)
-        context.trace.learned.append(told | {"generation": log})
-        asks = _asks(context, there, log)
+        told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
+        context.trace.learns(told)
+        asks = _asks(context, there, told)
         if context.mind.policy.install == "auto" and not asks.insists:
             await self._later(context, asks)
             return None
@@ -95,13 +96,18 @@ class Jit:
         pending = None if asks.installs else await self.generations.asked(asks)
         failure = self.generations.failed_lately(asks.log)
         if pending is not None:
-            asks.told.update(outcome="asked", approval=pending)
+            asks.told["outcome"], asks.told["approval"] = "asked", pending
         elif failure is not None:
-            asks.told.update(outcome="declined", failure=failure.as_dict())
+            asks.told["outcome"], asks.told["failure"] = "declined", failure.as_dict()
         else:
             wanted = asks.wanted
-            wish = {"holder": wanted.holder, "intent": wanted.intent, "arguments": list(wanted.arguments)}
-            asks.told.update(outcome=wishes.LATER, wish={**wish, "selector": wanted.selector})
+            asks.told["outcome"] = wishes.LATER
+            asks.told["wish"] = WishDocument(
+                holder=wanted.holder,
+                intent=wanted.intent,
+                arguments=list(wanted.arguments),
+                selector=wanted.selector,
+            )
         generation_log.record(self.workshop.journal, context.mission.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
@@ -113,7 +119,7 @@ class Jit:
             wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.workshop.digests)
         return self.generations.failed_lately(wanted.log(self.workshop.dialect_digest))
 
-    async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
+    async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
         """Make the method that a mission wished for: return {receiver, selector, outcome, calls, tokens, failure?}.
 
         `outcome` is one of those of a waiting mission, or `gone` if there is nothing to make any more. A cancelled call
@@ -122,18 +128,18 @@ class Jit:
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.workshop.digests)
             taken = bool(wish.get("forged")) and forged.is_taken(root, wish["selector"], wish["intent"])
-        told = {"receiver": wish["holder"], "selector": wish["selector"], "outcome": "gone", "calls": 0, "tokens": 0}
+        told = LearntDocument(receiver=wish["holder"], selector=wish["selector"], outcome="gone", calls=0, tokens=0)
         if taken:
             error = Refused(
                 f"another mission forged a tool named {wish['selector']} first, for something else",
                 remedy="Ask again: a tool of another name can be forged.",
             )
-            told.update(receiver=roots.TOOLS, outcome="failed", failure=error.as_dict())
+            told["receiver"], told["outcome"], told["failure"] = roots.TOOLS, "failed", error.as_dict()
             await self._record_late(wish, told)
         if wanted is None:
             return told
         log = wanted.log(self.workshop.dialect_digest)
-        told.update(receiver=wanted.name, outcome="", generation=log)
+        told["receiver"], told["outcome"], told["generation"] = wanted.name, "", log
         asks = GenerationRequest(
             wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False
         )
@@ -143,12 +149,12 @@ class Jit:
             await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(asks)))
             raise
         except (MethodFailed, Refused) as error:
-            told.update(outcome=told["outcome"] or "failed", failure=error.as_dict())
+            told["outcome"], told["failure"] = told["outcome"] or "failed", error.as_dict()
         if told["outcome"] != "budget":
             await self._record_late(wish, told)
         return told
 
-    async def _record_late(self, wish: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    async def _record_late(self, wish: WishDocument, told: LearntDocument) -> None:
         """Note the outcome with the mission whose answer is out; durable when this returns."""
         generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
         await self.workshop.journal.flush(wish["mission"])
@@ -229,12 +235,12 @@ class Jit:
             await self.generations.close(generation_log.current(self.workshop.journal, log), "installed")
 
 
-def _asks(context: MindContext, wanted: MethodSpec, log: str) -> GenerationRequest:
+def _asks(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> GenerationRequest:
     """Return a mission's request for a method. A method with external trust always needs a person's approval."""
     return GenerationRequest(
         wanted,
-        log,
-        context.trace.learned[-1],
+        told["generation"],
+        told,
         context.mission.id,
         installs=context.mind.policy.install != "ask" and wanted.trust != "external",
         insists=context.mind.policy.interpret == "never",

@@ -25,6 +25,7 @@ from batos.image.whose import SLOT_USERS
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
 from batos.minds.trace import ratio
+from batos.mission_documents import WishDocument
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 
@@ -114,7 +115,7 @@ def spec_for(
     return spec_of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
 
 
-def spec_of_wish(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> MethodSpec | None:
+def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> MethodSpec | None:
     """Return the specification for a recorded wish; None if the method exists or is barred, or its intent has
     changed.
     """

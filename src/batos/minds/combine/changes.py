@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
 
 from batos.codex.when import folded
 from batos.gate import languages
@@ -14,9 +13,7 @@ from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext
 from batos.minds.results import PartResult, Said, Synthesis
-
-#: {path, did, changed, what}
-Change: TypeAlias = dict[str, Any]
+from batos.mission_documents import ChangeDocument
 
 #: Words for the decision between two orders that named different candidates.
 _DECIDED = {
@@ -28,7 +25,7 @@ _DECIDED = {
 }
 
 
-def told(context: MindContext, synthesis: Synthesis) -> list[Change]:
+def told(context: MindContext, synthesis: Synthesis) -> list[ChangeDocument]:
     """List the change that each call of this mind made, in the order of the calls; nothing for a single call.
 
     A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
@@ -80,11 +77,11 @@ def _overlap(one: Quoted, other: Quoted) -> bool:
     return one.document == other.document and bool(shorter.strip()) and shorter in longer
 
 
-def _entry(path: str, did: str, changed: bool, what: str) -> Change:
-    return {"path": path, "did": did, "changed": changed, "what": what}
+def _entry(path: str, did: str, changed: bool, what: str) -> ChangeDocument:
+    return ChangeDocument(path=path, did=did, changed=changed, what=what)
 
 
-def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if not synthesis.combined["decomposed"]:
         return  # every part was given the question itself, and no call was made
     own = folded(context.mind.question)
@@ -95,9 +92,9 @@ def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[Change]
     yield _entry(f"{context.mind.name}/decomposing#0", "decomposing", other > 0, what)
 
 
-def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Iterator[Change]:
+def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Iterator[ChangeDocument]:
     for entry in part.changes:
-        yield dict(entry)
+        yield entry.copy()
     path = f"{context.mind.name}/{part.slot}" if part.is_mind else sample_paths.facet(context.mind.name, part.slot)
     changed, what = _came_of(context, synthesis, part)
     yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
@@ -135,7 +132,7 @@ def _competed(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     return False, "its answer does not stand"
 
 
-def _voting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _voting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     combined = synthesis.combined
     if "votes" not in combined:
         return
@@ -151,11 +148,11 @@ def _voting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     yield _entry(f"{context.mind.name}/voting#0", "voting", combined["winner"]["number"] != first, what)
 
 
-def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     combined = synthesis.combined
     if "named" not in combined:
         return
-    names = {part.number: part.name for part in synthesis.parts}
+    names: dict[int | None, str] = {part.number: part.name for part in synthesis.parts}
     winner, (one, other) = combined["winner"]["number"], combined["named"]
     first = min(combined["shown"])
     said = [names.get(number, "nobody validly") for number in (one, other)]
@@ -165,7 +162,7 @@ def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     yield _entry(f"{context.mind.name}/selecting#1", "selecting", winner != (first if one is None else one), what)
 
 
-def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if synthesis.combined.get("mode") != "weave":
         return
     woven = synthesis.drafts[0].answer
@@ -180,7 +177,7 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     yield _entry(f"{context.mind.name}/synthesizing#0", "weaving", not as_it_was, what)
 
 
-def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if synthesis.revised is None:
         return
     before, after = synthesis.drafts[:2]
@@ -188,7 +185,7 @@ def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
     yield _entry(f"{context.mind.name}/revising#0", "revising", _differ(before.answer, after.answer), what)
 
 
-def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[Change]:
+def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if synthesis.protocol is None:
         return
     slot, tried = str(synthesis.protocol["slot"]), synthesis.protocol

@@ -23,6 +23,7 @@ from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import Interprets, MindContext
 from batos.minds.results import Synthesis
+from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
 
@@ -121,11 +122,18 @@ def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> 
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
     context.trace.forges({"selector": selector, "intent": intent.as_dict(), "trust": trust})
     asks = context.mind.policy.install == "ask" or trust not in forged.OWN
-    wish: dict[str, Any] = {"holder": reference(holder), "selector": selector, "intent": methods.digest_of(intent)}
-    wish |= {"arguments": [], "forged": True, "asks": asks}
-    learnt = {"receiver": roots.TOOLS, "selector": selector, "outcome": wishes.LATER, "calls": 0, "tokens": 0}
+    wish = WishDocument(
+        holder=reference(holder),
+        selector=selector,
+        intent=methods.digest_of(intent),
+        arguments=[],
+        forged=True,
+        asks=asks,
+    )
     if all(each.get("wish") != wish for each in context.trace.learned):
-        context.trace.learns({**learnt, "wish": wish})
+        context.trace.learns(
+            LearntDocument(receiver=roots.TOOLS, selector=selector, outcome=wishes.LATER, calls=0, tokens=0, wish=wish)
+        )
     then = " and waits for your approval then: `batos approvals`" if asks else ""
     return Forged(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
 

@@ -33,7 +33,7 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
 
         leave = uvm.events.subscribe(tell)
         try:
-            return await uvm.learning.some()
+            return dict(await uvm.learning.some())
         finally:
             leave()
 

@@ -1,0 +1,340 @@
+"""The document of a mission, key by key: the same plain data in the image, on the wire and in front of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
+
+#: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
+ErrorDocument: TypeAlias = dict[str, Any]
+
+
+class LearningDocument(TypedDict):
+    """The cost of methods that were made for a mission, beside its own."""
+
+    calls: int
+    tokens: int
+
+
+class CostDocument(TypedDict):
+    """The cost of a mission: counts, tokens, and seconds in `seconds` and `waited`."""
+
+    calls: int
+    embeds: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    waited: float
+    loads: int
+    from_journal: int
+    wasted: int
+    learning: NotRequired[LearningDocument]
+
+
+class FaultDocument(TypedDict):
+    """A fault that the gate found: the check, and the text that asks for its repair."""
+
+    check: str
+    what: str
+
+
+class VerdictDocument(TypedDict):
+    """The gate's verdict on one answer."""
+
+    ok: bool
+    checked: list[str]
+    faults: list[FaultDocument]
+
+
+class GateDocument(VerdictDocument):
+    """The verdict on the answer that stands, and the way to it: a revision, a key protocol."""
+
+    revised: bool
+    mended: NotRequired[list[FaultDocument]]
+    protocol: NotRequired[dict[str, Any]]
+
+
+class PlacementDocument(TypedDict):
+    """The place of a model in memory; sizes in bytes."""
+
+    model: str
+    runner: str
+    where: str
+    size: int
+    size_vram: int
+    context_length: int | None
+
+
+class CitationDocument(TypedDict):
+    """A verbatim quotation; `start` is its first character in the file."""
+
+    document: int
+    name: str
+    sha256: str
+    start: int
+    quote: str
+
+
+@final
+class RecalledPassage(TypedDict):
+    """A passage of a file that a model was shown; `start` and `length` in characters."""
+
+    document: int
+    name: str
+    sha256: str
+    start: int
+    length: int
+    trust: str
+
+
+@final
+class RecalledView(TypedDict):
+    """A summary that stood for older turns: `turns` are the first and the last of them."""
+
+    turns: list[int]
+    by_model: bool
+    trust: str
+
+
+@final
+class RecalledTurn(TypedDict):
+    """An earlier turn that a model was shown word for word."""
+
+    mission: str
+    turn: int
+    trust: str
+
+
+Recalled: TypeAlias = RecalledPassage | RecalledView | RecalledTurn
+
+
+class OmittedDocument(TypedDict):
+    """Counts of passages, turns and parts that did not fit into a prompt."""
+
+    passages: int
+    turns: int
+    parts: NotRequired[int]
+
+
+class WinnerDocument(TypedDict):
+    """The part whose answer stands."""
+
+    number: int
+    slot: str
+    name: str
+
+
+class CombinedDocument(TypedDict, total=False):
+    """The way in which the parts became one answer; what was voted or selected stands there only if it was."""
+
+    mode: str
+    decomposed: bool
+    undivided: str
+    winner: WinnerDocument
+    votes: list[list[int]]
+    asked: int
+    of: int
+    majority: bool
+    candidates: int
+    shown: list[int]
+    named: list[int | None]
+    decided: str
+
+
+class ChangeDocument(TypedDict):
+    """The change that one call brought about."""
+
+    path: str
+    did: str
+    changed: bool
+    what: str
+
+
+# Written by call, since `as` is a word of the language.
+RanDocument = TypedDict(
+    "RanDocument",
+    {
+        "selector": str,
+        "holder": str,
+        "oid": str,
+        "revision": NotRequired[str],
+        "digest": NotRequired[str],
+        "as": NotRequired[str],
+        "path": NotRequired[str],
+    },
+)
+
+
+class WishDocument(TypedDict):
+    """A method that is to be made when the answer is out; `mission` is known once the wish is in the image."""
+
+    holder: str
+    selector: str
+    intent: str
+    arguments: list[str]
+    mission: NotRequired[str]
+    forged: NotRequired[bool]
+    asks: NotRequired[bool]
+
+
+class LearntDocument(TypedDict):
+    """The outcome of a generation for one mission: `calls` and `tokens` are what the mission began and paid."""
+
+    receiver: str
+    selector: str
+    outcome: str
+    calls: int
+    tokens: int
+    generation: NotRequired[str]
+    approval: NotRequired[str]
+    failure: NotRequired[ErrorDocument]
+    wish: NotRequired[WishDocument]
+    #: The mission began the generation.
+    began: NotRequired[bool]
+    #: The generation ended when the answer was out.
+    after: NotRequired[bool]
+
+
+class LateReport(TypedDict):
+    """The methods made after answers, and the number of those still to be made; `new` of them are of one mission."""
+
+    made: list[LearntDocument]
+    left: int
+    new: NotRequired[int]
+
+
+class ProvenanceDocument(TypedDict, total=False):
+    """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
+
+    journal: list[str]
+    models: dict[str, str]
+    placements: list[PlacementDocument]
+    methods: list[RanDocument]
+    generated: list[LearntDocument]
+    written: list[dict[str, Any]]
+    recalled: list[Recalled]
+    omitted: OmittedDocument
+    citations: list[CitationDocument]
+    unanswered: list[int]
+    combined: CombinedDocument
+    changes: list[ChangeDocument]
+    gate: GateDocument
+    earlier: list[Mapping[str, Any]]
+    read_at: str
+    message: dict[str, Any]
+
+
+class RouteDocument(TypedDict):
+    """The personas that think, the leader first, with the effort and the reason."""
+
+    personas: list[str]
+    effort: str | None
+    confidence: float
+    reason: str
+    scores: NotRequired[dict[str, float]]
+
+
+class VoiceDocument(TypedDict):
+    """A part of an answer; a persona's has the voices of its facets in it."""
+
+    persona: str
+    name: str
+    query: str
+    answer: str
+    known: bool
+    citations: list[dict[str, Any]]
+    facet: NotRequired[str]
+    gist: NotRequired[str]
+    faults: NotRequired[list[FaultDocument]]
+    voices: NotRequired[list[VoiceDocument]]
+    failure: NotRequired[ErrorDocument]
+
+
+class StateDocument(TypedDict):
+    """A state that a mind entered; `path` names a mind within another."""
+
+    state: str
+    at: str
+    path: NotRequired[str]
+
+
+class TrustDocument(TypedDict):
+    """The trust classes of a mission's question, of its answer, and of all that the answer was made from."""
+
+    brief: str
+    answer: NotRequired[str]
+    lineage: NotRequired[str]
+
+
+class AttemptDocument(TypedDict, total=False):
+    """The parts of a mission's document that a failed attempt leaves in its status."""
+
+    states: list[StateDocument]
+    route: RouteDocument
+    cost: CostDocument
+    provenance: ProvenanceDocument | None
+
+
+@final
+class EmbeddedInput(TypedDict, total=False):
+    """The text of an embedding."""
+
+    input: Any
+
+
+class PromptDocument(TypedDict):
+    """A call with its exact prompt; an embedding has an `input` instead of messages."""
+
+    path: str
+    model: str
+    digest: str
+    state: str
+    input: NotRequired[Any]
+    messages: list[dict[str, Any]]
+    format: Any
+    options: dict[str, Any] | None
+    response: Mapping[str, Any] | None
+    tokens: dict[str, int]
+    started: str
+    ended: str | None
+    key: str
+
+
+class MissionDocument(TypedDict, total=False):
+    """A mission whole, as CONTRACT shows it: `id` to `states` always, the rest as far as there is any."""
+
+    id: str
+    status: str
+    brief: dict[str, Any]
+    accepted_at: str
+    trust: TrustDocument
+    states: list[StateDocument]
+    reason: ErrorDocument
+    answer: Any
+    voices: list[VoiceDocument]
+    route: RouteDocument
+    cost: CostDocument
+    provenance: ProvenanceDocument
+    tid: str
+    prompts: list[PromptDocument]
+
+
+class MissionLineDocument(TypedDict):
+    """A mission in a list."""
+
+    id: str
+    status: str
+    at: str
+    accepted_at: str
+    user: str
+    text: str
+
+
+def as_plain(document: MissionDocument) -> dict[str, Any]:
+    """Return the plain data of a mission's document, for a door: any JSON, with no key promised."""
+    return dict(document)
+
+
+def as_mission(told: Mapping[str, Any]) -> MissionDocument:
+    """Return what a door told of a mission with the types of its keys; nothing is copied or checked."""
+    return cast("MissionDocument", told)

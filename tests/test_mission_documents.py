@@ -1,0 +1,46 @@
+"""Documents of missions: the types name the keys that clients read, and a door gets a copy."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from batos.client.named_documents import CitedSource, MissionCost, MissionLearning, MissionRoute
+from batos.inference.cost import Cost
+from batos.inference.vram.placement import Placement
+from batos.mission_documents import (
+    CitationDocument,
+    CostDocument,
+    LearningDocument,
+    MissionDocument,
+    PlacementDocument,
+    RouteDocument,
+    as_mission,
+    as_plain,
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        (CostDocument, MissionCost),
+        (LearningDocument, MissionLearning),
+        (RouteDocument, MissionRoute),
+        (CitationDocument, CitedSource),
+        (CostDocument, Cost),
+        (PlacementDocument, Placement),
+    ],
+)
+def test_a_document_has_every_field_that_is_read_of_it(document: type, named: type) -> None:
+    """A client's field without a key in the document would always have its default."""
+    assert {each.name for each in fields(named)} <= set(document.__annotations__)
+
+
+def test_a_door_gets_a_document_of_its_own() -> None:
+    """A key that the door adds does not reach the document; the way back copies nothing."""
+    document = MissionDocument(id="m-1", status="queued")
+    plain = as_plain(document)
+    plain["prompts"] = []
+    assert document == {"id": "m-1", "status": "queued"}
+    assert as_mission(plain) is plain
