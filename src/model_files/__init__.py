@@ -1,1 +1,1 @@
-"""Headers of files of weights (GGUF, safetensors), read without the weights."""
+"""Read and write the headers of files of weights (GGUF, safetensors) without holding the weights."""

@@ -1,4 +1,4 @@
-"""Reading the head of a file piece by piece, never more of it than was allowed."""
+"""Read the beginning of a file piece by piece, never more of it than allowed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import struct
 from typing import BinaryIO
 
 _CHUNK = 1 << 18
-_SHOWN = 120  # characters of a name that a file gives itself
+_SHOWN = 120  # characters of a file's own names that a message shows
 
 
 class NotWeights(ValueError):
-    """The bytes are not what they should be; the message says what is wrong, `where` at which key, tensor or byte."""
+    """Raised for a file that is not in the expected format; `where` names the key, tensor or byte that is wrong."""
 
     def __init__(self, what: str, where: str = "") -> None:
         where = where if len(where) <= _SHOWN else f"{where[:_SHOWN]}..."
@@ -21,10 +21,10 @@ class NotWeights(ValueError):
 
 
 class Head:
-    """The first `most` bytes of an open file, taken in order; what is taken is never read again.
+    """The first `most` bytes of an open file, read once and in order; `at` counts the bytes that were taken.
 
-    `size` is the whole file's length in bytes when it was opened. NotWeights when the file ends early or more is
-    asked for than `most`.
+    `size` is the length of the whole file in bytes, when it was opened. All methods raise NotWeights if the file ends
+    early or more than `most` bytes are asked for; `where` is the place in its message.
     """
 
     __slots__ = ("_buffer", "_left", "_most", "_next", "_source", "at", "size")
@@ -49,7 +49,7 @@ class Head:
         return taken
 
     def number(self, form: struct.Struct, where: str = "") -> int:
-        """Return the next number; `form` is a Struct of one integer."""
+        """Return the next integer, in the format `form`."""
         if self._next + form.size > len(self._buffer):
             self._fill(form.size, where)
         (found,) = form.unpack_from(self._buffer, self._next)
@@ -58,7 +58,7 @@ class Head:
         return int(found)
 
     def skip(self, count: int, where: str = "") -> None:
-        """Go past bytes that nobody wants; they are still part of what may be read at most."""
+        """Skip `count` bytes, which still count towards `most`."""
         while count > 0:
             piece = min(count, _CHUNK)
             self.take(piece, where)

@@ -1,4 +1,4 @@
-"""The header of a GGUF file: its metadata and the names, types and shapes of its tensors, never the weights."""
+"""Read the header of a GGUF file: its metadata, and the names, types and shapes of its tensors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TYPES: Mapping[int, tuple[str, int, int]] = {
     35: ("TQ2_0", 256, 66),
     39: ("MXFP4", 32, 17),
 }
-#: `general.file_type` by number: what most of the weights are.
+#: `general.file_type` by number: the type of most of the weights.
 FILE_TYPES: Mapping[int, str] = {
     0: "F32",
     1: "F16",
@@ -86,9 +86,9 @@ FILE_TYPES: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GgufTensor:
-    """A tensor of a file.
+    """A tensor in a GGUF file; `size` is in bytes, None for an unknown type.
 
-    `shape` is ggml's, the fastest dimension (the inputs) first; `offset` counts from the start of the data.
+    `shape` is ggml's, with the inputs first; `offset` is in bytes from the beginning of the data.
     """
 
     name: str
@@ -99,15 +99,16 @@ class GgufTensor:
 
     @property
     def elements(self) -> int:
-        """Return the number of weights."""
+        """Return the number of its elements."""
         return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """Metadata by key in the file's order (an array is a list, or None if it was not asked for), and the tensors.
+    """The header of a GGUF file: metadata by key, in the file's order, and tensors.
 
-    `data` is the byte where the weights begin, `size` the file's length.
+    An array is a list, or None if arrays were not read. `data` is the offset at which the weights begin, `size` the
+    length of the file, both in bytes.
     """
 
     metadata: Mapping[str, Any]
@@ -117,27 +118,28 @@ class GgufHeader:
 
     @property
     def parameters(self) -> int:
-        """Return the number of weights."""
+        """Return the number of elements of all tensors, the model's parameters."""
         return sum(tensor.elements for tensor in self.tensors)
 
     @property
     def cut(self) -> GgufTensor | None:
-        """Return the first tensor that does not lie wholly in the file: it was cut, or copied in part."""
+        """Return the first tensor that does not lie within the file, which is then incomplete; None if all do."""
         ends = ((tensor, self.data + tensor.offset + (tensor.size or 0)) for tensor in self.tensors)
         return next((tensor for tensor, end in ends if end > self.size), None)
 
 
 def read(path: Path, *, arrays: bool = True) -> GgufHeader:
-    """Return the header of a file.
+    """Read the header of a file. Without `arrays` their values are None, so that a vocabulary takes no memory.
 
-    Without `arrays` they are skipped and stand as None, so that a vocabulary takes no memory. Raises: NotWeights: the
-    file has no header. OSError: it cannot be read.
+    Raises: NotWeights: the header is missing or malformed. OSError: the file is unreadable.
     """
     with path.open("rb") as source:
         return _GgufReader(Head(source, HEADER_BYTES), arrays).header()
 
 
 class _GgufReader:
+    """A reader of one header; `_elements` is the number of array elements that it may still read."""
+
     def __init__(self, head: Head, arrays: bool) -> None:
         self._head = head
         self._arrays = arrays

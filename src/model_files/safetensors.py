@@ -1,4 +1,4 @@
-"""The header of a safetensors file: the names, types and shapes of its tensors, never the weights."""
+"""Read the header of a safetensors file: the names, types and shapes of its tensors."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ DTYPES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsTensor:
-    """A tensor of a file.
+    """A tensor in a safetensors file. Its bytes are those from `start` up to `end` in the file.
 
-    `shape` is torch's, rows (the outputs) first; its bytes lie in the file from `start` to `end`.
+    `shape` is PyTorch's, with the rows (the outputs) first.
     """
 
     dtype: str
@@ -58,16 +58,16 @@ class SafetensorsTensor:
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsHeader:
-    """The tensors by name and the file's own metadata, both texts."""
+    """The header of a safetensors file: tensors by name, and its metadata, texts by key."""
 
     tensors: Mapping[str, SafetensorsTensor]
     metadata: Mapping[str, str]
 
 
 def read(path: Path) -> SafetensorsHeader:
-    """Return the header of a file whose weights are whole.
+    """Read the header of a complete file.
 
-    Raises: NotWeights: the file is no safetensors file, or was cut. OSError: it cannot be read.
+    Raises: NotWeights: the file is malformed or incomplete. OSError: the file is unreadable.
     """
     with path.open("rb") as source:
         head = Head(source, HEADER_BYTES + _U64.size)
@@ -81,7 +81,7 @@ def read(path: Path) -> SafetensorsHeader:
 
 
 def _header(text: bytes, at: int, size: int) -> SafetensorsHeader:
-    """Return the header whose data begins at a byte of a file of that size."""
+    """Parse the JSON of a header whose data begins at `at` in a file of `size` bytes."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
     except NotWeights:
@@ -102,6 +102,7 @@ def _header(text: bytes, at: int, size: int) -> SafetensorsHeader:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict. Raises: NotWeights: a key is repeated."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise NotWeights("a name stands twice", "header")
@@ -125,11 +126,12 @@ def _tensor(name: str, value: Any, at: int) -> tuple[SafetensorsTensor, tuple[in
 
 
 def _counts(value: Any) -> bool:
+    """Return whether a value is a list of integers from 0 up to 2**63."""
     return isinstance(value, list) and all(type(each) is int and 0 <= each < 1 << 63 for each in value)
 
 
 def _check_places(places: list[tuple[int, int, str]], data: int) -> None:
-    """Raise NotWeights unless the tensors lie one behind the other and fill the file."""
+    """Check that the tensors follow one another without gaps and fill the file. Raises: NotWeights: they do not."""
     for before, after in pairwise(places):
         if before[1] != after[0]:
             raise NotWeights(f"its bytes begin at {after[0]}, those of {before[2]} end at {before[1]}", after[2])

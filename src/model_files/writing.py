@@ -1,4 +1,4 @@
-"""Writing a GGUF file: a header, and tensors whose bytes come from elsewhere."""
+"""Write a GGUF file: a header, and tensors whose bytes are supplied in pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _U32, _F32, _TEXT = 4, 6, 8
 
 @dataclass(frozen=True, slots=True)
 class TensorSource:
-    """A tensor to write: GGUF's name, type and shape (what goes in first), and its bytes in pieces."""
+    """A tensor to write: its name, type and shape in GGUF (inputs first), its size in bytes, and its bytes in
+    pieces.
+    """
 
     name: str
     type: str
@@ -27,7 +29,10 @@ class TensorSource:
 
 
 def write(target: Path, metadata: Sequence[tuple[str, str | int | float]], tensors: Sequence[TensorSource]) -> None:
-    """Write a whole file; a value is a text, a 32-bit whole number or a 32-bit float. OSError: it cannot be written."""
+    """Write a GGUF file. A value of `metadata` is a text, a 32-bit integer or a 32-bit float.
+
+    Raises: OSError: the file cannot be written.
+    """
     head = bytearray(MAGIC + struct.pack("<IQQ", _VERSION, len(tensors), len(metadata)))
     for key, value in metadata:
         head += _text(key) + _value(value)

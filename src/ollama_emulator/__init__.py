@@ -1,1 +1,1 @@
-"""A stand-in for the Ollama daemon that speaks its wire: no model is behind it, and its answers say so."""
+"""An emulator of the Ollama daemon for tests: the same HTTP API without a model; its answers say so."""

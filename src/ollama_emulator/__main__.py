@@ -1,4 +1,4 @@
-"""`python -m ollama_emulator` runs an emulator until it is told to end."""
+"""Run an emulator until it is told to end, as `python -m ollama_emulator`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time as the emulator sees it: the machine's, or one that a test moves by hand."""
+"""Clocks for the emulator: the machine's own, and one that a test moves by hand."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time in nanoseconds since 1970, and a way to wait."""
+    """A clock that gives the wall time and sleeps."""
 
     def now_ns(self) -> int:
         """Return the time in nanoseconds since 1970."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait until `seconds` have passed on this clock."""
 
 
 class SystemClock:
@@ -26,12 +26,12 @@ class SystemClock:
         return time.time_ns()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds of real time."""
+        """Wait for `seconds` of real time."""
         await asyncio.sleep(seconds)
 
 
 class ManualClock:
-    """A clock that stands still until it is moved; who sleeps on it wakes when it has been moved far enough."""
+    """A clock that stands still until `advance` moves it, and then wakes the tasks whose sleep is over."""
 
     def __init__(self, start_ns: int = 1_795_271_520_000_000_000) -> None:
         self._now = start_ns
@@ -43,7 +43,7 @@ class ManualClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move the clock and wake those whose time has come."""
+        """Move the clock by `seconds` and wake the tasks that are due."""
         self._now += int(seconds * 10**9)
         while self._sleepers and self._sleepers[0][0] <= self._now:
             future = heapq.heappop(self._sleepers)[2]
@@ -51,7 +51,7 @@ class ManualClock:
                 future.set_result(None)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the time was moved on by so many seconds."""
+        """Wait until the clock was moved by `seconds`."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

@@ -1,4 +1,4 @@
-"""The emulator's command line: the options, and the command `python -m ollama_emulator` made of them."""
+"""The emulator's command line and its options."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PORT = click.IntRange(0, 65535)
 
 
 def command(name: str, run: Callable[[Options], int], manual: Callable[[str], str]) -> click.Command:
-    """Make the command that calls `run` with the options that were given.
+    """Return a command that calls `run` with the options given and exits with its result.
 
-    `manual` says where the user reads about a topic ("faults", "the-registry", "authors-of-methods").
+    `manual` returns the reference to the manual for a topic: "faults", "the-registry" or "authors-of-methods".
     """
     return click.Command(
         name,
@@ -38,7 +38,7 @@ def command(name: str, run: Callable[[Options], int], manual: Callable[[str], st
 
 
 def _machine() -> list[click.Parameter]:
-    """Return the options that describe the simulated machine and its address."""
+    """Return the options for the simulated machine and the address."""
     return [
         _option("--host", default="127.0.0.1", help="Loopback only."),
         _option("--port", default=DEFAULT_PORT, type=_PORT, help="0 takes a free one."),
@@ -52,7 +52,7 @@ def _machine() -> list[click.Parameter]:
 
 
 def _contents(manual: Callable[[str], str]) -> list[click.Parameter]:
-    """Return the options for models, faults, logs and the words of an answer."""
+    """Return the options for models, faults, logs and answers."""
     faults, registry, authors = (manual(topic) for topic in ("faults", "the-registry", "authors-of-methods"))
     return [
         click.Option(["--faults"], type=_FILE, help=f"Faults to inject (JSON; {faults})."),
@@ -85,9 +85,9 @@ def _flag(name: str, **given: Any) -> click.Option:
 
 
 def _run(options: Options) -> int:
-    """Serve until a signal comes.
+    """Serve until a signal ends the process; return the exit code.
 
-    Raises: click.UsageError: an option cannot be used.
+    Raises: click.UsageError: an option is invalid.
     """
     try:
         return asyncio.run(serve(options))
@@ -100,5 +100,5 @@ def _in_readme(topic: str) -> str:
 
 
 def main() -> None:
-    """Run the command with the arguments of this process, and end the process with its exit code."""
+    """Run the command with this process' arguments and exit."""
     command("ollama-emulator", _run, _in_readme)()

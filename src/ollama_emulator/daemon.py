@@ -1,4 +1,4 @@
-"""The emulated daemon: its store, registry, scheduler and faults, and what every route asks of them."""
+"""The emulated daemon: the store, registry, scheduler and faults that all routes share, and the forms of replies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ollama_emulator.speech.authoring.authors import Roster
 from ollama_emulator.speech.authoring.orders import wanted
 
 REMEMBERED = 2_000
-REMEMBERED_BYTES = 32 << 20  # of the bodies that are kept whole; of older and of longer ones the short fields stay
+REMEMBERED_BYTES = 32 << 20  # bytes of the bodies that the log keeps whole; others keep their short fields
 INJECTED = "injected fault"
 _LOADING = ("kill_load", "oom", "spill")
 Lines = AsyncGenerator[list[bytes], None]
@@ -52,7 +52,7 @@ _SAMPLED = (
 
 @dataclass(slots=True)
 class EmulatedDaemon:
-    """Everything behind the routes; `requests` holds what the log says of the last two thousand."""
+    """The state behind the routes; `requests` is the log of the last `REMEMBERED` requests."""
 
     options: Options
     settings: DaemonSettings
@@ -72,9 +72,9 @@ class EmulatedDaemon:
 
     @classmethod
     def of(cls, options: Options, clock: Clock | None = None) -> EmulatedDaemon:
-        """Return a daemon with an empty store, or with one kept in a folder.
+        """Return a daemon for some options, its store empty or read from a folder.
 
-        Raises: OptionError: an impossible setting.
+        Raises: OptionError: one is invalid.
         """
         clock = clock or SystemClock()
         settings = DaemonSettings.read(options)
@@ -95,7 +95,7 @@ class EmulatedDaemon:
         return made
 
     def close(self) -> None:
-        """Close the log and remove what was uploaded to no folder."""
+        """Close the log, stop the scheduler, and remove temporary files."""
         if self._log is not None:
             self._log.close()
         self.scheduler.close()
@@ -104,7 +104,7 @@ class EmulatedDaemon:
     # requests
 
     def note(self, request: HttpRequest, given: Mapping[str, Any] | None = None) -> None:
-        """Put a request into the log, once, with the fields of its body that were read."""
+        """Log a request, once, with the fields of its body."""
         entry = request.entry
         if entry or request.path.startswith("/_emulator/"):
             return
@@ -120,7 +120,7 @@ class EmulatedDaemon:
             self._log.flush()
 
     def _forget(self, entry: dict[str, Any], size: int) -> None:
-        """Keep no more of bodies than there is room for."""
+        """Cut the oldest bodies in the log to their short fields until all fit the memory for them."""
         self._bodies.append((entry, size))
         self._held += size
         while self._held > self.held_most or len(self._bodies) > REMEMBERED:
@@ -129,9 +129,9 @@ class EmulatedDaemon:
             self._held -= freed
 
     async def open(self, request: HttpRequest, struct: str) -> tuple[Fields, InjectedFault | None]:
-        """Wait the latency, and return the fields of a request and the fault that strikes it.
+        """Log a request and wait the latency; return its fields and the fault that applies to it.
 
-        Raises: ApiError: the request or the fault refuses it.
+        Raises: ApiError: the request is invalid, or the fault refuses it. Cut: the fault closes the connection.
         """
         fields = Fields(struct, request.body)
         self.note(request, fields.given)
@@ -143,10 +143,10 @@ class EmulatedDaemon:
     async def strike(
         self, request: HttpRequest, model: str = "", selectors: Sequence[str] = ()
     ) -> InjectedFault | None:
-        """Return the fault that strikes a request, which wants code for `selectors`; act here on those that come before
-        any work.
+        """Return the fault that applies to a request, or None; carry out faults that come before any work.
 
-        Raises: ApiError: the fault refuses the request. Cut: it closes the connection.
+        `selectors` are the methods that the request asks code for. Raises: ApiError: the fault refuses the request.
+        Cut: the fault closes the connection.
         """
         fault = self.faults.take(FaultTarget(request.method, request.path, model, selectors))
         if fault is None:
@@ -166,7 +166,7 @@ class EmulatedDaemon:
     # models
 
     def find(self, name: Name) -> Model | None:
-        """Return the stored model of a name, or None. Raises: ApiError: 500, its layers cannot be read."""
+        """Return the stored model of a name, or None. Raises: ApiError: 500, its layers are unreadable."""
         manifest = self.store.find(name)
         if manifest is None:
             return None
@@ -177,8 +177,8 @@ class EmulatedDaemon:
         return known[1]
 
     def all(self) -> list[Model]:
-        """Return every stored model whose layers can be read, the newest first."""
-        # the daemon compares whole seconds; within one its order is any, here the newest stays first
+        """Return all stored models with readable layers, the newest first."""
+        # the daemon compares whole seconds, in any order within one; here the newest is first
         newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
         found: list[Model] = []
         for manifest in newest:
@@ -187,23 +187,23 @@ class EmulatedDaemon:
         return found
 
     def wire_time(self) -> str:
-        """Return the present time as `created_at` prints it."""
+        """Return the current time in the form of `created_at`."""
         return gojson.stamp(self.clock.now_ns())
 
 
 def _wanted(fields: Fields) -> Sequence[str]:
-    """Return the methods that a request for an answer asks code for."""
+    """Return the selectors of the methods that a request asks code for."""
     messages = fields.get("messages") or [{"role": "user", "content": fields.get("prompt", "")}]
     return wanted(fields.get("format"), messages)
 
 
 def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the short fields of a body, which tell how a request was asked."""
+    """Return the short fields of a body, which stay in the log."""
     return {key: body[key] for key in _SAMPLED if key in body}
 
 
 def _trouble(fault: InjectedFault) -> Trouble:
-    """Return the effect that a fault has on the load of its request."""
+    """Return the effect of a fault on the load that its request causes."""
     if fault.do == "kill_load":
         return Trouble(error=fault.text("error", KILLED))
     if fault.do == "oom":
@@ -223,36 +223,36 @@ def _appending(path: Path) -> TextIO:
 
 
 def reply(value: Any, status: int = 200, content_type: str = JSON) -> HttpReply:
-    """Return a whole JSON reply."""
+    """Return a whole reply with a value as JSON."""
     return written(gojson.encode(value), status, content_type)
 
 
 def written(text: str, status: int = 200, content_type: str = JSON) -> HttpReply:
-    """Return a whole reply of a text that is JSON already."""
+    """Return a whole reply with a text that is already JSON."""
     return HttpReply(status, text.encode("utf-8", "surrogatepass"), content_type)
 
 
 def refusal(error: ApiError) -> HttpReply:
-    """Return the reply that an error before the first line becomes."""
+    """Return the reply for an error that was raised before the first line."""
     if isinstance(error, RefusedLate):
         return replace(reply({"error": error.text}, error.status, BARE_JSON), chunked=error.chunked)
     return reply({"error": error.text}, error.status)
 
 
 def line(value: Any) -> bytes:
-    """Return a line of NDJSON."""
+    """Return a value as a line of NDJSON."""
     return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
 
 
 def said(status: str) -> bytes:
-    """Return a line of progress."""
+    """Return a progress line, `{"status": ...}`."""
     return line({"status": status})
 
 
 async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> HttpStream:
-    """Return a stream of lines. An error before the first line is raised, a later one becomes the last line.
+    """Return lines as a streamed reply; an error after the first line becomes the last line.
 
-    The first item of `lines` is empty and says that the work has begun.
+    The first item of `lines` is empty and says that the work began. Raises: ApiError: the first line failed.
     """
     begun = await anext(lines)
     if fault is not None:
@@ -275,7 +275,7 @@ async def _rest(first: list[bytes], lines: Lines) -> Lines:
 
 
 async def whole(statuses: Lines) -> HttpReply:
-    """Return the last line of a stream of progress as a whole reply; errors are raised."""
+    """Return the last of some progress lines as a whole reply. Raises: ApiError: the work failed."""
     await anext(statuses)
     last = b""
     try:
@@ -287,7 +287,7 @@ async def whole(statuses: Lines) -> HttpReply:
 
 
 async def _disturbed(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
-    """Yield the lines, changed by the fault."""
+    """Yield the lines as the fault changes them."""
     after = int(fault.number("after", 0 if fault.do == "stall" else 1))
     sent = 0
     held: bytes | None = None

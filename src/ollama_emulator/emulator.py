@@ -1,4 +1,4 @@
-"""The emulator as a process and inside one: `await serve(Options())`, or `async with Emulator().serving() as url`."""
+"""Run the emulator as a process, `await serve(Options())`, or in one, `async with Emulator().serving() as url`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Emulator:
-    """An emulated daemon. Raises: OptionError: an impossible setting, a file that cannot be read, a foreign address."""
+    """An emulated daemon with its HTTP server.
+
+    Raises: OptionError: an option is invalid, a file is unreadable, or the host is not this machine.
+    """
 
     def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
         self.options = options or Options()
@@ -52,12 +55,12 @@ class Emulator:
 
     @property
     def requests(self) -> deque[dict[str, Any]]:
-        """Return the requests so far, oldest first: n, time, method, path, model, body, status."""
+        """Return the requests so far, oldest first, as dicts of n, time, method, path, model, body and status."""
         return self.daemon.requests
 
     @property
     def faults(self) -> FaultList:
-        """Return the faults in force; `.add({...})` adds another."""
+        """Return the faults in force; `.add({...})` adds one."""
         return self.daemon.faults
 
     @property
@@ -67,7 +70,7 @@ class Emulator:
 
     @property
     def scheduler(self) -> Scheduler:
-        """Return the scheduler of the loaded models; `.loads` counts the loads."""
+        """Return the scheduler of the loaded models; its `loads` counts the loads so far."""
         return self.daemon.scheduler
 
     @property
@@ -82,7 +85,10 @@ class Emulator:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        """Serve until the block ends; gives the address, without a slash at its end. OSError when the port is taken."""
+        """Serve until the block ends; yield the base address, without a slash at its end.
+
+        Raises: OSError: the port is taken.
+        """
         server = self._server
         port = await server.listen(self.options.host, self.options.port)
         host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
@@ -94,9 +100,9 @@ class Emulator:
 
 
 async def serve(options: Options) -> int:
-    """Serve until SIGINT or SIGTERM, then return 0; one line on standard output says that it accepts.
+    """Serve until SIGINT or SIGTERM and return 0. A line on standard output says when connections are accepted.
 
-    Raises: OptionError: an impossible option, or an address that cannot be listened at.
+    Raises: OptionError: an option is invalid, or the address is taken.
     """
     if options.environ is None:
         options = replace(options, environ=process_environ())

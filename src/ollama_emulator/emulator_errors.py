@@ -1,21 +1,21 @@
-"""Every error that the emulator raises for others to catch, in one tree.
+"""Every error that the emulator raises for its callers, in one tree.
 
 EmulatorError
 ├── OptionError       an option, a fault or a registry entry is wrong: nothing was started or changed (field, remedy)
 ├── ApiError          the daemon refuses a request (HTTP status, text)
-│   └── Begun         the same after the work began and before a byte was sent
-└── Cut               the connection is to be closed without an answer, as by a daemon that dies
+│   └── RefusedLate   the same after the work began and before a byte was sent
+└── Cut               the connection must be closed without an answer, as by a daemon that dies
 """
 
 from __future__ import annotations
 
 
 class EmulatorError(Exception):
-    """The root of the tree."""
+    """Base of all errors of the emulator."""
 
 
 class OptionError(EmulatorError):
-    """An option, a fault or a registry entry cannot be used; `field` names it and `remedy` says what is allowed."""
+    """An option, a fault or a registry entry is invalid; `field` names it and `remedy` says what is allowed."""
 
     def __init__(self, message: str, *, field: str, remedy: str = "The option --help lists what can be given.") -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class OptionError(EmulatorError):
 
 
 class ApiError(EmulatorError):
-    """The daemon refuses: an HTTP status and the text of its `error` field; inside a stream the text alone is sent."""
+    """A refusal by the daemon: an HTTP status, and the text of `error`. Within a stream only the text is sent."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class ApiError(EmulatorError):
 
 
 class RefusedLate(ApiError):
-    """A refusal after the work began and before anything was said: the daemon sends it with other headers."""
+    """A refusal after the work began and before the first line; the daemon sends it with other headers."""
 
     def __init__(self, fault: ApiError, *, chunked: bool) -> None:
         super().__init__(fault.status, fault.text)
@@ -42,4 +42,4 @@ class RefusedLate(ApiError):
 
 
 class Cut(EmulatorError):
-    """The connection is to be closed at once, as a dying daemon does."""
+    """Raised to close the connection at once, as a dying daemon does."""

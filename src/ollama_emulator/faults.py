@@ -20,13 +20,13 @@ from ollama_emulator.speech.authoring.authors import AUTHORS
 _ANSWERS = ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
 _LOADS = (*_ANSWERS, "/api/embed", "/api/embeddings", "/v1/embeddings")
 _STREAMS = (*_ANSWERS, "/api/pull", "/api/create")
-_LARGE = 10**9  # of what has no other bound: tokens, lines, seconds
+_LARGE = 10**9  # the largest number of tokens, lines or seconds
 _TAKES_ALL = frozenset(("match", "do", "times"))
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The values that a key of a fault may have, in words and as a test."""
+    """The values that a key of a fault may have: a description, and a test."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -58,10 +58,9 @@ _SECONDS = _number(0)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """An effect of a fault: the paths that it strikes (everywhere if empty), the keys that it takes, and those that it
-    needs.
+    """A kind of fault: a description, the paths to which it applies (all if empty), its keys, and those required.
 
-    With `codes` it strikes only requests that ask for code.
+    With `codes` it applies only to requests that ask for code.
     """
 
     says: str
@@ -73,7 +72,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class FaultTarget:
-    """A request as faults look at it; `selectors` are those of the methods that it asks code for."""
+    """A request, as faults match it; `selectors` are the methods that it asks code for."""
 
     method: str
     path: str
@@ -135,7 +134,7 @@ _MATCH: dict[str, Value] = {
 
 @dataclass(slots=True)
 class InjectedFault:
-    """A fault in force; `seen` counts the requests that fitted it, `struck` those that it struck."""
+    """A fault in force; `seen` counts the requests that matched, `struck` those to which it was applied."""
 
     do: str
     match: Mapping[str, Any] = field(default_factory=dict)
@@ -146,9 +145,9 @@ class InjectedFault:
 
     @classmethod
     def of(cls, described: Any, where: str = "fault") -> InjectedFault:
-        """Return a fault from its JSON.
+        """Read a fault from its JSON; `where` is its place, for the error.
 
-        Raises: OptionError: it is no fault, with the field below `where` and the allowed values.
+        Raises: OptionError: the fault is invalid; `field` is the place and `remedy` says what is allowed.
         """
         if not isinstance(described, dict):
             raise _wrong(where, described, "an object", 'Write {"do": "status"}, for instance.')
@@ -170,7 +169,7 @@ class InjectedFault:
         return cls(described["do"], match, times, given)
 
     def strikes(self, asked: FaultTarget) -> bool:
-        """Count a request that fits, and return whether the fault strikes it."""
+        """Count a request if it matches; return whether the fault applies to it."""
         match, kind = self.match, KINDS[self.do]
         if asked.path not in ((match["path"],) if "path" in match else kind.paths or (asked.path,)):
             return False
@@ -191,15 +190,15 @@ class InjectedFault:
         return True
 
     def number(self, name: str, default: float) -> float:
-        """Return a number that the fault gives, else the default."""
+        """Return the number under a key of the fault, or the default."""
         return float(self.given.get(name, default))
 
     def text(self, name: str, default: str) -> str:
-        """Return a text that the fault gives, else the default."""
+        """Return the text under a key of the fault, or the default."""
         return str(self.given.get(name, default))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fault as it was given, with `seen` and `struck`."""
+        """Return the fault as JSON, with `seen` and `struck`."""
         return {
             **({"match": dict(self.match)} if self.match else {}),
             "do": self.do,
@@ -211,7 +210,7 @@ class InjectedFault:
 
 
 def _check(given: Mapping[str, Any], takes: Mapping[str, Value], where: str, who: str) -> None:
-    """Raise OptionError for an unknown key or a value that does not fit."""
+    """Check the keys and values of a fault. Raises: OptionError: a key is unknown or a value invalid."""
     for key, value in given.items():
         allowed = takes.get(key)
         if allowed is None:
@@ -228,34 +227,34 @@ def _wrong(where: str, value: Any, wanted: str, remedy: str) -> OptionError:
 
 @dataclass(slots=True)
 class FaultList:
-    """The orders in force, in the order they were given."""
+    """The faults in force, in the order in which they were added."""
 
     orders: list[InjectedFault] = field(default_factory=list)
 
     def add(self, described: Any, where: str = "fault") -> None:
-        """Add a fault or a list of faults, given as JSON.
-
-        Raises: OptionError: a fault is wrong, and then none is added.
-        """
+        """Add a fault or a list of faults from JSON. Raises: OptionError: one is invalid, and none was added."""
         if isinstance(described, list):
             self.orders += [InjectedFault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
         else:
             self.orders.append(InjectedFault.of(described, where))
 
     def take(self, asked: FaultTarget) -> InjectedFault | None:
-        """Return the first fault that strikes this request, or None."""
+        """Return the first fault that applies to a request, or None."""
         for order in self.orders:
             if order.strikes(asked):
                 return order
         return None
 
     def clear(self) -> None:
-        """Take all orders back."""
+        """Remove all faults."""
         self.orders.clear()
 
 
 def read(path: Path | None) -> FaultList:
-    """Return the faults of a JSON file: a list, or {"faults": [...]}. Raises: OptionError: the file cannot be used."""
+    """Read a JSON file of faults, a list or {"faults": [...]}; None gives no faults.
+
+    Raises: OptionError: it is invalid.
+    """
     faults = FaultList()
     if path is None:
         return faults

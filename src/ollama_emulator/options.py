@@ -22,14 +22,15 @@ _MOST = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """An emulator's settings. Port 0 takes a free one; `vram` in GiB (0 is a machine without a GPU).
+    """The settings of an emulator. Port 0 takes a free one; `vram` is in GiB (0: no GPU).
 
-    `load_s` and `pull_s` are the seconds that a load and a download take, `tok_s` tokens a second (0 is at once),
-    `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
-    own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
-    With `endless` answers are as those of random weights: free text never ends, no thought is opened, no tool called.
-    `authors` write where a request asks for code: each one time, the last of them from then on (docs/emulator.md).
-    `embedder` gives a text its vector, in a thread, where texts' words are hashed otherwise.
+    `load_s` and `pull_s` are the seconds of a load and of a download. `tok_s` is in tokens a second (0: no delay), and
+    `latency_ms` delays every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. An `environ` of None is the process' own
+    environment for the command, and empty for an emulator in a process. `models` exist from the start, as if pulled.
+
+    With `endless` answers resemble those of random weights: free text never ends, there is no thinking and no tool
+    call. `authors` write the code that requests ask for, each once and the last from then on (docs/emulator.md).
+    `embedder` returns the vector of a text and is called in a thread; without it texts are embedded by hashing.
     """
 
     host: str = "127.0.0.1"
@@ -56,9 +57,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 is three.
+    """The daemon's environment variables, read as the daemon reads them.
 
-    `warnings` tells of those that it could not read and left at their default, as its log does.
+    A `window` of 0 depends on the GPU; a `max_loaded` of 0 means three. `warnings` are about values that the daemon
+    could not read and replaced by the default, as in its log.
     """
 
     max_queue: int = 512
@@ -72,10 +74,7 @@ class DaemonSettings:
 
     @classmethod
     def read(cls, options: Options) -> DaemonSettings:
-        """Return the settings in the options' environment.
-
-        Raises: OptionError: an impossible parallelism, size, time or author.
-        """
+        """Read the settings from the environment in the options. Raises: OptionError: an option is out of range."""
         for name in _MEASURES:
             if not 0 <= getattr(options, name) <= _MOST:
                 flag = "--" + name.replace("_", "-")
@@ -108,7 +107,7 @@ def process_environ() -> Mapping[str, str]:
 
 @dataclass(slots=True)
 class _Variables:
-    """An environment as the daemon reads it: blanks and quotes at the ends are no part of a value."""
+    """An environment as the daemon reads it: blanks and quotation marks around a value are ignored."""
 
     environ: Mapping[str, str]
     warnings: list[str] = field(default_factory=list)
@@ -117,7 +116,7 @@ class _Variables:
         return self.environ.get(name, "").strip().strip("\"'")
 
     def count(self, name: str, default: int) -> int:
-        """Return an unsigned number of 64 bits; anything else adds a warning and counts as the default."""
+        """Return an unsigned 64-bit number; for anything else add a warning and return the default."""
         text = self.text(name)
         if not text:
             return default
@@ -127,7 +126,10 @@ class _Variables:
         return default
 
     def lasting(self, name: str, *, zero_is_for_ever: bool) -> int:
-        """Return a duration, or whole seconds, in nanoseconds; negative is for ever. Any other text is five minutes."""
+        """Return a duration in nanoseconds, given as in Go or in whole seconds; five minutes for any other text.
+
+        Negative means for ever, and with `zero_is_for_ever` zero does too.
+        """
         text = self.text(name)
         asked = _FIVE_MINUTES
         try:

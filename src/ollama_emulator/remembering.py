@@ -1,4 +1,4 @@
-"""Caches of what texts come to, which hold no long text: what clients send stays no longer than it is needed."""
+"""Caches that keep no long texts, so that what clients send is not held longer than needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 def short(most: int, longest: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-    """Cache as `lru_cache` of `most` entries; a call whose first argument is longer than `longest` is not kept."""
+    """Return a decorator that caches `most` calls, but none whose first argument is longer than `longest`."""
 
     def remembered(function: Callable[..., Made]) -> Callable[..., Made]:
         kept = lru_cache(maxsize=most)(function)

@@ -1,4 +1,4 @@
-"""Replies of a handler: a whole one, or a stream of lines."""
+"""The replies of handlers: whole ones, and streams of lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT = "text/plain"
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A whole reply; `content_type` may be empty where the daemon sends none."""
+    """A whole reply; an empty `content_type` sends no such header, and `chunked` sends no length."""
 
     status: int
     body: bytes = b""
@@ -24,7 +24,7 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class HttpStream:
-    """A reply in chunks, each flushed as it comes; several chunks in one list are written together."""
+    """A reply in chunks, each sent as soon as it exists; the pieces in one list are one chunk."""
 
     chunks: AsyncIterator[list[bytes]]
     content_type: str = NDJSON

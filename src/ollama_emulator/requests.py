@@ -1,4 +1,4 @@
-"""The bodies of requests as the daemon's structs have them: their fields by name without case, and their types."""
+"""Read the bodies of requests as the daemon does: fields by name without case, and their types."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ _NO_OBJECT = "Value looks like object, but can't find closing '}' symbol"
 
 
 def _lasting(node: Any) -> Any:
+    """Return the value of a `keep_alive`. Raises: GoError: it is no duration."""
     value, _ = plain(node)
     try:
         keep_alive(value)
@@ -52,7 +53,7 @@ def _think(node: Any) -> Any:
 
 
 def _ordered(node: Any, element: Type) -> dict[str, Any]:
-    """Return an object whose keys stay in the order sent."""
+    """Return an object with its keys in the order sent, its values decoded into `element`."""
     if node is None:
         return {}
     if kind_of(node) != "object":
@@ -62,7 +63,7 @@ def _ordered(node: Any, element: Type) -> dict[str, Any]:
 
 
 def _kinds(node: Any) -> list[str]:
-    """Return a property's type: one name or a list of them."""
+    """Return the `type` of a tool's property as a list of names."""
     found: list[str] = [node or ""] if node is None or kind_of(node) == "string" else decode(STRINGS, node)
     return found
 
@@ -259,26 +260,25 @@ STRUCTS: Mapping[str, GoStruct] = {
 
 
 class Fields:
-    """A request object read as Go reads it into a struct: names without case, types checked as they come."""
+    """The fields of a request's body, read into a Go struct: names without case, types checked."""
 
     def __init__(self, struct: str, body: bytes) -> None:
         self.given: dict[str, Any] = read(struct, body)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the field's value; the default when it is absent or null."""
+        """Return the value of a field; the default if it is missing or null."""
         value = self.given.get(name)
         return default if value is None else value
 
     def has(self, name: str) -> bool:
-        """Return whether the field was given, be it as null."""
+        """Return whether a field was sent, even as null."""
         return name in self.given
 
 
 def read(struct: str, body: bytes) -> dict[str, Any]:
-    """Return the fields of the first JSON value of a body; `struct` is a name of the api package, or has its package
-    before it.
+    """Return the fields of a body; `struct` is the name of a Go struct, in the package `api` if it names none.
 
-    Raises: ApiError: 400 with Go's words for a value that does not fit.
+    Raises: ApiError: 400, a value does not fit; the message is Go's.
     """
     kind = STRUCTS[struct if "." in struct else f"api.{struct}"]
     try:

@@ -1,1 +1,1 @@
-"""The daemon's routes and the handlers behind them."""
+"""The daemon's routes and their handlers."""

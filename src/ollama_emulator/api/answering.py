@@ -1,4 +1,4 @@
-"""POST /api/chat and /api/generate: load, unload, and answers whole or in a stream."""
+"""Handle POST /api/chat and /api/generate: loads, unloads, and answers, whole or streamed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ollama_emulator.requests import Fields
 from ollama_emulator.speech import logprobs
 
 DIED = "an error was encountered while running the model: unexpected EOF"
-_IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine is otherwise instant
+_IDLE_RATE = 50.0  # tokens a second of an endless answer if no speed is set
 
 
 @dataclass(slots=True)
 class AnswerCall:
-    """A request for an answer: its fields, the model that is asked, and the time at which it began."""
+    """A request for an answer: its fields, its model, and the times of its steps (`perf_counter_ns`)."""
 
     daemon: EmulatedDaemon
     fields: Fields
@@ -42,16 +42,16 @@ class AnswerCall:
     keep_alive: int | None
     began: int = field(default_factory=perf_counter_ns)
     loaded: int = 0
-    #: When its turn at the runner came: what it waited for that is no time of its prompt or answer.
+    #: The time at which it got its slot: waiting before that belongs to neither prompt nor answer.
     answering: int = 0
     pace: Pace | None = None
 
     def head(self) -> str:
-        """Return the first fields of every line."""
+        """Return the JSON text of the fields that begin every line of a reply."""
         return f'{{"model":{encode(self.asked)},"created_at":"{self.daemon.wire_time()}",'
 
     def body(self, text: str, thinking: str = "", calls: Sequence[Any] = ()) -> str:
-        """Return the words of a line as chat or generate carries them."""
+        """Return the JSON text of the field with a line's text: `message` for chat, `response` for generate."""
         if not self.chat:
             return f'"response":{encode(text)}' + (f',"thinking":{encode(thinking)}' if thinking else "")
         more = f',"thinking":{encode(thinking)}' if thinking else ""
@@ -59,7 +59,7 @@ class AnswerCall:
         return f'"message":{{"role":"assistant","content":{encode(text)}{more}}}'
 
     def note(self, reason: str) -> Answer:
-        """Return the single reply to a load or an unload."""
+        """Return the whole reply to a request that only loads or unloads the model."""
         text = f'{self.head()}{self.body("")},"done":true,"done_reason":"{reason}"}}'
         return _reply(text)
 
@@ -69,7 +69,7 @@ def _reply(text: str) -> HttpReply:
 
 
 async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/chat."""
+    """Handle POST /api/chat."""
     fields, fault = await daemon.open(request, "ChatRequest")
     call = _call(daemon, fields, fault, chat=True)
     if not fields.get("messages") and call.keep_alive == 0:
@@ -80,7 +80,7 @@ async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def generate(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/generate."""
+    """Handle POST /api/generate."""
     fields, fault = await daemon.open(request, "GenerateRequest")
     call = _call(daemon, fields, fault, chat=False)
     if not fields.get("prompt") and call.keep_alive == 0:
@@ -93,7 +93,10 @@ async def generate(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 def _call(daemon: EmulatedDaemon, fields: Fields, fault: InjectedFault | None, *, chat: bool) -> AnswerCall:
-    """Check the request up to the model (its name, and that it is there), and return it as a call."""
+    """Check a request up to its model and return it as a call.
+
+    Raises: ApiError: a field is invalid, or no such model.
+    """
     if not 0 <= int(fields.get("top_logprobs", 0)) <= logprobs.MOST:
         raise ApiError(400, "top_logprobs must be between 0 and 20")
     asked = str(fields.get("model", ""))
@@ -125,7 +128,7 @@ def _prompt(call: AnswerCall, ask: Ask, runner: ModelRunner) -> Prompt:
 
 
 def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
-    """Return the rendered prompt instead of an answer."""
+    """Return the reply to a request with `_debug_render_only`: the prompt instead of an answer."""
     body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
     info: dict[str, Any] = {"rendered_template": prompt.text}
     if prompt.images:
@@ -134,13 +137,13 @@ def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
 
 
 def _wire_fault(fault: InjectedFault | None) -> InjectedFault | None:
-    """Return the fault if it strikes lines and not words, else None."""
+    """Return the fault if it changes lines of the reply and not the answer's text, else None."""
     return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
 
 
 @dataclass(slots=True)
 class _Spoken:
-    """Pieces as they come, with the turn that they are of and the prompt that it answers."""
+    """Pieces of an answer that are due, with the whole answer and the prompt."""
 
     turn: AnswerPlan
     prompt: Prompt
@@ -149,7 +152,9 @@ class _Spoken:
 
 
 async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
-    """Yield None when the model is loaded, then the pieces of the answer; without a speed all come at once."""
+    """Yield None once the model is loaded, then the pieces of the answer when they are due; without a speed all at
+    once.
+    """
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()
@@ -178,9 +183,9 @@ _Step = tuple[Sequence[str], Sequence[str]]
 
 
 async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace: Pace) -> AsyncGenerator[_Step, None]:
-    """Yield one piece at a time when it is due, thoughts first; an endless answer repeats.
+    """Yield one piece at a time when it is due, thinking first; an endless answer repeats its pieces.
 
-    A killed runner ends all its answers.
+    Raises: ApiError: 500, the runner was killed.
     """
     doomed, said = _doomed(call), 0
     steps: list[_Step] = [*(((one,), ()) for one in turn.thinking), *(((), (one,)) for one in turn.pieces)]
@@ -198,12 +203,13 @@ async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace:
 
 
 def _doomed(call: AnswerCall) -> int | None:
-    """Return the number of pieces after which the runner is killed, or None."""
+    """Return the number of pieces after which a fault kills the runner, or None."""
     kills = call.fault is not None and call.fault.do == "kill_answer"
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
 
 
 def _die(call: AnswerCall, runner: ModelRunner, doomed: int | None) -> None:
+    """Kill the runner if `doomed` is a number. Raises: ApiError: 500, it was killed."""
     if doomed is not None and call.fault is not None:
         runner.dead = True
         text = call.fault.text("error", DIED)
@@ -213,6 +219,7 @@ def _die(call: AnswerCall, runner: ModelRunner, doomed: int | None) -> None:
 
 
 async def _lines(call: AnswerCall, ask: Ask) -> Lines:
+    """Yield the lines of a streamed answer."""
     spoken: _Spoken | None = None
     async with aclosing(_saying(call, ask)) as saying:
         async for now in saying:
@@ -233,7 +240,7 @@ async def _lines(call: AnswerCall, ask: Ask) -> Lines:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The fields of the last line beside its metrics: none in a stream, all of the answer in a whole reply."""
+    """The text fields of the last line: empty in a stream, the whole answer in a whole reply."""
 
     text: str = ""
     thinking: str = ""
@@ -241,7 +248,7 @@ class _End:
 
 
 def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
-    """Return the line that ends an answer, with its metrics."""
+    """Return the last line of an answer, with its counts of tokens and its durations."""
     turn, now = spoken.turn, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
     reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
@@ -271,6 +278,7 @@ def _logprobs(call: AnswerCall, pieces: Sequence[str]) -> str:
 
 
 async def _whole(call: AnswerCall, ask: Ask) -> Answer:
+    """Return an answer as a whole reply."""
     fault = _wire_fault(call.fault)
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
@@ -295,7 +303,7 @@ async def _whole(call: AnswerCall, ask: Ask) -> Answer:
 
 
 async def _half(body: bytes, *, cut: bool) -> Lines:
-    """Yield half of a whole reply; with `cut` the connection breaks off too."""
+    """Yield half of a whole reply. Raises, with `cut`: Cut: the connection breaks off."""
     yield [body[: len(body) // 2]]
     if cut:
         raise Cut

@@ -1,4 +1,4 @@
-"""The emulator's own endpoints, which no daemon has: faults on order, what was asked, what goes on."""
+"""Handle the emulator's own endpoints: faults to inject, the log of requests, the state, and the registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ollama_emulator.http.incoming import Answer, HttpRequest
 
 
 async def fault(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """Answer /_emulator/fault: POST adds a fault or a list, DELETE removes all, GET shows them with their counts."""
+    """Handle /_emulator/fault: POST adds a fault or a list, DELETE removes all, GET returns them with their counts."""
     faults = daemon.faults
     if request.method == "GET":
         return reply({"faults": [order.as_dict() for order in faults.orders]})
@@ -27,12 +27,12 @@ async def fault(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def log(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /_emulator/log: what was asked, oldest first."""
+    """Handle GET /_emulator/log: return the requests so far, the oldest first."""
     return reply({"requests": list(daemon.requests)})
 
 
 async def state(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /_emulator/state: runners with their slots, the queue, loads so far, bytes pulled by layer, the settings."""
+    """Handle GET /_emulator/state: return runners, queue, number of loads, bytes pulled by layer, and settings."""
     settings = daemon.settings
     return reply(
         {
@@ -54,7 +54,7 @@ async def state(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def registry(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """Answer /_emulator/registry: POST lays a document over the registry, GET shows it and the bytes pulled."""
+    """Handle /_emulator/registry: POST changes the registry by a document, GET returns it with the bytes pulled."""
     if request.method == "POST":
         try:
             daemon.registry.lay(json.loads(request.body))

@@ -1,4 +1,4 @@
-"""POST /api/create: a model from another one or from uploaded files, with today's checks, lines and errors."""
+"""Handle POST /api/create: a model from another one or from uploaded files, with the daemon's checks and messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _COUNTS = ("context_length", "embedding_length")
 
 @dataclass(slots=True)
 class Making:
-    """A create in progress: the parts so far and the configuration that will be written."""
+    """A model while it is created: its layers so far, and its configuration."""
 
     daemon: EmulatedDaemon
     fields: Fields
@@ -55,17 +55,17 @@ class Making:
 
     @property
     def base(self) -> Card | None:
-        """Return the card of the first weights, None before there are any."""
+        """Return the metadata of its first weights, None as long as there are none."""
         return next((part.card for part in self.parts if part.card is not None), None)
 
     def append(self, media: str, data: bytes) -> None:
-        """Add a layer of the model's own."""
+        """Store data as a layer of this model."""
         blob, fresh = self.daemon.store.put(data)
         note = adapter_layers.noted(blob.digest, fresh)
         self.parts.append(ImportedLayer(Layer(media, blob.digest, blob.size, note=note), data=data))
 
     def remove(self, media: str) -> None:
-        """Take the layers of a kind out; what no model refers to is gone."""
+        """Remove its layers of one media type, and from the store those that no model refers to."""
         gone = [part.layer.digest for part in self.parts if part.layer.media == media]
         self.parts = [part for part in self.parts if part.layer.media != media]
         for digest in gone:
@@ -73,10 +73,7 @@ class Making:
 
 
 def check(daemon: EmulatedDaemon, fields: Fields) -> Making:
-    """Check the request itself, and return the create that it begins.
-
-    Raises: ApiError: 400 with the first fault.
-    """
+    """Check the fields of a request and return the model to be created. Raises: ApiError: 400, a field is invalid."""
     for given in ("files", "draft_files"):
         for path, digest in fields.get(given, {}).items():
             if not adapter_layers.valid_path(path):
@@ -98,7 +95,7 @@ def _present(digest: str) -> None:
 
 
 async def creating(making: Making) -> Lines:
-    """Yield the lines of a create, from the first status to `success`; ApiError where it ends early."""
+    """Create a model; yield its progress lines up to `success`. Raises: ApiError: it cannot be created."""
     yield []
     async for some in _gathered(making):
         yield some
@@ -121,7 +118,7 @@ async def creating(making: Making) -> Lines:
 
 
 async def _gathered(making: Making) -> Lines:
-    """Yield the parts of the base, of the draft model and of the adapter, in the order in which they are looked at."""
+    """Collect the layers of the base, the draft model and the adapter, in this order; yield progress lines."""
     daemon, fields = making.daemon, making.fields
     making.config = {key: fields.get(key, "") for key in ("renderer", "parser", "requires")}
     if fields.get("from"):
@@ -157,7 +154,7 @@ def _source(base: str) -> Reference:
 
 
 async def _from(making: Making, source: Reference) -> Lines:
-    """Take over the layers of a model, pulling it when it is not there; of a remote one only where it is."""
+    """Take the layers of another model, pulled if it does not exist. A remote model only sets the configuration."""
     daemon, name = making.daemon, source.name
     host = str(making.fields.get("remote_host", "")) or (_CLOUD if source.source == "cloud" else "")
     if host:
@@ -181,10 +178,7 @@ async def _from(making: Making, source: Reference) -> Lines:
 
 
 def _remote(host: str) -> str:
-    """Return the address of another daemon in the form that is stored.
-
-    Raises: ApiError: 400, the text is no address.
-    """
+    """Return the address of another daemon in the form that is stored. Raises: ApiError: 400, it is malformed."""
     if host.startswith("/"):
         return f"http://localhost:11434{host}"
     text = host if "://" in host else f"http://{host}"
@@ -200,7 +194,7 @@ def _remote(host: str) -> str:
 
 
 def _apply_info(config: dict[str, Any], info: Mapping[str, Any]) -> None:
-    """Lay what a request says of the model over its configuration. ApiError 400 for a value of another type."""
+    """Put the request's `info` into the configuration. Raises: ApiError: 400, a value has the wrong type."""
     if "capabilities" in info:
         config["capabilities"] = [*(config.get("capabilities") or ()), *_capabilities(info["capabilities"])]
     for key, kept in _TEXTS.items():
@@ -231,7 +225,7 @@ def _count(key: str, value: Any) -> int:
 
 
 def _configure(making: Making, part: ImportedLayer) -> None:
-    """Set the fields of the configuration that are still empty from the metadata of the weights."""
+    """Fill empty fields of the configuration from the metadata of the weights."""
     card, config = part.card, making.config
     if card is None:
         return
@@ -255,7 +249,7 @@ def _configure(making: Making, part: ImportedLayer) -> None:
 
 
 def _texts(making: Making) -> None:
-    """Add template, system, licences, parameters and messages, in the daemon's order."""
+    """Add layers for template, system text, licences, parameters and messages, in the daemon's order."""
     fields = making.fields
     if fields.get("template"):
         wrong = template_fault(fields.get("template"))
@@ -274,7 +268,7 @@ def _texts(making: Making) -> None:
 
 
 def _kept(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message as Go writes it: role and content always, the others when there is something in them."""
+    """Return a message as Go writes it: role and content always, other fields only if not empty."""
     always = {"role": message.get("role", ""), "content": message.get("content", "")}
     return always | {key: value for key, value in message.items() if key not in always and value}
 
@@ -290,7 +284,7 @@ def _licenses(given: Any) -> list[str]:
 
 
 def _params(making: Making, given: Mapping[str, Any]) -> None:
-    """Merge parameters into those of the base, key by key; their layer comes behind the others."""
+    """Merge parameters into those of the base, as a layer behind the others."""
     merged = dict(given)
     for part in making.parts:
         if part.layer.media == store.PARAMS:

@@ -1,4 +1,4 @@
-"""POST /api/embed and /api/embeddings."""
+"""Handle POST /api/embed and /api/embeddings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embe
 _TOO_LONG = "the input length exceeds the context length"
 _NOTHING_LEFT = "input after truncation exceeds maximum context length"
 _NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
-_BATCH = 2048  # tokens that are read at once, if nobody says otherwise
-_MOST_NUMBERS = 1 << 21  # of all vectors of one reply: 5,461 texts of 384 numbers each
-_AT_ONCE = 2  # texts until others get their turn, and it is seen that a client has left
-_UNASKED = 512  # and where the runner itself is not asked for a number
+_BATCH = 2048  # default number of tokens in a batch
+_MOST_NUMBERS = 1 << 21  # numbers in all vectors of one reply: 5,461 texts of 384 numbers each
+_AT_ONCE = 2  # texts between two pauses for other tasks, in which a client may leave
+_UNASKED = 512  # batch of the runner if it is started without a size
 
 
 def _inputs(fields: Fields) -> list[str]:
@@ -50,9 +50,9 @@ def _model(daemon: EmulatedDaemon, asked: str, name: Name) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _EmbeddingWindow:
-    """The tokens of a text that are read: `window` as asked for, of which the runner reads `most` at once.
+    """Limits in tokens on a text: `window` for the daemon, `most` for one batch of the runner.
 
-    `batch` is that number where the request names it, else 0.
+    `batch` is the size of a batch if the request gives one, else 0.
     """
 
     known: Vocabulary
@@ -63,14 +63,14 @@ class _EmbeddingWindow:
     @classmethod
     def of(cls, ask: Ask, options: Mapping[str, Any]) -> _EmbeddingWindow:
         trained = ask.model.card.trained_window
-        asked = options.get("num_ctx", ask.num_ctx)  # not brought to what a runner takes at least
+        asked = options.get("num_ctx", ask.num_ctx)  # not raised to the least window of a runner
         batch = options.get("num_batch", 0)
         most = min(options.get("num_batch", _BATCH), ask.num_ctx)
         window = min(asked, trained) if asked > 0 else trained
         return cls(rendering.counted(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
 
     def fitted(self, text: str, *, truncate: bool) -> str:
-        """Return the part of a text that is read. Raises: ApiError: 400, the text may not be cut, or cannot."""
+        """Return a text cut to the limits. Raises: ApiError: 400, it is too long and cannot or must not be cut."""
         ids = self.known.encode(text)
         left = self._left(ids, self.window)
         if len(ids) > left:
@@ -84,7 +84,7 @@ class _EmbeddingWindow:
         return self._cut(text, ids[:left], truncate=truncate)
 
     def hold(self, text: str) -> None:
-        """Raise ApiError 400 for a text that is not read at once."""
+        """Check that a text fits into one batch. Raises: ApiError: 400, it does not."""
         if not self._held(self.known.encode(text)):
             raise ApiError(400, _TOO_LONG)
 
@@ -105,7 +105,7 @@ class _EmbeddingWindow:
         return self.known.decode(ids)
 
     def _marks(self, ids: Sequence[int]) -> int:
-        """Return the number of tokens that are added at the ends of a text."""
+        """Return the number of tokens (bos and eos) that are added to a text."""
         if not ids:
             return 0
         front, back = self.known.marks
@@ -113,13 +113,13 @@ class _EmbeddingWindow:
 
 
 def _embedding_only(ask: Ask) -> None:
-    """Raise ApiError 501 for a model that gives no embeddings."""
+    """Check that a model gives embeddings. Raises: ApiError: 501, it does not."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
 
 
 def _bounded(ask: Ask, texts: Sequence[str]) -> None:
-    """Raise ApiError 400 for more texts than the emulator holds vectors of."""
+    """Check the number of texts. Raises: ApiError: 400, their vectors are too large for the emulator."""
     most = _MOST_NUMBERS // max(1, ask.model.card.width)
     if len(texts) > most:
         raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
@@ -128,9 +128,9 @@ def _bounded(ask: Ask, texts: Sequence[str]) -> None:
 async def _vectors(
     daemon: EmulatedDaemon, ask: Ask, room: _EmbeddingWindow, texts: Sequence[str], *, truncate: bool, size: int
 ) -> tuple[str, int]:
-    """Return the vectors of the texts as a JSON array, `size` numbers each, and the number of their tokens.
+    """Return the vectors of texts as the text of a JSON array, and the number of tokens read.
 
-    Each vector is written when it is made: all of them at once would hold the loop.
+    Each has `size` numbers, or all for 0. Each is encoded by itself, so that the event loop is not blocked for long.
     """
     kept = []
     for at, text in enumerate(texts):
@@ -154,7 +154,7 @@ async def _vector(daemon: EmulatedDaemon, ask: Ask, text: str) -> list[float]:
 
 
 async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/embed."""
+    """Handle POST /api/embed."""
     fields, _ = await daemon.open(request, "EmbedRequest")
     began = perf_counter_ns()
     alive = gojson.keep_alive(fields.get("keep_alive"))
@@ -184,7 +184,7 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/embeddings, one text and one vector; a text is never cut."""
+    """Handle POST /api/embeddings: one text, one vector, and a text is never cut."""
     fields, _ = await daemon.open(request, "EmbeddingRequest")
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))

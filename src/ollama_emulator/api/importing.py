@@ -1,4 +1,4 @@
-"""The layers that create makes of uploaded files, and the files that the daemon writes anew."""
+"""Make layers of uploaded files for `create`, and convert them as the daemon does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 }
 _WHOLE = ("F16", "BF16", "F32")
 _SHRINKS = {"Q8_0": 0.53, "Q4_K_M": 0.31, "Q4_K_S": 0.29}
-_EMBEDDED = ("a.", "mm.", "mtp.", "s.", "v.")  # tensors of parts that the runner's tools would lose
+_EMBEDDED = ("a.", "mm.", "mtp.", "s.", "v.")  # tensors of parts that the runner's tools would drop
 _ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "llama",
@@ -58,10 +58,10 @@ _SIZES = {
 
 @dataclass(slots=True)
 class ImportedLayer:
-    """A layer on its way into a model, with what its weights say of themselves; `upload` is still to be re-written.
+    """A layer of a model that is being created, with the metadata of its weights; an `upload` is still to be rewritten.
 
-    `data` is the content of a small one, which another request may take out of the store before the model is there. An
-    adapter that is `beside` came with its base in one `files`, where the daemon counts its architecture again.
+    `data` is the content of a small layer, since another request may remove it from the store before the model exists.
+    An adapter `beside` its base came in the same `files`; the daemon counts its architecture again.
     """
 
     layer: Layer
@@ -73,7 +73,7 @@ class ImportedLayer:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files that a request names by path and digest; `status` is that of what goes wrong with their content."""
+    """The files of a request, digests by path; `status` is the HTTP status for a fault in their content."""
 
     given: Mapping[str, str]
     adapter: bool = False
@@ -82,7 +82,7 @@ class Files:
 
 
 async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: Card | None) -> Lines:
-    """Add the layers of the files to the parts, telling what is done. ApiError in the words of what is wrong."""
+    """Add the layers of the files to `parts`; yield progress lines. Raises: ApiError: a file is missing or invalid."""
     kind = _kind(stored, files.given)
     if kind == "safetensors":
         staged = _staged(files)
@@ -117,6 +117,7 @@ def _staged(files: Files) -> dict[str, str]:
 
 
 def _kind(stored: Store, given: Mapping[str, str]) -> str:
+    """Return the format of the files, gguf or safetensors, by their names or first bytes; "" if unknown."""
     for path, digest in given.items():
         if path.endswith((".safetensors", ".gguf")):
             return path.rpartition(".")[2]
@@ -130,7 +131,7 @@ def _kind(stored: Store, given: Mapping[str, str]) -> str:
 
 
 def _start(blob: Blob | None) -> bytes:
-    """Return the first four bytes of a blob."""
+    """Return the first four bytes of a blob, b"" without one."""
     if blob is None:
         return b""
     if blob.path is None:
@@ -140,6 +141,7 @@ def _start(blob: Blob | None) -> bytes:
 
 
 def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
+    """Return a GGUF file as a layer. Raises: ApiError: it is missing, or no GGUF file."""
     digest = digest_in(files.given[path])
     if not digest:
         raise ApiError(files.status, "invalid digest format")
@@ -159,7 +161,7 @@ def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
 
 
 def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> None:
-    """Give weights whose chat template is a known one that one's Go template and parameters."""
+    """Add the Go template and the parameters that belong to the weights' Jinja template, if it is a known one."""
     detected = templates.detect(part.card.template) if part.card is not None else None
     if detected is None:
         return
@@ -174,7 +176,7 @@ def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> N
 
 
 def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> ImportedLayer:
-    """Return weights in safetensors as a layer with the metadata of a converted file; no whole model is converted."""
+    """Return safetensors files as a layer of a GGUF file that exists only as metadata: no whole model is converted."""
     config = _json(stored, files, staged, "config.json")
     named = config.get("architectures") or [""]
     if not named[0]:
@@ -219,9 +221,9 @@ def _elements(stored: Store, files: Files, staged: Mapping[str, str], path: str)
 
 
 async def built(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
-    """Quantise a part's weights, or write uploaded ones anew, as the daemon does with whatever it is given.
+    """Quantise the weights of a layer to `wanted`, or rewrite uploaded ones; yield progress lines.
 
-    ApiError 500 where that cannot be done.
+    Raises: ApiError: 500, the daemon's tools would fail.
     """
     card = part.card
     if card is None or part.layer.media not in (store.MODEL, store.DRAFT):
@@ -236,6 +238,7 @@ async def built(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
 
 
 def _quantises(part: ImportedLayer, card: Card, wanted: str) -> bool:
+    """Return whether the weights must be quantised. Raises: ApiError: 500, they cannot be."""
     if wanted not in _KINDS:
         raise ApiError(500, _UNSUPPORTED.format(wanted))
     if card.quantization not in _WHOLE:
@@ -249,7 +252,7 @@ def _has_embedded(card: Card) -> bool:
 
 
 async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -> None:
-    """Make smaller weights of the same shape: few weights of plain types really, others as metadata only."""
+    """Quantise a layer's weights: small files of plain types really, others only as metadata."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None and rewriting.can_shrink(blob.path, kind):
         made, fresh = await _written(stored, blob, partial(rewriting.shrunk, wanted=kind))

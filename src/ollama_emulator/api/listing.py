@@ -1,4 +1,4 @@
-"""The routes about models and blobs: version, tags, ps, show, pull, create, copy, delete, blobs."""
+"""Handle the routes about models and blobs: version, tags, ps, show, pull, create, copy, delete, blobs."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from ollama_emulator.replies import HttpReply
 
 
 async def version(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /api/version."""
+    """Handle GET /api/version."""
     daemon.note(request)
     return reply({"version": daemon.options.version})
 
 
 async def tags(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /api/tags."""
+    """Handle GET /api/tags."""
     daemon.note(request)
     await daemon.strike(request)
     return reply({"models": [models.tag_row(model) for model in daemon.all()]})
 
 
 async def ps(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /api/ps."""
+    """Handle GET /api/ps."""
     daemon.note(request)
     await daemon.strike(request)
     return reply({"models": daemon.scheduler.rows()})
 
 
 async def show(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/show."""
+    """Handle POST /api/show."""
     fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     try:
@@ -51,7 +51,7 @@ async def show(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def pull(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/pull."""
+    """Handle POST /api/pull."""
     fields, fault = await daemon.open(request, "PullRequest")
     try:
         name = model_tags.stored(str(fields.get("model") or fields.get("name") or ""))
@@ -69,14 +69,14 @@ async def _pulled(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Line
 
 
 async def create(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/create."""
+    """Handle POST /api/create."""
     fields, fault = await daemon.open(request, "CreateRequest")
     lines = making.creating(making.check(daemon, fields))
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
 async def delete(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """DELETE /api/delete: what is loaded stays loaded."""
+    """Handle DELETE /api/delete. A model that is loaded stays loaded."""
     fields, _ = await daemon.open(request, "DeleteRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     try:
@@ -92,7 +92,7 @@ async def delete(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def copy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /api/copy."""
+    """Handle POST /api/copy."""
     fields, _ = await daemon.open(request, "CopyRequest")
     found = {}
     for side in ("source", "destination"):
@@ -110,7 +110,7 @@ async def copy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def blob(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """Answer HEAD and POST of /api/blobs/:digest."""
+    """Handle HEAD and POST /api/blobs/:digest."""
     daemon.note(request)
     await daemon.strike(request)
     claimed = request.path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The /v1 routes: OpenAI's shape laid over the daemon's own handlers, as its middleware does it."""
+"""Handle the /v1 routes: translate OpenAI's requests for the daemon's own handlers, and their replies back."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from ollama_emulator.replies import HttpReply, HttpStream
 from ollama_emulator.requests import read
 
 _MODELS = "/v1/models/"
-_IDS = 999  # the daemon draws an id below this; here it follows from the request
+_IDS = 999  # ids are below this; the daemon's are random, these depend on the request
 Handler = Callable[[EmulatedDaemon, HttpRequest], Awaitable[Answer]]
 
 
 async def listed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /v1/models."""
+    """Handle GET /v1/models."""
     await daemon.strike(request)
     rows = [_model(row["name"], row) for row in map(models.tag_row, daemon.all())]
     return whole({"object": "list", "data": rows or None})
 
 
 async def retrieved(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """GET /v1/models/:model."""
+    """Handle GET /v1/models/:model."""
     model = unquote(request.path.removeprefix(_MODELS))
     try:
         shown = await _shown(daemon, request, model)
@@ -65,17 +65,17 @@ def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /v1/chat/completions."""
+    """Handle POST /v1/chat/completions."""
     return await _answered(daemon, request, _Chats())
 
 
 async def completions(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /v1/completions."""
+    """Handle POST /v1/completions."""
     return await _answered(daemon, request, _Completions())
 
 
 async def embeddings(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """POST /v1/embeddings."""
+    """Handle POST /v1/embeddings."""
     return await _answered(daemon, request, _Embeddings())
 
 
@@ -112,11 +112,12 @@ def _with_usage(given: Mapping[str, Any]) -> bool:
 
 
 def _number(request: HttpRequest) -> int:
+    """Return the number in a reply's id, from 0, by hash of the request's body."""
     return int.from_bytes(blake2b(request.body, digest_size=6).digest(), "big") % _IDS
 
 
 async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats | _Completions | _Embeddings) -> Answer:
-    """Take the request over, ask the daemon's own handler, and put its answer into the other shape."""
+    """Translate a request, call the daemon's own handler, and translate its answer."""
     try:
         given = read(kind.struct, request.body)
         _local(given)
@@ -140,7 +141,7 @@ async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats |
 
 
 def _local(given: Mapping[str, Any]) -> None:
-    """Raise the refusal of a cloud model, in the daemon's own shape, before anything else is checked."""
+    """Refuse a cloud model before other checks. Raises: ApiError: 403, in the daemon's own form."""
     try:
         model_tags.select(str(given.get("model", "")))
     except ApiError as fault:
@@ -149,7 +150,7 @@ def _local(given: Mapping[str, Any]) -> None:
 
 
 def _whole(answer: Answer, saying: ChatStream | Completion | Embeddings) -> Answer:
-    """Return a whole reply in OpenAI's shape; a reply that breaks off is left as it is."""
+    """Return a whole reply in OpenAI's form; a reply that a fault breaks off stays as it is."""
     if isinstance(answer, HttpStream):
         return answer
     return whole(saying.whole(json.loads(answer.body)), answer.status)

@@ -1,4 +1,4 @@
-"""Requests in OpenAI's shape as the daemon's own: what it takes over, what it adds, what it refuses."""
+"""Translate requests in OpenAI's form to the daemon's own, and refuse those that the daemon refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Given = Mapping[str, Any]
 
 
 def chat(given: Given) -> dict[str, Any]:
-    """Return the daemon's chat request. Raises: ApiError: 400, the messages cannot be taken over."""
+    """Return the daemon's chat request. Raises: ApiError: 400, a message or option is invalid."""
     messages = given.get("messages") or []
     if not messages:
         raise ApiError(400, "[] is too short - 'messages'")
@@ -41,7 +41,7 @@ def chat(given: Given) -> dict[str, Any]:
 
 
 def completion(given: Given) -> dict[str, Any]:
-    """Return the daemon's generate request. Raises: ApiError: 400, `stop` has another type."""
+    """Return the daemon's generate request. Raises: ApiError: 400, `stop` has a wrong type."""
     options = _options(given, {"temperature": 1.0, "frequency_penalty": 0, "presence_penalty": 0})
     options["top_p"] = given.get("top_p") or 1.0
     names = ("model", "prompt", "suffix")
@@ -52,7 +52,7 @@ def completion(given: Given) -> dict[str, Any]:
 
 
 def embedding(given: Given) -> dict[str, Any]:
-    """Return the daemon's embed request. Raises: ApiError: 400, there is no input, or the encoding is unknown."""
+    """Return the daemon's embed request. Raises: ApiError: 400, the input is missing or the encoding unknown."""
     encoding = str(given.get("encoding_format") or "")
     if encoding and encoding.lower() not in _FORMATS:
         supported = "Supported values: ['float', 'base64']."
@@ -88,6 +88,7 @@ def _format(wanted: Mapping[str, Any]) -> Any:
 
 
 def _think(given: Given) -> bool | str | None:
+    """Return the value of `think` for a request's reasoning effort. Raises: ApiError: 400, it is unknown."""
     reasoning = given.get("reasoning")
     effort = reasoning.get("effort", "") if reasoning is not None else given.get("reasoning_effort")
     if not effort:
@@ -99,7 +100,7 @@ def _think(given: Given) -> bool | str | None:
 
 
 def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
-    """Return a message of OpenAI's as messages of the daemon's, one for each of its parts."""
+    """Return the daemon's messages for one of OpenAI's, one for each of its parts."""
     content, calls = message.get("content"), message.get("tool_calls")
     turn: dict[str, Any] = {"role": message.get("role", "")}
     name = _tool(message, messages)
@@ -117,12 +118,12 @@ def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
 
 
 def _filled(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn without its empty fields."""
+    """Return a message without its empty fields."""
     return {name: value for name, value in turn.items() if value or name in ("role", "content")}
 
 
 def _tool(message: Given, messages: Sequence[Given]) -> str:
-    """Return the name of the tool whose result a message is, as the message or the call that it answers gives it."""
+    """Return the name of the tool whose result a message is, from the message or its call, or ""."""
     if str(message.get("role", "")).lower() != "tool":
         return ""
     if message.get("name"):
@@ -150,7 +151,7 @@ def _calls(calls: Sequence[Given]) -> list[dict[str, Any]]:
 
 
 def _part(part: Any) -> dict[str, Any]:
-    """Return a text or an image of a message of several parts."""
+    """Return the fields of a message for one part, a text or an image. Raises: ApiError: 400, it is neither."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
         return {"content": part["text"]}

@@ -1,4 +1,4 @@
-"""The daemon's replies in OpenAI's shape: whole ones, streams of events, lists and errors."""
+"""Translate the daemon's replies to OpenAI's form: whole replies, streams of events, lists and errors."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ Said = Mapping[str, Any]
 
 
 def error(status: int, text: str) -> dict[str, Any]:
-    """Return the body of an error."""
+    """Return the body of an error reply."""
     kind = _TYPES.get(status, "api_error")
     return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
 
 def refused(fault: ApiError) -> HttpReply:
-    """Return the reply to a request that is refused before the daemon's own handler is asked."""
+    """Return the reply to a request that cannot be translated, without a newline at its end."""
     return HttpReply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
 
 
 def failed(fault: ApiError) -> HttpReply:
-    """Return the reply to a request that the daemon's own handler refused."""
+    """Return the reply to a request that the daemon's own handler refused, with a newline at its end."""
     return whole(error(fault.status, fault.text), fault.status)
 
 
 def whole(value: Any, status: int = 200) -> HttpReply:
-    """Return a whole reply, which ends with a newline."""
+    """Return a whole JSON reply, with a newline at its end."""
     return HttpReply(status, (encode(value) + "\n").encode("utf-8", "surrogatepass"), BARE_JSON)
 
 
 def second(stamp: str) -> int:
-    """Return a time as OpenAI gives it, in seconds since 1970."""
+    """Return a time of the daemon's (RFC 3339) in seconds since 1970, 0 for ""."""
     head = stamp[:19]
     return int(datetime.fromisoformat(f"{head}+00:00").timestamp()) if head else 0
 
 
 def usage(said: Said) -> dict[str, int]:
-    """Return the numbers of tokens of a prompt and of its answer."""
+    """Return the numbers of tokens of the prompt and the answer, as OpenAI's `usage`."""
     prompt, answer = int(said.get("prompt_eval_count", 0)), int(said.get("eval_count", 0))
     return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
 
@@ -67,7 +67,7 @@ def _calls(calls: Sequence[Said]) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class ChatStream:
-    """Chat replies of one request, under one id and time."""
+    """The chat reply to one request, with one id and time for all its chunks."""
 
     id: str
     created: int
@@ -76,7 +76,7 @@ class ChatStream:
     _called: bool = False
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """Return a whole answer."""
+        """Return a whole reply, translated from the daemon's."""
         message, calls = said.get("message") or {}, _calls((said.get("message") or {}).get("tool_calls") or ())
         shown: dict[str, Any] = {"role": message.get("role", ""), "content": message.get("content", "")}
         shown |= {"reasoning": message["thinking"]} if message.get("thinking") else {}
@@ -87,7 +87,7 @@ class ChatStream:
         return {**made, "_debug_info": said["_debug_info"]} if said.get("_debug_info") else made
 
     def events(self, said: Said) -> list[dict[str, Any]]:
-        """Return a line of the daemon's as chunks: the thought comes before the answer."""
+        """Return the chunks for a line of the daemon's; thinking comes before the answer."""
         message = said.get("message") or {}
         thought = {"reasoning": message["thinking"]} if message.get("thinking") else {}
         calls = _calls(message.get("tool_calls") or ())
@@ -120,20 +120,20 @@ class ChatStream:
 
 @dataclass(slots=True)
 class Completion:
-    """Completions of one request, under one id and time."""
+    """The completion reply to one request, with one id and time for all its chunks."""
 
     id: str
     created: int
     with_usage: bool = False
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """Return a whole completion."""
+        """Return a whole reply, translated from the daemon's."""
         head = {"id": self.id, "object": "text_completion", "created": second(str(said.get("created_at", "")))}
         head |= {"model": said.get("model", ""), "system_fingerprint": "fp_ollama"}
         return {**head, "choices": [_text(said)], "usage": usage(said)}
 
     def events(self, said: Said) -> list[dict[str, Any]]:
-        """Return a line of the daemon's as chunks."""
+        """Return the chunks for a line of the daemon's."""
         made = [self._chunk(said, [_text(said)], {})]
         if said.get("done") and self.with_usage:
             made.append(self._chunk(said, [], said))
@@ -159,13 +159,13 @@ def _logprobs(said: Said) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """Vectors of one request, as numbers or packed."""
+    """The reply with the vectors of one request; `packed` encodes them in base64."""
 
     model: str
     packed: bool
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """Return the list of vectors."""
+        """Return a whole reply, translated from the daemon's."""
         vectors = [_packed(each) if self.packed else each for each in said.get("embeddings") or ()]
         data = [{"object": "embedding", "embedding": each, "index": at} for at, each in enumerate(vectors)]
         tokens = int(said.get("prompt_eval_count", 0))
@@ -178,12 +178,12 @@ def _packed(vector: Sequence[float]) -> str:
 
 
 def streamed(stream: HttpStream, saying: ChatStream | Completion) -> HttpStream:
-    """Return a stream of the daemon's lines as a stream of events."""
+    """Return the daemon's stream of lines as a stream of server-sent events."""
     return HttpStream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
 
 
 def told(line: bytes, saying: ChatStream | Completion) -> bytes:
-    """Return the events of a line; a line that is no JSON object gives none."""
+    """Return the server-sent events for a line of the daemon's, b"" for a line that is no JSON."""
     try:
         said = json.loads(line)
     except ValueError:

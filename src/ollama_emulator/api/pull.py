@@ -1,4 +1,4 @@
-"""POST /api/pull: layers come down from the simulated registry, or from one that is really there on this machine."""
+"""Handle POST /api/pull: download layers from the simulated registry, or from a real one on this machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ollama_emulator.pulling.registry import RegistryEntry
 from ollama_emulator.pulling.remote import RemoteModel
 
 _LAST_SHARE = 0.98  # the last progress line is short of the total
-_TOLD_BYTES = 100_000  # layers below this size are down before there is progress to tell of
+_TOLD_BYTES = 100_000  # smaller layers have no progress lines between first and last
 
 
 async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
-    """Yield the lines of a pull up to, not with, `success`. Raises: ApiError: 500, the registry refuses."""
+    """Pull a model; yield its progress lines, without `success`. Raises: ApiError: 500, the pull fails."""
     older = daemon.store.find(name)
     yield [said("pulling manifest")]
     lines = _real(daemon, name, insecure) if near(name.host) else _simulated(daemon, name, insecure)
@@ -35,13 +35,14 @@ async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Line
 
 
 def _unused(daemon: EmulatedDaemon, older: Manifest, name: Name) -> bool:
+    """Return whether the pull replaced a layer of the older model."""
     newer = daemon.store.find(name)
     kept = {layer.digest for layer in newer.all} if newer is not None else set()
     return any(layer.digest not in kept for layer in older.all)
 
 
 def _told(layer: Layer, total: int, completed: int) -> bytes:
-    """Return a line of progress; counts of nothing are left out."""
+    """Return a progress line for a layer; counts of zero bytes are left out."""
     told: dict[str, Any] = {"status": f"pulling {layer.digest[7:19]}", "digest": layer.digest}
     counts = {"total": total, "completed": completed}
     return line({**told, **{key: count for key, count in counts.items() if count}})
@@ -75,6 +76,7 @@ async def _real(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
 
 
 async def _verify(daemon: EmulatedDaemon, layer: Layer) -> None:
+    """Check the digest of a downloaded layer. Raises: Broken: it is wrong, and the layer is removed."""
     blob = daemon.store.blobs.get(layer.digest)
     if blob is None or blob.path is None:
         return
@@ -107,7 +109,7 @@ async def _simulated(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Line
 
 
 def install(daemon: EmulatedDaemon, name: Name) -> None:
-    """Put a model there as if it had been pulled; ApiError 500 when the registry has none of that name."""
+    """Store a model as if it had been pulled. Raises: ApiError: 500, the registry has no model of that name."""
     found = daemon.registry.find(name)
     if isinstance(found, str):
         raise ApiError(500, found)
@@ -122,7 +124,7 @@ def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
 
 
 def _small(entry: RegistryEntry) -> dict[str, bytes]:
-    """Return the layers that are text, by their media type."""
+    """Return the text layers of a model, by their media types."""
     parameters = registry.parameters(entry)
     found = {
         store.TEMPLATE: entry.template.encode(),
@@ -134,14 +136,14 @@ def _small(entry: RegistryEntry) -> dict[str, bytes]:
 
 
 def _layers(entry: RegistryEntry) -> list[Layer]:
-    """Return the weights, the texts and the configuration."""
+    """Return the layers of a model: the weights, the texts and the configuration."""
     texts = {**_small(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
     layers = [Layer(store.MODEL, entry.digest, entry.size)]
     return layers + [Layer(media, store.digest_of(data), len(data)) for media, data in texts.items()]
 
 
 async def _layer(daemon: EmulatedDaemon, entry: RegistryEntry, layer: Layer) -> Lines:
-    """Yield the progress of one layer."""
+    """Download one simulated layer; yield its progress lines. Raises: Broken: the entry makes the download fail."""
     partial, registered = daemon.registry.partial, daemon.registry
     if layer.digest in daemon.store.blobs:
         yield [_told(layer, layer.size, layer.size)]

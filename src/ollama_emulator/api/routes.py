@@ -1,4 +1,4 @@
-"""The table of routes, and the router's own refusals."""
+"""The table of routes, with the router's redirects and refusals and the rules for other origins."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ _CONTROL: dict[str, dict[str, Handler]] = {
 
 
 def streams(method: str, path: str) -> bool:
-    """Return whether the handler of a request reads its body in pieces."""
+    """Return whether the handler of a request reads the body itself, in pieces."""
     return method == "POST" and path.startswith("/api/blobs/")
 
 
 async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """Answer one request, whatever it is."""
+    """Answer any request: call its handler, or refuse it."""
     path = unquote(request.path)
     methods = _find(daemon, path)
     moved = _moved(daemon, request, path)
@@ -121,7 +121,7 @@ def _find(daemon: EmulatedDaemon, path: str) -> dict[str, Handler]:
 
 
 def _moved(daemon: EmulatedDaemon, request: HttpRequest, path: str) -> HttpReply | None:
-    """Return the router's redirect to a path without needless dots and slashes, or None."""
+    """Return the router's redirect to the path without needless dots and slashes, or None."""
     clean = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
     if path.endswith("/") and clean != "/":
         clean += "/"
@@ -153,7 +153,7 @@ def _allow(methods: dict[str, Handler]) -> tuple[tuple[str, str], ...]:
 
 
 def _allowed(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[tuple[str, str], ...]:
-    """Return the headers that a page of another origin is told, or the refusal of an origin or a host."""
+    """Return the headers of a reply to a page of another origin, or the refusal of the origin or the host."""
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     told: tuple[tuple[str, str], ...] = ()
     if origin and origin not in (f"http://{host}", f"https://{host}"):
@@ -173,7 +173,7 @@ def _allowed(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[
 
 
 def _named(header: str) -> str:
-    """Return the host of a header without its port."""
+    """Return the host in a Host header, without its port."""
     name = header.rpartition(":")[0] if header.rpartition(":")[2].isdecimal() and ":" in header else header
     return name.strip("[]").lower()
 
@@ -205,7 +205,7 @@ def _origin_allowed(origin: str) -> bool:
 
 
 def _also_allowed(daemon: EmulatedDaemon, origin: str) -> bool:
-    """Return whether OLLAMA_ORIGINS lets a page in; `*` stands for anything in one place."""
+    """Return whether OLLAMA_ORIGINS allows an origin; a `*` in a pattern stands for any text."""
     for pattern in (daemon.options.environ or {}).get("OLLAMA_ORIGINS", "").strip(" \"'").split(","):
         start, wild, end = pattern.strip().partition("*")
         if origin == pattern.strip() or (wild and origin.startswith(start) and origin.endswith(end)):
