@@ -37,6 +37,7 @@ HELD = (
     "batos/loopwatch.py",
     "batos/memory",
     "batos/methods",
+    "batos/missions",
     "batos/minds",
     "batos/notation.py",
     "batos/objects",

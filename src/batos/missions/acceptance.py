@@ -1,4 +1,4 @@
-"""Looks up the names in a brief before it is accepted: its conversation, its ancestor, the mission it replies to."""
+"""Acceptance of a brief: finds its conversation, its ancestor and the mission that it answers before it is stored."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from batos.image import keeping, naming, roots, whose
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
 
-#: What may differ between a brief and its repetition: the door it comes through.
+#: The fields in which a brief and its repetition may differ: those that the door sets.
 _MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})
 
 
 def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the brief as it is stored, with `new` and `last` replaced by the ids they mean.
+    """Return the brief as it is stored, with `new` and `last` replaced by the names that they stand for.
 
-    Raises: BriefError: a field is wrong. NotFound: a name does not exist. Refused: its ancestor has not ended.
+    Raises: BriefError: a field is wrong. NotFound: a named mission or conversation does not exist. Refused: the
+    ancestor has not ended.
     """
     fields = dict(asked)
-    # What is no text is no name: the brief's own rules say so.
+    # A value of another type is refused by the brief's own rules.
     if isinstance(fields.get("conversation"), str) and isinstance(fields["user"], str):
         fields["conversation"] = _conversation(root, fields["conversation"], fields["user"], now)
     brief = briefs.parse(fields)
@@ -36,9 +37,9 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[s
 
 
 def find_repeat(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
-    """Return the mission that this user began with the same idempotency key, or None.
+    """Return the mission that the same user began with the same idempotency key; None if there is none.
 
-    Raises: BriefError: that mission asked something else.
+    Raises: BriefError: that mission's brief has other fields.
     """
     key = value.get("idempotency_key")
     name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
@@ -57,19 +58,19 @@ def find_repeat(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) 
 
 
 def _is_relative(name: object) -> bool:
-    """Tell whether a name means another conversation when it is said again later."""
+    """Test if the name stands for another conversation when it is used again later."""
     return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
 
 
 def _same(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
-    """Tell whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
+    """Compare a field of two briefs. The first may also have the files of its conversation."""
     if field == "attachments" and "conversation" in first:
         return all(each in first[field] for each in value.get(field, ()))
     return bool(first.get(field) == value.get(field))
 
 
 def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the brief with the files of its conversation; BriefError if they are too many."""
+    """Return the brief with the files of its conversation added. Raises: BriefError: there are too many files."""
     found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
     if found is None:
         return dict(value)
@@ -85,7 +86,7 @@ def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
-    """Return the conversation that a brief means: `new`, `last` (the user's newest) or an existing one."""
+    """Return the name of the conversation that a brief means by `new`, by `last` (the user's newest) or by its name."""
     if name == "new":
         return conversation_id(now)
     found = conversations.named(root, name, user)
@@ -94,9 +95,9 @@ def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
 
 
 def _check_ancestor(root: Root, name: str, user: str) -> None:
-    """Check that the ancestor has ended and is the same user's: only then are its paid answers used.
+    """Check that the ancestor is a mission of the same user that has ended, so that its paid answers may be reused.
 
-    Raises: NotFound: there is no such mission of this user. Refused: it has not ended.
+    Raises: NotFound: there is no such mission of this user. Refused: the mission has not ended.
     """
     found = roots.find_record(root, name)
     if found is None or found.brief.value["user"] != user:

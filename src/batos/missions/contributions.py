@@ -1,4 +1,4 @@
-"""Folds a mission's contributions into the image: statistics are counted up, turns added to conversations."""
+"""Folding of a mission's contributions by the publisher: statistics are added up, turns appended to conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batos.image.roots import Root
 
 
 def fold_statistics(root: Root, mission: str, payload: Any) -> None:
-    """Add a mission's cost, and the density of its prompts for each model, to the statistics."""
+    """Add a mission's calls, and the measured tokens of its prompts, to the statistics."""
     kept = root[roots.STATISTICS]
     missions = dict(kept.get("missions", {}))
     missions[payload["persona"]] = missions.get(payload["persona"], 0) + 1
@@ -25,7 +25,7 @@ def fold_statistics(root: Root, mission: str, payload: Any) -> None:
 
 
 def fold_turn(root: Root, mission: str, payload: Any) -> None:
-    """Add the mission to its conversation as the newest turn. Another user's conversation is left alone."""
+    """Append the mission to its conversation as the newest turn, unless the conversation belongs to another user."""
     user = roots.mission_record(root, mission).brief.value["user"]
     conversation = roots.conversation(root, payload["conversation"], user)
     if conversation.user == user:

@@ -1,4 +1,4 @@
-"""Counters and samples, stored in the image: folded in from events in short batches, never rolled back."""
+"""Counters and samples, kept in the image: added up from events, written in short batches, never rolled back."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _log = structlog.get_logger("batos.counters")
 
 T = TypeVar("T")
 
-#: Seconds between two commits of counts; what a process that is killed had not written yet is lost.
+#: Seconds between two commits of counts; a killed process loses the counts since the last.
 EVERY: Final = 5.0
-#: How many days, samples of memory and failures are kept, the newest ones.
+#: The numbers of days, samples of memory and failures that are kept.
 DAYS, SAMPLES, FAILURES = 30, 64, 50
-#: Upper bounds of the histograms' buckets in seconds; a last bucket has what took longer.
+#: Upper bounds of the histograms' buckets in seconds; a last bucket counts longer times.
 FIRST_TOKEN: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
-#: The newest batch that is in what is kept.
+#: The key of the mark of the newest batch in the stored counters.
 _MARK: Final = "batch"
-#: Counted with what else there is to be written: to write a count is a commit, which would be one more to write.
+#: Events that start no write of their own: writing counts is a commit, which would be counted and written again.
 _BESIDE: Final = frozenset({"txn.commit"})
-#: What of a call's or mission's counts a day has too.
+#: The counters that are kept for each day too.
 _DAILY: Final = frozenset(
     {"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs"}
 )
@@ -43,15 +43,16 @@ class Apply(Protocol):
     """The image's writer."""
 
     def __call__(self, change: Callable[[Any], T]) -> Awaitable[T]:
-        """Make a change of the root durable."""
+        """Apply a change to the root in a commit, and return its result once it is durable."""
         ...
 
 
 def add_counts(kept: Any, more: Any) -> Any:
-    """Add two counts: numbers are added, lists item by item, mappings key by key; `highest` is the higher one.
+    """Add two counts: numbers are added, lists item by item, mappings key by key; of a key that ends in `highest` the
+    larger is kept.
 
-    >>> added({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
-    {'calls': 5, 'failures': {'busy': 1, 'timed_out': 1}}
+        >>> add_counts({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
+        {'calls': 5, 'failures': {'busy': 1, 'timed_out': 1}}
     """
     if isinstance(kept, Mapping):
         both = dict(kept)
@@ -69,18 +70,18 @@ def add_counts(kept: Any, more: Any) -> Any:
 
 
 class Counters:
-    """Hears events, counts, and writes what it counted every few seconds while there is something to write."""
+    """Counts events, and writes the counts every few seconds while there is something to write."""
 
     def __init__(self, apply: Apply, clock: Callable[[], datetime], every: float = EVERY) -> None:
         self._apply = apply
         self._clock = clock
         self._every = every
         self._pending = _nothing()
-        #: The newest batch that was given to the writer, by the mark that the image has once it is written.
+        #: The newest batch that was given to the writer, with its mark; the image has the mark once it is written.
         self._batch: tuple[str, dict[str, Any]] = ("", _nothing())
-        # Doors read in threads of their own, while the loop counts.
+        # Doors read in threads of their own, while the event loop counts.
         self._lock = threading.Lock()
-        #: Whether something was counted that is worth a commit of its own.
+        #: True if an event was counted that is worth a commit of its own.
         self._worth = False
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
@@ -88,7 +89,7 @@ class Counters:
     # -- counting
 
     def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Count an event, as a subscriber."""
+        """Count an event; a subscriber of Events."""
         count = _COUNTED.get(event)
         if count is None:
             return
@@ -99,7 +100,7 @@ class Counters:
             self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
-        """Add to the count of `name`, or to a part of it that is counted separately."""
+        """Add to the counter `name`; to a part of it if `within` names one."""
         counted = [self._pending["total"]]
         if name in _DAILY:
             counted.append(self._pending["days"].setdefault(iso(self._clock())[:10], {}))
@@ -110,6 +111,7 @@ class Counters:
             inner[key] = inner.get(key, 0) + by
 
     def _observe(self, name: str, seconds: float, bounds: tuple[float, ...]) -> None:
+        """Add a duration to a histogram."""
         histogram = self._pending["total"].setdefault(name, {"counts": [0] * (len(bounds) + 1), "seconds": 0.0})
         histogram["counts"][bisect_left(bounds, seconds)] += 1
         histogram["seconds"] += seconds
@@ -167,7 +169,7 @@ class Counters:
         self._count("transitions", 1, keys["state"])
 
     def _committed(self, keys: Mapping[str, Any]) -> None:
-        # The writer's batches name their database and how many changes they hold; a thought names its mission.
+        # A batch of the writer names its database and the number of changes; a thought names its mission.
         self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
 
     def _left(self, keys: Mapping[str, Any]) -> None:
@@ -206,11 +208,12 @@ class Counters:
     # -- keeping
 
     def _due(self) -> None:
+        """Start writing the counts."""
         self._timer = None
         self._flush = asyncio.ensure_future(self.flush())
 
     async def flush(self) -> None:
-        """Write what was counted since the last time; what cannot be written is counted on."""
+        """Write the counts since the last flush. Counts that cannot be written are kept for the next one."""
         mark = uuid4().hex
         with self._lock:
             if not self._worth:
@@ -220,14 +223,14 @@ class Counters:
             self._batch = (mark, more)
         try:
             await self._apply(lambda root: _write(root[roots.COUNTERS], more, mark))
-        except Exception as error:  # a full disk must not end what is only counted
+        except Exception as error:  # a full disk must not end the process for want of counts
             _log.warning("counters.unwritten", reason=str(error))
             with self._lock:
                 self._pending, self._batch = _both(more, self._pending), ("", _nothing())
                 self._worth = True
 
     async def close(self) -> None:
-        """Write the rest; nothing is heard any more."""
+        """Write the remaining counts; later events are not counted."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -236,12 +239,14 @@ class Counters:
         await self.flush()
 
     def snapshot(self, root: Root) -> dict[str, Any]:
-        """Return all counts, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
+        """Return all counts, written or not: `total`, `days`, and the last samples `vram` and `failures`,
+        newest first.
+        """
         kept, written = _kept(root)
         with self._lock:
             pending = deepcopy(self._pending)
             mark, batch = self._batch
-        if mark != written and mark:  # what the reader sees of the image is from before it
+        if mark != written and mark:  # this snapshot is older than the batch
             _fold(kept, batch)
         _fold(kept, pending)
         return _newest_first(kept)
@@ -271,7 +276,7 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
 
 
 def read_counters(root: Root) -> dict[str, Any]:
-    """Return the counters that the image holds, as Counters show them."""
+    """Return the counters that the image holds, in the form of `Counters.snapshot`."""
     return _newest_first(_kept(root)[0])
 
 
@@ -282,26 +287,30 @@ def _kept(root: Root) -> tuple[dict[str, Any], str]:
 
 
 def _newest_first(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counters with their lists reversed."""
     return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
 
 
 def _nothing() -> dict[str, Any]:
+    """Return empty counters."""
     return {"total": {}, "days": {}, "vram": [], "failures": []}
 
 
 def _write(kept: Any, more: Mapping[str, Any], mark: str) -> None:
+    """Add a batch to the stored counters, with its mark."""
     _fold(kept, more)
     kept[_MARK] = mark
 
 
 def _both(kept: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sum of two counters."""
     both = dict(kept)
     _fold(both, more)
     return both
 
 
 def _fold(kept: Any, more: Mapping[str, Any]) -> None:
-    """Change what is kept by what was counted since; bounded, however long it goes on."""
+    """Add counts to the stored ones in place; only the newest days, samples and failures are kept."""
     kept["total"] = add_counts(kept.get("total", {}), more["total"])
     days = add_counts(kept.get("days", {}), more["days"])
     kept["days"] = {day: days[day] for day in sorted(days)[-DAYS:]}

@@ -1,4 +1,4 @@
-"""Starts the background work that follows an answered turn: the compaction of its conversation, once due."""
+"""Work that follows an answered turn in the background: the compaction of its conversation, once that is due."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _log = structlog.get_logger("batos")
 
 
 class FollowUps:
-    """Looks at turns that were answered and begins what they make due; a turn is done whatever comes of it."""
+    """Starts compactions that answered turns make due. The turn is done whatever happens to them."""
 
     def __init__(self, image: LivingImage, control: Missions, group: asyncio.TaskGroup) -> None:
         self._image = image
         self._control = control
         self._group = group
-        #: One look after the other: two turns that end together make one compaction due, not two.
+        #: Serialises the checks: two turns that end together make one compaction due, not two.
         self._looking = asyncio.Lock()
-        #: What was begun here and has not ended, by conversation: until it runs nothing in the image tells of it.
+        #: Compactions begun here that have not ended, by conversation: the image shows one only once it runs.
         self._begun: dict[str, str] = {}
 
     def keep(self, events: Events) -> None:
-        """Look at every turn when it is answered, from now on: for a process that runs missions."""
+        """Call `start_due` from now on for each answered turn of a conversation; for a process that stays to work."""
 
         def told(event: str, keys: Mapping[str, Any]) -> None:
             if event == "mission.done" and keys.get("conversation") is not None:
@@ -40,10 +40,12 @@ class FollowUps:
         events.subscribe(told)
 
     async def begin(self, mission: str) -> str | None:
-        """Begin the work that the answered mission made due, after all questions of people; return its id, or None.
+        """Start the compaction that the answered mission made due, at the lowest priority; return its id, None if none
+        is due.
 
-        A compaction that was left unfinished continues. Raises Busy if no more missions may wait; the work is due again
-        after the next turn.
+        A compaction that was left behind is resumed.
+
+        Raises: Busy: no more missions may wait; the compaction is due again after the next turn.
         """
         async with self._looking:
             found = await asyncio.to_thread(self._due, mission)
@@ -56,6 +58,7 @@ class FollowUps:
             return found
 
     def _due(self, mission: str) -> dict[str, Any] | str | None:
+        """Return the brief of a compaction that is due, the id of one that was begun, or None."""
         with self._image.snapshot() as root:
             words = {each: roots.mission_record(root, each).status.word for each in self._begun.values()}
             self._begun = {name: each for name, each in self._begun.items() if words[each] in compaction.UNENDED}
@@ -63,9 +66,9 @@ class FollowUps:
             return self._begun.get(found["message"]["receiver"], found) if isinstance(found, dict) else found
 
     async def start_due(self, mission: str) -> str | None:
-        """The same, and what keeps it from being begun is logged: the answer stands, and the next turn looks again."""
+        """Start a due compaction as `begin` does, but log any error and return None: the next turn tries again."""
         try:
             return await self.begin(mission)
-        except Exception as error:  # no reason to fail what was answered, nor the process that looks
+        except Exception as error:  # no reason to fail the answered turn or the process
             _log.warning("compaction.not_begun", mission=mission, reason=as_ours(error).as_dict())
             return None

@@ -1,4 +1,4 @@
-"""What messages mean while a mission runs: kernel functions by name, methods run in the cell, intents interpreted."""
+"""The interpreter of messages in a mission: runs kernel functions and methods, and interprets intents."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from batos.objects.prototype import Found, UvmObject, label, own_slots
 
 _log = structlog.get_logger("batos.object")
 
-#: The first turn and how many, where a message does not say; and at most.
+#: The default of the first turn and of the number of turns, and the largest number.
 _PAGE, _MOST_TURNS = (1, 20), 100
-#: How much more work it is to load a byte of a turn than to read it.
+#: The work of loading a byte of a turn, as a multiple of reading one.
 _LOADING = 4
 
 Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
@@ -41,9 +41,10 @@ Derive: TypeAlias = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 class MissionInterpreter:
-    """The interpreter of one mind of a running mission; facets share the evidence of its cycle.
+    """The interpreter of one mind of a running mission; its facets share the evidence of its cycle.
 
-    `sheet` is what the methods of a mind within another write on; None: the mission's own mind's go into the image.
+    `sheet` is the write buffer of a mind within another. None means the mission's own mind, whose methods write into
+    the image.
     """
 
     def __init__(
@@ -55,13 +56,15 @@ class MissionInterpreter:
         self._sheet = sheet
 
     def within(self, context: MindContext, cycle: UvmObject) -> MissionInterpreter:
-        """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        """Return an interpreter for a mind within this one. Its methods' writes stay in a buffer until
+        `merge_writes`.
+        """
         return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._sheet, context.mission.brief.user))
 
     def merge_writes(self) -> str | None:
-        """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
+        """Merge the writes of this mind's methods, now that the mind has its answer, and return None.
 
-        Else what it rested on and others have changed since, in words: nothing is laid.
+        If another mind changed a slot that they read, nothing is merged, and the slot is returned in words.
         """
         moved = None if self._sheet is None else self._sheet.stale_read()
         if moved is None and self._sheet is not None:
@@ -69,17 +72,19 @@ class MissionInterpreter:
         return moved
 
     def in_voice(self, context: MindContext) -> MissionInterpreter:
-        """One that interprets for the same mind with another voice or other options."""
+        """Return an interpreter for the same mind with another voice or other options."""
         return MissionInterpreter(context, self.cycle, self._derive, self._sheet)
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
-        """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
+        """Change data that is derived from the image's records (a conversation's summaries), in a short commit of its
+        own.
+        """
         if self._derive is None:
             raise InternalError("there is nothing to change a view with")
         return await self._derive(change)
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
-        """Run the kernel function of that name; ObjectError if this kernel has none."""
+        """Run a kernel function by its name. Raises: ObjectError: this kernel has no such function."""
         state = states.STATES.get(name)
         if state is not None:
             return await state(self.context, self, receiver, args)
@@ -92,21 +97,23 @@ class MissionInterpreter:
         return await kernel(self, receiver, args)
 
     async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """A message to an intent: a method is made of it and run, or it is interpreted: its text guides `infer_`."""
+        """Answer a message to an intent: by a method made for it, or by interpreting its text."""
         return await self._run_behaviour(receiver, found, selector, args)
 
     async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """A message to a method: it runs in the cell, or, as its control, its intent is interpreted."""
+        """Answer a message to a method: run it in the cell, or interpret its intent if the mission is a control."""
         return await self._run_behaviour(receiver, found, selector, args)
 
     async def _run_behaviour(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
+        """Answer a message to an intent or method with a PartResult (facet), a text (protocol) or plain data (any
+        other).
+        """
         choice = await resolution.resolve(self.context, receiver, found, selector, args)
         if choice.method is None and not args:
             raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
         number = 0
         if choice.kind == "facet":
-            # What a mind sends with a sub-query is its number, which is the kernel's own.
+            # A mind sends the number of a sub-query with its text; the number is for the kernel only.
             args, number = args[:1], int(args[1]) if len(args) > 1 else 0
         errand = self.invocation(receiver, found, selector, args, choice)
         errand = replace(errand, number=number)
@@ -118,9 +125,11 @@ class MissionInterpreter:
     def invocation(
         self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
     ) -> Invocation:
-        """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
+        """Return the invocation for a message, with the evidence of this cycle and a trust class no higher than the
+        evidence's.
+        """
         synthesis = states.work(self.cycle)
-        # What a protocol is told was made from all that came before it; parts are asked beside one another.
+        # A protocol's text depends on all earlier runs; parts are asked independently of each other.
         before = self.context.trace.trusts if choice.kind == "protocol" else ()
         return Invocation(
             context=self.context,
@@ -141,7 +150,10 @@ class MissionInterpreter:
     async def run_method(
         self, errand: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any
     ) -> Any:
-        """Return what the method gave; where there is no cell, what its intent gives, if policy lets that be."""
+        """Run the method and return its result. Without a cell interpret its intent, if policy allows.
+
+        Raises: CellMissing: there is no cell, and the intent cannot or may not be interpreted.
+        """
         try:
             return await method_run.run(errand, takes)
         except CellMissing:
@@ -151,11 +163,12 @@ class MissionInterpreter:
             return await self.interpret_intent(errand, choice, usage.CELLLESS)
 
     async def interpret_intent(self, errand: Invocation, choice: Resolution, how: str = "") -> Any:
-        """Interpret an intent: its text guides `infer_`. Return a part's result, of a protocol its text."""
+        """Interpret an intent: return a PartResult, or for a protocol its text."""
         part = await usage.of_intent(errand, choice, self._interpret(errand), how)
         return part.answer if choice.kind == "protocol" else part
 
     async def _interpret(self, errand: Invocation) -> PartResult:
+        """Ask the model in the words of the intent."""
         intent = errand.intent
         assert intent is not None
         synthesis = states.work(self.cycle)
@@ -163,7 +176,7 @@ class MissionInterpreter:
         return await interpret(self, self.context, synthesis.evidence, asked, synthesis)
 
     def _result(self, errand: Invocation, ran: InvocationResult) -> Any:
-        """What a method gave, in the shape that a mind takes from such a slot."""
+        """Return a method's result in the form that a mind needs from its kind of slot."""
         if errand.kind == "facet":
             intent = errand.intent or Intent("", name=errand.selector)
             asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
@@ -177,18 +190,20 @@ class MissionInterpreter:
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
+    """Log a line for an object."""
     _log.info("object", mission=interpreter.context.mission.id, receiver=label(receiver), text=" ".join(map(str, args)))
 
 
 async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    """Recall evidence by asking the knowledge catalog."""
     return await send(interpreter, interpreter.context.mission.root["knowledge_catalog_obj"], "search_", *args)
 
 
 async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
-    """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
+    """Recall evidence for a query from the mission's own files and its conversation, within `room` bytes."""
     query, room = str(args[0]), int(args[1])
     context = interpreter.context
-    # Loading turns takes longer than reading their text: a short conversation's are loaded here, a long one's aside.
+    # Loading turns takes longer than reading their text: those of a long conversation are loaded in a thread.
     size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
         room if context.mission.past.count else 0
     )
@@ -196,20 +211,20 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
-    """A question with its evidence and the decision that it is to be answered by."""
+    """Ask the model a question with its evidence, and return the decision it answers."""
     evidence, question, decision = args
     return await questions.ask(interpreter.context, evidence, question, decision)
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
-    """Run the cycle of a mind from IDLE to IDLE again, with the question that the orchestrator is given."""
+    """Run the orchestrator's cycle for the mission's brief, from IDLE to IDLE."""
     context = interpreter.context.asking(str(args[0]))
     await Machine(receiver, interpreter.in_voice(context), context).run(interpreter.cycle)
     return interpreter.cycle
 
 
 async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
-    """A page of a conversation's turns, for its user; as trusted as the least of them."""
+    """Return a page of a conversation's turns for its user, with the lowest trust class of these turns."""
     context = interpreter.context
     name = own_slots(receiver).get("name", label(receiver))
     place = (*args, *_PAGE[len(args) :])

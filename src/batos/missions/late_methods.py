@@ -1,7 +1,8 @@
-"""Methods made when the answer is out: what missions interpreted for want of one, one after the other, while all rests.
+"""Methods that are made after the answer, for intents that missions interpreted for want of a method.
 
-What is to be made stands in the image (image/wishes.py), so that another process goes on with it. A question that comes
-ends what is being made at once: what the coder has answered by then is in the journal, and is not asked again.
+The wishes are stored in the image (image/wishes.py), so that another process can continue. Methods are made one after
+the other while no mission runs. A new question cancels the running generation at once; the coder's answers so far are
+in the journal and are not paid for again.
 """
 
 from __future__ import annotations
@@ -30,57 +31,77 @@ from batos.missions.workers import Workers
 
 _log = structlog.get_logger("batos")
 
-#: Tokens in which a small method is written.
+#: The tokens of a small method.
 METHOD_TOKENS: Final = 300
 
-#: Outcomes after which a wish still stands: it is tried again later.
+#: Outcomes after which a wish is kept and tried again later.
 _LATER: Final = frozenset({"budget"})
-#: Outcomes of which there is a method, or will be when a person says yes.
+#: Outcomes with a method, or with one that waits for a person's approval.
 _MADE: Final = frozenset({"installed", "made", "asked"})
-#: The most seconds between two tries of what Ollama cannot answer for: each may load a model, and is in the journal.
+#: The most seconds between two attempts while Ollama fails: each may load a model, and fills the journal.
 _LONGEST: Final = 3_600.0
 
 
 class Makes(Protocol):
-    """Makes a method: the jit."""
+    """The generator, as it is used here."""
 
     async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
-        """Fulfil a wish, and tell what came of it: {receiver, selector, outcome, ...}; raises what Ollama raises."""
+        """Make the method of a wish: return {receiver, selector, outcome, ...}. Errors of Ollama pass through."""
         ...
 
 
 class LearningParts(Protocol):
-    """Has all that learning works with: the UVM."""
+    """The parts of the UVM that late methods are made with."""
 
     @property
-    def settings(self) -> Settings: ...
+    def settings(self) -> Settings:
+        """Return the configuration."""
+        ...
+
     @property
-    def image(self) -> LivingImage: ...
+    def image(self) -> LivingImage:
+        """Return the image that holds the wishes."""
+        ...
+
     @property
-    def jit(self) -> Makes: ...
+    def jit(self) -> Makes:
+        """Return the generator."""
+        ...
+
     @property
-    def workers(self) -> Workers: ...
+    def workers(self) -> Workers:
+        """Return the workers, which say if a mission runs."""
+        ...
+
     @property
-    def events(self) -> Events: ...
+    def events(self) -> Events:
+        """Return the source of events."""
+        ...
+
     @property
-    def clock(self) -> Callable[[], datetime]: ...
+    def clock(self) -> Callable[[], datetime]:
+        """Return the clock."""
+        ...
+
     async def ready(self) -> object:
-        """Look what models there are; raises what Ollama raises."""
+        """Read the list of the daemon's models. Errors of Ollama pass through."""
 
 
 def writing_seconds(cost: CostDocument) -> float:
-    """Estimate the seconds of one method, by what a mission's own calls took; it is no less than one of those."""
+    """Estimate the seconds of making one method from the cost of a mission's own calls; at least the time of
+    one call.
+    """
     if not (cost["calls"] and cost["answer_tokens"]):
-        return math.inf  # nothing was measured
+        return math.inf  # no call was measured
     seconds, answered = cost["seconds"], cost["answer_tokens"]
     return max(seconds / cost["calls"], METHOD_TOKENS * seconds / answered)
 
 
 class LateMethods:
-    """Makes what is to be made, unless somebody asks something; every method is called on the loop."""
+    """Makes the methods of stored wishes while no question is asked. Every method is called on the event loop."""
 
     def __init__(self, parts: LearningParts, group: asyncio.TaskGroup, pause: float) -> None:
-        """Wait `pause` seconds before what cannot be made now is tried again; twice as many each time Ollama fails."""
+        """Create it. `pause` is the seconds before a failed wish is tried again, doubled each time Ollama fails."""
         self._parts = parts
         self._group = group
         self._pause = self._patience = pause
@@ -94,38 +115,43 @@ class LateMethods:
     # -- what is heard
 
     def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Cancel the running generation when a mission is accepted or begins to run."""
         if event == "mission.accepted" or (event == "mission.status" and keys["status"] == "running"):
             self._yield()
 
     def _yield(self) -> None:
+        """Cancel the running generation."""
         if self._task is not None:
             self._task.cancel()
 
     # -- working
 
     def keep(self) -> None:
-        """Begin to make all wishes whenever no mission runs: for a process that is there to work."""
+        """Make all wishes whenever no mission runs, in the background; for a process that stays to work."""
         if self._keeping is None:
             self._wake.set()
             self._keeping = self._group.create_task(self._keep())
 
     async def _keep(self) -> None:
+        """Make wishes each time the wake event is set, and log errors."""
         while True:
             await self._wake.wait()
             self._wake.clear()
             try:
                 await self.some()
-            except Exception as error:  # no reason to end the process that works
+            except Exception as error:  # no reason to end the process
                 _log.warning("method.not_made", reason=as_ours(error).as_dict())
                 self._wake_later()
 
     def _wake_later(self) -> None:
+        """Set the wake event after the pause."""
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def some(self, most: Callable[[], bool] = lambda: True) -> LateReport:
-        """Make one method after the other, while `most` lets it and nobody asks anything: {made [what came], left}.
+        """Make wishes one after the other while `most` returns True and no question comes: return {made [results],
+        left}.
 
-        One that Ollama cannot answer for is left, and is tried again after a while by who keeps at it.
+        A wish that Ollama cannot answer for is left, and `keep` tries it again later.
         """
         told: list[LearntDocument] = []
         left: set[str] = set()
@@ -149,10 +175,11 @@ class LateMethods:
             return wishes.listed(root)
 
     async def briefly(self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None) -> LateReport:
-        """Do the same in a process that is about to end: within so many seconds, where a call takes about `call`.
+        """Make wishes as `some` does, for at most `seconds`, before the process ends; `call` is the estimated time of
+        one.
 
-        None is begun that would not fit, and what is not done in time, or before `unless` returns, is left to the next
-        process.
+        No generation is started that would not fit. A generation that is not done in time, or before `unless` returns,
+        is left for the next process.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -172,9 +199,9 @@ class LateMethods:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
-        """Make one; return whether the next may be begun, and the outcome, or None of a method that was left.
+        """Make one wish and return its result; None if it was cancelled by a question or Ollama failed.
 
-        A question or the want of Ollama stops all; an answer of the coder that is none says nothing about the others.
+        An empty result means that the coder's answer was unusable, which says nothing about the other wishes.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
         self._task = asyncio.ensure_future(self._made(wish))
@@ -187,7 +214,7 @@ class LateMethods:
         finally:
             task, self._task, self._making = self._task, None, None
         if task.cancelled():
-            self._wake_later()  # who came may never run, and then nobody says that all rests again
+            self._wake_later()  # the new mission may never run, and then no event would wake this
             return False, None
         error = task.exception()
         if error is not None:
@@ -199,6 +226,7 @@ class LateMethods:
         return True, task.result()
 
     async def _made(self, wish: WishDocument) -> LearntDocument:
+        """Make the method of a wish, and drop the wish from the image unless it is to be tried again."""
         await self._parts.ready()
         try:
             installs = self._parts.settings.install != "ask" and not wish.get("asks")
@@ -223,26 +251,28 @@ class LateMethods:
     # -- telling
 
     def snapshot(self, root: Root) -> dict[str, Any]:
-        """Show what waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
+        """Return the number of waiting wishes, and the one being made: {waiting, making {object, selector, since} or
+        None}.
+        """
         making = None
         if self._making is not None:
             making = dict(self._making)
-            with suppress(NotFound):  # an object that is gone since has no other name
+            with suppress(NotFound):  # an object that was deleted since has no name
                 making["object"] = roots.named(root, methods.holder_named(root, making["object"]))
         return {"waiting": len(root[roots.WISHES]), "making": making}
 
     async def aclose(self) -> None:
-        """End what is being made; it is gone on with by the next process."""
+        """Cancel the running generation; the next process continues with it."""
         self._leave()
         ending = [task for task in (self._keeping, self._task) if task is not None]
         for task in ending:
             task.cancel()
-        if ending:  # whatever they end in: it is no reason to end the process otherwise
+        if ending:  # their errors do not matter at the end
             await asyncio.wait(ending)
 
 
 def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:
-    """Drop a wish of which something came or will come no more; a forged tool that was not made is forgotten."""
+    """Drop a wish that has its outcome. A forged tool that was not made is forgotten too."""
     wishes.drop(root, [wish])
     if wish.get("forged") and outcome not in _MADE:
         forged.forget(root, wish["selector"], wish["intent"])

@@ -1,4 +1,4 @@
-"""A mission that is a message: finds the slot that answers it, reads or runs that, and stores the result."""
+"""Missions that are a message: the message is answered by a slot, a method, an intent or a kernel function."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from batos.objects.mirror import as_json
 from batos.objects.prototype import Found, UvmObject, delegation, is_reserved, label, lookup, own_slots
 from batos.routing.router import Route
 
-#: Characters of a result that is still an answer; what is longer is looked at piece by piece.
+#: The most characters of a result that is an answer.
 LONGEST: Final = 256 * 1024
-#: Bytes of evidence that a message asks for when it does not say how many, and at most.
+#: The default and the largest size in bytes of the evidence that a message asks for.
 ROOM, MOST_ROOM = 4_000, 64_000
-#: Who takes a message that needs no persona: the system's own.
+#: The persona for messages that need none.
 _STEWARD: Final = "ALFRED"
 
 _START = "orchestrator.start_cognitive_cycle_for"
@@ -53,7 +53,7 @@ _DATA = "Send plain data: text, numbers, lists, objects."
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The answer to a message: plain data, its trust class, and a text if the answer is a persona's words."""
+    """The result of a message: plain data, its trust class, and the Said if it is an answer in words."""
 
     value: Any
     trust: str = "user"
@@ -61,10 +61,11 @@ class _Result:
 
 
 def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
-    """A brief as its mission works on it, and its route where a message settles that: no router is asked then.
+    """Return the brief as its mission works on it, and the route of a message; None if the router has to choose.
 
-    A message that starts a cycle is a question to the router like any other: its argument is what is asked.
-    NotFound, MessageNotUnderstood, ObjectError: there is nothing that could answer the message.
+    A message that starts a cycle goes to the router like any question, with its argument as the question.
+
+    Raises: NotFound, MessageNotUnderstood, ObjectError: nothing can answer the message.
     """
     message = brief.message
     if message is None:
@@ -81,7 +82,9 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
 
 
 def _thinker(root: Root, receiver: UvmObject) -> str:
-    """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
+    """Return the persona that thinks for a message: the receiver; else the lead of a conversation's newest turn; else
+    the steward.
+    """
     if context_building.is_persona(receiver):
         return str(receiver.name)
     name = own_slots(receiver).get("name")
@@ -91,7 +94,7 @@ def _thinker(root: Root, receiver: UvmObject) -> str:
 
 
 async def deliver(context: MindContext, interpreter: MissionInterpreter) -> None:
-    """Send the brief's message and write what it is answered onto the thought; nothing else of the image changes."""
+    """Send the brief's message, and write its result onto the thought."""
     message = context.mission.brief.message
     assert message is not None
     if absent_objects.is_absent(context.mission.root, message):
@@ -115,7 +118,7 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A message on its way: to whom, what was found there, and with what it is worked on."""
+    """A message being answered: its receiver, the slot found there, and the context."""
 
     context: MindContext
     interpreter: MissionInterpreter
@@ -131,7 +134,7 @@ class _Sent:
 
 
 async def _answer(sent: _Sent) -> _Result | None:
-    """The result; None if a cycle ran, which has written its answer itself."""
+    """Return the result of the message; None if a cycle ran, which has written its answer itself."""
     value = sent.found.value
     if isinstance(value, Intent | Method):
         return await _run_behaviour(sent)
@@ -148,7 +151,7 @@ async def _answer(sent: _Sent) -> _Result | None:
 
 
 async def _run_behaviour(sent: _Sent) -> _Result:
-    """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
+    """Run the method that answers, or interpret the intent."""
     args = sent.message.arguments
     choice = await resolution.resolve(sent.context, sent.receiver, sent.found, sent.message.selector, args)
     if choice.method is None:
@@ -170,7 +173,7 @@ async def _run_behaviour(sent: _Sent) -> _Result:
 
 
 async def _interpret(sent: _Sent, choice: Resolution) -> _Result:
-    """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
+    """Interpret an intent in one call, with the mission's files and conversation as evidence."""
     text, intent = _text(sent.message), choice.intent
     _need_persona(sent)
     assert intent is not None
@@ -194,7 +197,7 @@ async def _judged(sent: _Sent, said: Said) -> JudgedAnswer:
 
 
 async def _infer_text(sent: _Sent) -> _Result:
-    """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
+    """Answer `infer_` with a text, as a reflex of the persona. The primitive itself takes no plain data."""
     _need_persona(sent)
     text = _text(sent.message)
     sent = sent.asking(text)
@@ -204,14 +207,16 @@ async def _infer_text(sent: _Sent) -> _Result:
 
 
 async def _recall_evidence(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
-    """Give the synthesis what fits beside its one call."""
+    """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
     room = room_for_evidence(sent.context, [(task, decision)])
     recalled = await states.recalled_for(sent.context, sent.interpreter, text, room)
     sent.synthesis.recalled = sent.synthesis.evidence = recalled
 
 
 async def _run(sent: _Sent, name: str) -> _Result | None:
-    """Run a kernel function with the message's arguments."""
+    """Run a kernel function whose arguments can be plain data. Raises: ObjectError: the function takes other
+    arguments.
+    """
     message, checked = sent.message, ARGUMENTS.get(name)
     if checked is None:
         raise ObjectError(
@@ -240,6 +245,7 @@ def _as_text(value: Any) -> JudgedAnswer:
 
 
 def _need_persona(sent: _Sent) -> None:
+    """Raise ObjectError if the receiver is no persona."""
     if not context_building.is_persona(sent.receiver):
         raise ObjectError(
             f"{sent.message.receiver} has no voice to answer {sent.message.selector!r} with",
@@ -248,12 +254,14 @@ def _need_persona(sent: _Sent) -> None:
 
 
 def _receiver(root: Root, message: Message, user: str) -> UvmObject:
-    """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
+    """Return the object that a message is for. Raises: NotFound: there is none, or it belongs to another user."""
     return find_object(root, message.receiver, user)
 
 
 def _find_slot(receiver: UvmObject, message: Message) -> Found:
-    """What answers the selector; MessageNotUnderstood names those that are near."""
+    """Return the slot that answers the selector. Raises: MessageNotUnderstood: there is none; its remedy names similar
+    ones.
+    """
     selector = message.selector
     found = lookup(receiver, selector)
     if found is None:
@@ -270,7 +278,7 @@ def _find_slot(receiver: UvmObject, message: Message) -> Found:
 
 
 def _text(message: Message) -> str:
-    """Return the single text argument of a message."""
+    """Return the single text argument of a message. Raises: ObjectError: the arguments are others."""
     args = message.arguments
     if len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
         raise ObjectError(f"{message.selector!r} takes one text: what it is about", remedy=_DATA)
@@ -280,7 +288,7 @@ def _text(message: Message) -> str:
 
 
 def _query(message: Message) -> tuple[str, int]:
-    """Return the text to recall by, and the bytes that the result may have."""
+    """Return the query and the size in bytes for a recall. Raises: ObjectError: the arguments are others."""
     args = message.arguments
     room = args[1] if len(args) == 2 else ROOM
     if not args or len(args) > 2 or not isinstance(args[0], str) or not _whole(room) or not 0 <= room <= MOST_ROOM:
@@ -289,13 +297,16 @@ def _query(message: Message) -> tuple[str, int]:
 
 
 def _none(message: Message) -> tuple[()]:
+    """Return no arguments. Raises: ObjectError: the message has some."""
     if message.arguments:
         raise ObjectError(f"{message.selector!r} takes no arguments")
     return ()
 
 
 def _places(message: Message) -> tuple[int, ...]:
-    """The first turn's position and how many turns, both as they may be left out."""
+    """Return the first turn's position and the number of turns, as far as given. Raises: ObjectError: the arguments are
+    others.
+    """
     args = message.arguments
     if len(args) > 2 or not all(_whole(each) for each in args):
         raise ObjectError(f"{message.selector!r} takes the first turn's position and how many turns", remedy=_DATA)
@@ -303,10 +314,11 @@ def _places(message: Message) -> tuple[int, ...]:
 
 
 def _whole(value: JsonValue) -> TypeGuard[int]:
+    """Test if the value is an integer of at most 32 bits."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
-#: Kernel functions that a message may run, each with what makes its arguments of plain data.
+#: Kernel functions that a message may run, each with the function that converts its arguments from plain data.
 ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
     "traits.log": lambda message: message.arguments,
     "traits.recall": _query,

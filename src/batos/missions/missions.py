@@ -1,4 +1,4 @@
-"""What doors ask of missions: accepted, begun, waited for, cancelled, paused, resumed, found again after a crash."""
+"""The missions of an image: accepting, starting, waiting for, cancelling, pausing, resuming and recovering them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from batos.missions.workers import OPEN, Workers
 
 _log = structlog.get_logger("batos")
 
-#: What waits to be begun.
+#: Statuses of missions that wait to be started.
 _WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
-#: What will come to something by itself, here or where it runs.
+#: Statuses of missions that proceed by themselves, here or in another process.
 _UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
-#: What goes on when somebody says so.
+#: Statuses of missions that continue only on request.
 _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
-#: Ends of a run that are nobody's failure.
+#: Statuses after a run that did not fail.
 _PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused", "waiting"})
-#: Missions that are settled in one commit.
+#: The number of missions whose status is changed in one commit.
 _TOGETHER: Final = 100
 
 
 class Missions:
-    """The missions of one image and the workers of one process; `limit` is how many may wait."""
+    """The missions of one image and the workers of one process; `limit` is the number of missions that may wait."""
 
     def __init__(
         self, image: LivingImage, workers: Workers, recovery: Recovery, limit: int, clock: Callable[[], datetime]
@@ -49,13 +49,18 @@ class Missions:
         self._recovery = recovery
         self._limit = limit
         self._clock = clock
-        #: The places of missions that were left behind, until they begin: not each of their briefs is read again.
+        #: The queue entries of missions that were left behind, so that their briefs are not read again.
         self._places: dict[str, QueueEntry] = {}
 
     # -- accepting and running
 
     async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
-        """Validate and accept a brief that names its user; durable when the id is returned. Busy: no more may wait."""
+        """Validate and store a brief that names its user, and return the mission's id once it is durable.
+
+        A brief with the idempotency key of an earlier one returns that mission.
+
+        Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. Busy: no more missions may wait.
+        """
         asked = {**brief, "attachments": [file.ref.model_dump() for file in files]}
         with self._image.snapshot() as root:
             value = acceptance.resolve_brief(root, asked, self._clock())
@@ -65,17 +70,19 @@ class Missions:
             return first
         mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._limit)
         if "idempotency_key" in value:
-            with self._image.snapshot() as root:  # another may have come first while this one was written
+            with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
                 acceptance.find_repeat(root, value, asked)
         return mission
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
-        """Leave files of a conversation out of its next questions; NotFound, and no change, if one is not there."""
+        """Leave files of a conversation out of its next questions. Raises: NotFound: a file is not there; nothing is
+        changed.
+        """
 
         def change(root: Root) -> BatosError | None:
             try:
                 found = conversations.mine(root, conversations.named(root, conversation, user), user)
-            except BatosError as error:  # not raised there: it would fail what shares the commit
+            except BatosError as error:  # returned, because raising it would fail other changes of the commit
                 return error
             unknown = keeping.drop(found, names)
             known = ", ".join(each["name"] for each in keeping.kept(found)) or "none"
@@ -87,10 +94,11 @@ class Missions:
             raise error
 
     def begin(self, mission: str) -> bool:
-        """Hand an accepted mission to the workers; says whether they have it: one that is done they need not.
+        """Hand an accepted mission to the workers, and return True if they have it; False if it needs no worker.
 
-        One that waits for a person is left to wait. Refused: it has ended another way, or stands still until it is
-        resumed.
+        A mission that waits for a person is left to wait.
+
+        Raises: Refused: the mission has ended without an answer, or is paused or parked.
         """
         if self._workers.has(mission):
             return True
@@ -98,13 +106,15 @@ class Missions:
         return place is not None and self._hand_over(place)
 
     def _hand_over(self, place: QueueEntry) -> bool:
+        """Give a queue entry to the workers; return False if they are stopping."""
         self._workers.begin(place)
         return not self._workers.stopping
 
     async def ended(self, mission: str) -> None:
-        """Wait until a mission has ended or stands still; one that was committed before is folded in first.
+        """Wait until a mission has ended or is paused. An answer that is committed but not folded in is folded in
+        first.
 
-        Raises the image's error if that cannot be done: the answer is safe, and the mission not yet done.
+        Raises the image's error if that fails: the answer is safe, but the mission is not yet done.
         """
         while True:
             word = self._word(mission)
@@ -115,14 +125,15 @@ class Missions:
                 return
             end = self._workers.end(mission)
             await asyncio.wait({end})
-            if end.result().word not in OPEN:  # also when the image could not be told
+            if end.result().word not in OPEN:  # even if the image could not be written
                 return
 
     async def run(self, mission: str) -> None:
-        """Begin a mission and wait until it has ended or stands still; raises why it failed. Whoever leaves cancels it.
+        """Start a mission and wait until it has ended or is paused. Cancelling this call cancels the mission.
 
-        One that was committed before is only folded in.
-        Refused: it runs just now, or has ended another way than done.
+        A mission that was committed before is only folded in. The error of a mission that failed is raised.
+
+        Raises: Refused: the mission runs already, or has ended without an answer.
         """
         if self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
@@ -145,26 +156,33 @@ class Missions:
             raise ending.error
 
     async def _give_up(self, mission: str) -> None:
+        """Cancel a mission unless it has ended."""
         with suppress(Refused):  # it has ended
             await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
 
     # -- steering
 
     async def cancel(self, mission: str) -> None:
-        """End a mission at once; if its commit went through it is done all the same. Refused: it had ended before."""
+        """Cancel a mission at once. If its commit has gone through, the mission is done. Raises: Refused: it had ended
+        before.
+        """
         await self._open(mission)
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
 
     async def pause(self, mission: str) -> None:
-        """Let a mission stand still when the calls under way are paid and journaled. Refused: it has ended."""
+        """Pause a mission after its running calls are paid for and journaled. Raises: Refused: the mission has
+        ended.
+        """
         if await self._open(mission) in _STANDING:
             return
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "paused", paused(), force=False)
 
     async def resume(self, mission: str) -> None:
-        """Let a mission that stands still, or whose process is gone, go on. Refused: it has ended."""
+        """Continue a mission that is paused or parked, or whose process has ended. Raises: Refused: the mission has
+        ended.
+        """
         await self._workers.wait_settled(mission)
         word = await self._open(mission)
         if self._workers.release(mission):
@@ -173,14 +191,14 @@ class Missions:
             await self.ended(mission)
             word = await self._open(mission)
         if word in _STANDING:
-            with suppress(Refused):  # it stands still no more: whether it may begin is looked at below
+            with suppress(Refused):  # its status has changed: `begin` below checks it
                 await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
         self.begin(mission)
 
     async def wake(self, missions: Sequence[str]) -> list[str]:
-        """Queue again those that waited for a person who has answered; the ids of those that now wait to be begun.
+        """Queue missions again whose person has answered, and return the ids of those that now wait for a worker.
 
-        One that cannot be settled is left as it is and logged: it goes on when it is resumed, or after a restart.
+        A mission whose status cannot be changed is logged and left: a resume or a restart continues it.
         """
         each, woken = list(dict.fromkeys(missions)), list[str]()
         for first in range(0, len(each), _TOGETHER):
@@ -190,14 +208,15 @@ class Missions:
         return woken
 
     async def _woken(self, mission: str) -> bool:
-        if self._workers.has(mission):  # on its way, or being settled: it sees the answer by itself
+        """Queue one mission again, and return True if it waits for a worker now."""
+        if self._workers.has(mission):  # it is being stopped, and will see the answer by itself
             return False
         try:
             seen = self._recovery.look(mission)
             if seen.word != "waiting" or seen.awaits:
                 return False
             await self._image.move(mission, "queued", None, {"waiting"})
-        except Refused:  # somebody brought it to a stand since
+        except Refused:  # it was stopped meanwhile
             return False
         except BatosError as error:  # no reason to leave the others
             _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
@@ -206,7 +225,9 @@ class Missions:
         return True
 
     async def _open(self, mission: str) -> StatusWord:
-        """The status of a mission that has not ended; one whose process is gone is settled first. Else Refused."""
+        """Return the status of a mission that has not ended, after recovering one whose process has ended. Raises:
+        Refused.
+        """
         word = self._word(mission)
         if word == "running" and not self._workers.has(mission):
             await self._recovery.one(mission)
@@ -216,13 +237,14 @@ class Missions:
         return word
 
     def _word(self, mission: str) -> StatusWord:
+        """Return the status of a mission."""
         with self._image.snapshot() as root:
             return self._image.find(root, mission)[1].word
 
     # -- after a crash
 
     async def recover(self) -> list[str]:
-        """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
+        """Settle missions that an earlier process left behind, and return the ids of those that wait for a worker."""
         left = await self._recovery.all(self._workers.has)
         known = (*left.waiting, *left.standing)
         late = [place.mission async for place in yielding_every(known) if not self._workers.watch_deadline(place)]
@@ -236,7 +258,9 @@ class Missions:
 
 
 def _place_of(seen: Seen) -> QueueEntry | None:
-    """The place of a mission that is to be begun; None: it is done, or waits for a person. Refused: it is neither."""
+    """Return the queue entry of a mission to start; None if it is done or waits for a person. Raises: Refused: as
+    `begin`.
+    """
     if seen.word == "done" or seen.awaits:
         return None
     if seen.word not in _WAITING:
@@ -245,6 +269,7 @@ def _place_of(seen: Seen) -> QueueEntry | None:
 
 
 def _not_begun(mission: str, word: StatusWord) -> Refused:
+    """Return the error for a mission that cannot be started."""
     if word not in OPEN:
         return _has_ended(mission, word)
     gone = "If its process has ended, `batos resume` runs it again."
@@ -256,6 +281,7 @@ def _not_begun(mission: str, word: StatusWord) -> Refused:
 
 
 def _has_ended(mission: str, word: StatusWord) -> Refused:
+    """Return the error for a mission that has ended."""
     return Refused(
         f"{mission} has ended: it is {word}",
         field="mission",

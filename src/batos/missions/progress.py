@@ -1,4 +1,4 @@
-"""What runs just now, as it is heard: who thinks, in which state, since when, with how many calls."""
+"""The table of running missions, kept from events: persona, state, start time and number of calls of each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from batos.image.ids import iso
 
-#: What ends a mission also where its status cannot be written, as on a full disk.
+#: Events that end a mission even if its status cannot be written, as on a full disk.
 _ENDS: Final = frozenset({"mission.done", "mission.failed"})
 
 
 @dataclass(slots=True)
 class _RunningLine:
-    """One running mission."""
+    """The line of one running mission."""
 
     since: str
     attempt: int
@@ -27,7 +27,7 @@ class _RunningLine:
 
 
 class RunningMissions:
-    """Hears events; a mission is on it from when it begins to run until it does not any more."""
+    """A table with a line for each running mission, from its start until its status changes."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class RunningMissions:
         self._lock = threading.Lock()
 
     def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event, as any subscriber hears it."""
+        """Update the table by an event; a subscriber of Events."""
         if event == "mission.status":
             with self._lock:
                 if keys["status"] == "running":
@@ -51,7 +51,7 @@ class RunningMissions:
         line = self._lines.get(keys.get("mission", ""))
         if line is None:
             return
-        if event == "mission.state" and "path" not in keys:  # not that of a mind within it
+        if event == "mission.state" and "path" not in keys:  # not the state of an inner mind
             line.state = keys["state"]
         elif event == "mission.routed":
             line.personas, line.effort = tuple(keys["personas"]), keys["effort"]
@@ -59,7 +59,7 @@ class RunningMissions:
             line.calls += 1
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Every running mission, the one that began first on top."""
+        """Return a line for each running mission, the earliest first."""
         with self._lock:
             lines = list(self._lines.items())
         return [

@@ -1,4 +1,4 @@
-"""The missions that wait for a worker of this process, in the order in which they begin."""
+"""The queue of missions that wait for a worker of this process, in the order in which they start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batos.image.records import Brief, Status
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """What decides when a mission begins: taken from its brief once, so that no brief is read again for it.
+    """The fields of a brief that decide when its mission starts, so that waiting briefs are not read again.
 
     `deadline` is ISO 8601 in UTC, to the millisecond; such texts sort by time.
     """
@@ -25,7 +25,7 @@ class QueueEntry:
 
 
 def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
-    """The place that an accepted mission takes; it runs alone after so many deaths that count against it."""
+    """Return the queue entry of a mission; after `deaths_allowed` counted deaths of its process it runs alone."""
     value = brief.value
     return QueueEntry(
         mission,
@@ -37,9 +37,9 @@ def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) ->
 
 
 class Queue:
-    """Places by priority, the higher first, then by age: ids sort in the order in which missions were accepted.
+    """Entries by priority, the highest first, then by age: ids sort in the order in which missions were accepted.
 
-    What is dropped stays in the heap until it comes up, or until most of the heap is such.
+    A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
     """
 
     def __init__(self) -> None:
@@ -53,13 +53,13 @@ class Queue:
         return mission in self._places
 
     def put(self, place: QueueEntry) -> None:
-        """Let a mission wait; one that waits already keeps its place."""
+        """Add an entry; a mission that waits already keeps its place."""
         if place.mission not in self._places:
             self._places[place.mission] = place
             heapq.heappush(self._heap, _key(place))
 
     def first(self) -> QueueEntry | None:
-        """Whose turn is next; None when nothing waits."""
+        """Return the next entry without removing it; None if nothing waits."""
         while self._heap:
             place = self._places.get(self._heap[0][1])
             if place is not None and _key(place) == self._heap[0]:
@@ -68,7 +68,7 @@ class Queue:
         return None
 
     def drop(self, mission: str) -> QueueEntry | None:
-        """Let a mission wait no more: it begins, or it was cancelled; None if it did not wait."""
+        """Remove and return the entry of a mission; None if the mission does not wait."""
         place = self._places.pop(mission, None)
         if len(self._heap) > 2 * len(self._places) + 64:
             self._heap = [_key(each) for each in self._places.values()]
@@ -76,11 +76,12 @@ class Queue:
         return place
 
     def clear(self) -> tuple[QueueEntry, ...]:
-        """Forget all that wait, and say which."""
+        """Remove and return all entries."""
         waited = tuple(self._places.values())
         self._heap, self._places = [], {}
         return waited
 
 
 def _key(place: QueueEntry) -> tuple[int, str]:
+    """Return the sort key of an entry."""
     return -place.priority, place.mission

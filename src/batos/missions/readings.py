@@ -1,4 +1,4 @@
-"""Reads what may be read of an image, the same for its owner and for whoever looks at it beside the owner."""
+"""Reading of missions, conversations and objects, for the owner of the image and for readers beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batos.missions import reports
 
 
 class Readings:
-    """Reads missions, conversations and objects. Each call is a look of its own, and may wait for a disk."""
+    """Reads missions, conversations and objects. Each call takes a snapshot of its own, and may wait for a disk."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Readings:
     clock: Callable[[], datetime]
 
     def mission(self, mission: str) -> dict[str, Any]:
-        """Show a mission as clients get it; raises NotFound."""
+        """Return the report of a mission. Raises: NotFound."""
         return as_plain(self.report(mission))
 
     def report(self, mission: str) -> MissionDocument:
@@ -39,23 +39,26 @@ class Readings:
     def missions(
         self, most: int = 20, *, status: str | None = None, user: str | None = None
     ) -> list[MissionLineDocument]:
-        """List the newest missions, a line each; only those of a status or a user, where one is named."""
+        """Return a line for each of the newest missions, optionally only those with a status or of a user."""
         with self.image.snapshot() as root:
             return reports.mission_lines(root, most, status, user)
 
     def mission_named(self, name: str, user: str | None = None) -> str:
-        """Return the id of the mission that is meant; NotFound, BriefError. A user who is named sees only their own."""
+        """Return the id of the mission that a name means; a named user finds only their own.
+
+        Raises: NotFound: there is none. BriefError: the name is the beginning of several ids.
+        """
         with self.image.snapshot() as root:
             return reports.mission_named(root, name, user or self.settings.asker, user)
 
     def prompts(self, mission: str) -> list[PromptDocument]:
-        """Show every call of a mission, and of the generations it began, with the exact prompt; raises NotFound."""
+        """Return every call of a mission, and of the generations it began, with its exact prompt. Raises: NotFound."""
         return reports.prompts_report(self.journal.read(reports.logs(self.report(mission))))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
-        """Show a conversation's turns by position (`last` is the newest), and the summaries of its older ones.
+        """Return a conversation's turns by position (`last` is the newest), and the summaries of its older turns.
 
-        Only its user may see them: `user`, or whoever asks where none is named.
+        Only the conversation's user may read it: `user`, or the configured asker if that is None.
         """
         user = user or self.settings.asker
         with self.image.snapshot() as root:
@@ -67,6 +70,6 @@ class Readings:
             return reports.root_names(root)
 
     def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
-        """Show an object or a slot, as a user may see it where one is named; raises NotFound."""
+        """Return an object or a slot, as a named user may see it. Raises: NotFound."""
         with self.image.snapshot() as root:
             return reports.inspect_object(root, reference, user or "")

@@ -1,4 +1,4 @@
-"""What an earlier process left behind is settled: folded in, queued again, or parked if it ends every process."""
+"""Recovery of missions that an earlier process left behind: folds them in, queues them again, or parks them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ T = TypeVar("T")
 
 _log = structlog.get_logger("batos")
 
-#: Deaths that count against a mission before it runs alone; one more of it alone, and it is parked.
+#: The counted deaths of its process after which a mission runs alone; after one more it is parked.
 DEATHS: Final = 2
 
-#: What a status says of deaths once somebody has looked into them.
+#: The fields of a status that a resume resets.
 AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
 
 _AT_ONCE = 500  # items, a few milliseconds
 
-#: Standing still until somebody says that it goes on.
+#: Statuses of missions that continue only on request.
 _STANDING: Final = frozenset({"paused", "parked"})
 
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """Missions that were left behind: those that wait to be run, and those that stand still."""
+    """Missions that were left behind: those that wait for a worker, and those that are paused, parked or wait for a
+    person.
+    """
 
     waiting: tuple[QueueEntry, ...]
     standing: tuple[QueueEntry, ...]
@@ -47,7 +49,9 @@ class LeftBehind:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A mission as its records say; `answered`: it was committed and is not folded in; `awaits`: a person's answer."""
+    """The state of a mission in its records. `answered`: committed but not folded in. `awaits`: waits for a person's
+    answer.
+    """
 
     place: QueueEntry
     word: StatusWord
@@ -56,7 +60,7 @@ class Seen:
 
 
 async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
-    """Each of the items; others get their turn after every so many, for ten thousand need not wait for anything."""
+    """Yield each item, and yield to the event loop after every `at_once` items."""
     for number, item in enumerate(items, 1):
         if number % at_once == 0:
             await asyncio.sleep(0)
@@ -64,7 +68,7 @@ async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIt
 
 
 class Recovery:
-    """Settles missions whose process is gone."""
+    """Settles missions whose process has ended."""
 
     def __init__(self, image: LivingImage, journal: Journal, publisher: Publisher, events: Events) -> None:
         self._image = image
@@ -73,11 +77,12 @@ class Recovery:
         self._publisher = publisher
 
     async def all(self, here: Callable[[str], bool]) -> LeftBehind:
-        """Everything that is neither folded in nor ended, but for what is `here`: that is somebody's work.
+        """Settle every mission that is neither ended nor folded in, except those that `here` says this process works
+        on.
 
-        One that cannot be settled is left as it is and logged.
+        A mission that cannot be settled is logged and left as it is.
         """
-        # Ten thousand records are not read on the loop.
+        # There may be ten thousand records: read them in a thread.
         waiting: list[QueueEntry] = []
         standing: list[QueueEntry] = []
         async for seen in yielding_every(await asyncio.to_thread(self._read)):
@@ -96,11 +101,11 @@ class Recovery:
         return LeftBehind(tuple(waiting), tuple(standing))
 
     async def one(self, mission: str) -> None:
-        """Settle one mission that runs nowhere."""
+        """Settle one mission that no process runs."""
         await self._settle(self.look(mission))
 
     async def publish(self, mission: str) -> bool:
-        """Fold in a mission that was committed and not folded in, and runs nowhere; says whether it was such a one."""
+        """Fold in a mission that is committed but not folded in; return False if the mission is no such one."""
         if not self.look(mission).answered:
             return False
         if await self._publisher.fold(mission):
@@ -108,30 +113,32 @@ class Recovery:
         return True
 
     def look(self, mission: str) -> Seen:
-        """A mission as it stands; NotFound."""
+        """Return the state of a mission. Raises: NotFound."""
         with self._image.snapshot() as root:
             return self._seen(root, mission)
 
     def _read(self) -> list[Seen]:
+        """Return the states of all missions that are not folded in."""
         with self._image.snapshot() as root:
             return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
 
     def _seen(self, root: Root, mission: str) -> Seen:
+        """Return the state of a mission in this root."""
         brief, status, thought = self._image.find(root, mission)
-        # Only what began can have been committed.
+        # Only a mission that began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
         return Seen(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
     async def _settle(self, seen: Seen) -> QueueEntry | None:
-        """The place that it takes in the queue; None if it is done, or parked."""
+        """Return the queue entry of the mission; None if it is done or parked now."""
         if seen.answered:
             await self.publish(seen.place.mission)
             return None
         return await self._count(seen.place.mission) if seen.word == "running" else seen.place
 
     def _tell_done(self, mission: str) -> None:
-        """Told late: its process was gone before it could, or it could not be folded in then."""
+        """Emit the events of a mission that is done, late: its process ended before it could emit them."""
         with self._image.snapshot() as root:
             brief, status, thought = self._image.find(root, mission)
             slots, tid = own_slots(thought), status.tid
@@ -142,13 +149,15 @@ class Recovery:
         self._events.emit("mission.status", mission=mission, status="done", reason=None)
 
     def _reached(self, mission: str) -> tuple[int, int, str]:
-        """Tell how far a mission came, with the generations that it waited for: what a coder answered is progress."""
+        """Measure a mission's progress in the journal, including the generations that it waited for."""
         entries, closed, path = self._journal.progress(mission)
         beside = [self._journal.progress(log) for log in generation_log.awaited_logs(self._journal.notes(mission))]
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
     async def _count(self, mission: str) -> QueueEntry | None:
-        """Count the death of a process with it if it died where the one before did, and queue it again or park it."""
+        """Queue the mission again, or park it and return None. A death counts if there was no progress since the last
+        one.
+        """
         mark = self._reached(mission)
         with self._image.snapshot() as root:
             brief, status, _ = self._image.find(root, mission)
@@ -163,10 +172,12 @@ class Recovery:
 
 
 def _left_behind() -> BatosError:
+    """Return the reason of a mission that is queued again."""
     return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 
 
 def _parked(deaths: int) -> BatosError:
+    """Return the reason of a mission that is parked."""
     return BatosError(
         f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",
         remedy="See the log for why; `batos resume` tries again.",

@@ -1,4 +1,4 @@
-"""Missions and objects as CONTRACT shows them: plain data for every door."""
+"""Reports of missions and objects in the form of the contract: plain data for every door."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
-#: Characters of a question that a line of a list shows, and how many failures a screen has.
+#: The most characters of a question in a list, and the number of failures on a screen.
 _LINE, _FAILURES = 80, 10
 
 
 def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> MissionDocument:
-    """One mission whole: what every mission has, then what a failed or an answered one has."""
+    """Return one mission whole, with the fields of its status: a failure's reason or an answer."""
     slots = own_slots(thought)
     report = MissionDocument(
         id=name,
@@ -60,7 +60,7 @@ def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) 
 
 
 def mission_line(name: str, brief: Brief, status: Status) -> MissionLineDocument:
-    """One mission in a list."""
+    """Return the line of a mission in a list."""
     return MissionLineDocument(
         id=name,
         status=status.word,
@@ -72,19 +72,21 @@ def mission_line(name: str, brief: Brief, status: Status) -> MissionLineDocument
 
 
 def _short(text: str) -> str:
-    """A question as a line of a list shows it."""
+    """Return a question on one line of at most _LINE characters."""
     line = " ".join(text.split())
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
 def running_line(root: Root, line: Mapping[str, Any]) -> dict[str, Any]:
-    """A running mission with who asks what."""
+    """Add the user and the question to the line of a running mission."""
     brief = roots.mission_record(root, line["id"]).brief
     return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
 
 
 def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
-    """One screen's worth of what the image knows: `counted` as counters show it; at most `limit` missions may wait."""
+    """Return one screen of status; `counted` are the counters' snapshot, and `limit` is the number of missions that may
+    wait.
+    """
     return {
         "queue": {"waiting": roots.waiting(root), "limit": limit},
         "approvals": {"waiting": len(root[roots.AWAITED])},
@@ -99,15 +101,15 @@ def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str
 
 
 def screen_of(root: Root, told: Mapping[str, Any], user: str) -> dict[str, Any]:
-    """Limit a screen's running and failed missions to one user's; its counts still cover everybody's."""
+    """Return a screen with the running and failed missions of one user only; its counts still cover all users."""
     failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
     return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
 
 
 def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of samples, newest first, the first of each runner, whichever model it served, and none of a model told by then.
+    """Return the newest sample of each runner, given samples from newest to oldest; a model is listed once.
 
-    Each has `at`: a runner that was seen then may be gone since.
+    The runner may have ended since the time `at` of its sample.
     """
     found: list[dict[str, Any]] = []
     told: set[str] = set()
@@ -120,15 +122,17 @@ def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
-    """Missions, newest first; their ids are of one length and sort by time."""
+    """Yield missions from newest to oldest; their ids have one length and sort by time."""
     missions = root[roots.MISSIONS]
     return ((name, roots.mission_record(root, name)) for name in naming.descending(missions))
 
 
 def mission_named(root: Root, name: str, asker: str, user: str | None = None) -> str:
-    """Return the id of a mission: `last` and `last-1` are the asker's; NotFound where there are not so many.
+    """Return the id of a mission; `last` and `last-1` count back through the missions of `asker`.
 
-    Where a user is named only that one's missions are there. BriefError: it is the beginning of several.
+    If `user` is given, only that user's missions are found.
+
+    Raises: NotFound: there is no such mission. BriefError: the name is the beginning of several ids.
     """
     before = naming.back(name)
     if before is None:
@@ -147,16 +151,16 @@ def mission_named(root: Root, name: str, asker: str, user: str | None = None) ->
 
 
 def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[MissionLineDocument]:
-    """The newest missions, a line each; only those of a status or a user, where one is named."""
+    """Return a line for each of the newest missions, optionally only those with a status or of a user."""
     lines = (mission_line(name, record.brief, record.status) for name, record in newest(root))
     meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
     return list(islice(meant, most))
 
 
 def with_cost(found: MissionDocument, journal: Entries) -> MissionDocument:
-    """Add to a mission what it has cost, even before its end, and what was learnt for it, before and after.
+    """Add the cost of a mission so far, and the methods that were generated for it during and after its run.
 
-    `cost.learning` {calls, tokens} is beside what the mission itself spent.
+    `cost.learning` {calls, tokens} is not part of the mission's own cost.
     """
     told = generation_log.read(journal.notes(found["id"]))
     shown = found.copy()
@@ -178,7 +182,7 @@ def with_cost(found: MissionDocument, journal: Entries) -> MissionDocument:
 
 
 def _with_after(generated: Iterable[LearntDocument], after: Sequence[LearntDocument]) -> list[LearntDocument]:
-    """Join what a mission told of generations with what came of those that were made when its answer was out."""
+    """Merge a mission's accounts of generations with those of the generations that ran after its answer."""
     came = {(each["receiver"], each["selector"]): each for each in after}
     shown: list[LearntDocument] = []
     for each in generated:
@@ -188,7 +192,7 @@ def _with_after(generated: Iterable[LearntDocument], after: Sequence[LearntDocum
 
 
 def logs(found: MissionDocument) -> list[str]:
-    """Where the journal has what a mission paid for: its own log, and those of the generations that it began."""
+    """Return the journal's logs that a mission paid for: its own, and those of the generations that it began."""
     generated = found.get("provenance", ProvenanceDocument()).get("generated", ())
     return [found["id"], *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
 
@@ -216,9 +220,9 @@ def prompts_report(records: Sequence[Record]) -> list[PromptDocument]:
 
 
 def root_names(root: Root) -> dict[str, Any]:
-    """What the root holds: its objects by name, what is declared beside them, and how much stands in each tree.
+    """Return the names of the root's objects, of the declared objects, and the number of records in each tree.
 
-    `declared` is the reference of each object that the codex declares, by name, or None while it does not exist.
+    `declared` maps each object that the codex declares to its reference, or to None while it does not exist.
     """
     objects = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
     declared = {name: None if made is None else reference(made) for name, made in tools.names(root).items()}
@@ -230,12 +234,12 @@ def root_names(root: Root) -> dict[str, Any]:
 
 
 def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
-    """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
+    """Return an object by its name or reference, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
-    Where a user is named, as that one may see it.
+    If a user is named, values are as that user may see them. For an object that is declared but does not exist, return
+    its API and the methods that it would have.
 
-    Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
-    object or slot.
+    Raises: NotFound: there is no such object or slot.
     """
     found = by_name(root, name, user or None)
     if found is not None:
@@ -260,7 +264,7 @@ def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
 
 
 def _with_names(root: Root, described: dict[str, Any]) -> dict[str, Any]:
-    """The description with root objects called by their names where it only points at them."""
+    """Replace references of root objects in a description with their names."""
     names = {reference(root[name]): name for name in roots.OBJECTS if name in root}
     for key in ("parents", "lineage"):
         described[key] = [names.get(each, each) for each in described[key]]

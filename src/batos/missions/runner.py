@@ -52,7 +52,7 @@ _log = structlog.get_logger("batos.mission")
 
 _ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
 
-#: How often a thought is thought whose commit meets that of another mission, which changed the same object.
+#: The most attempts of a mission whose commits conflict with those of other missions.
 MOST_REPLAYS: Final = 20
 
 _CONFLICT: Final = BatosError(
@@ -62,20 +62,20 @@ _CONFLICT: Final = BatosError(
 
 @dataclass(slots=True)
 class Attempt:
-    """What can be told of a mission's run, however it ends."""
+    """The run of a mission: its states, context, commit and stop request, for the events and reports at its end."""
 
     mission: str
     states: list[StateDocument] = field(default_factory=list)
     context: MindContext | None = None
-    #: The commit, once there is one: from then on the mission is done, whatever else happens.
+    #: The transaction id of the commit; from then on the mission is done, whatever happens.
     tid: str | None = None
-    #: What is said from outside; asked before each paid call and at each state of the outer cycle.
+    #: The request to stop; called before each paid call and at each state of the outer cycle.
     hold: StopRequest = field(default_factory=StopRequest)
     #: The verdict on the answer that was committed.
     gate: GateDocument | None = None
 
     def summary(self) -> dict[str, Any]:
-        """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
+        """Return the fields of the final event: conversation, personas, cost, and the gate's verdict on the answer."""
         if self.context is None:
             return {}
         personas, cost = list(self.context.mission.route.personas), self.context.io.session.cost.as_dict()
@@ -83,7 +83,7 @@ class Attempt:
         return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> AttemptDocument:
-        """For the status of a mission that failed: a thought that was doomed cannot tell."""
+        """Return the report for the status of a mission that failed, whose thought is not committed."""
         shown = AttemptDocument(states=self.states)
         if self.context is not None:
             shown["route"] = self.context.mission.route.as_dict()
@@ -93,12 +93,12 @@ class Attempt:
 
 
 class Inference(Thinks, Looks, Embeds, Protocol):
-    """What missions need of the bridge."""
+    """The parts of the bridge that missions use."""
 
 
 @dataclass(slots=True)
 class MissionRunner:
-    """Runs accepted missions, each in a transaction of its own; wired in uvm.py."""
+    """Runs accepted missions, each in a transaction of its own; uvm.py builds it."""
 
     image: LivingImage
     journal: Journal
@@ -108,11 +108,11 @@ class MissionRunner:
     limits: SpendingLimits
     events: Events
     clock: Callable[[], datetime]
-    #: Digest of each model that Ollama has, by name; asked for once at the start.
+    #: The digest of each of the daemon's models, by name, read once at the start.
     digests: Mapping[str, str]
-    #: How many calls of one mission are under way at once: as many as a runner answers at once.
+    #: The number of concurrent calls of one mission: as many as a runner answers at once.
     parallel: int = ALL
-    #: What missions run and learn methods with.
+    #: The runtime of methods.
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     watch: Watch = field(init=False)
 
@@ -120,9 +120,12 @@ class MissionRunner:
         self.watch = Watch(self.bridge, self.events)
 
     async def run(self, mission: str, hold: StopRequest | None = None) -> None:
-        """Run a mission to its end, or until `hold` says to stop. Raises why it ended, after status and journal say so.
+        """Run a mission until it ends or `hold` stops it. An error is raised after the status and the journal record
+        it.
 
-        A mission whose answer is committed already is only published. Refused: it ended without an answer before.
+        A mission whose answer is committed already is only folded in.
+
+        Raises: Refused: the mission has ended without an answer, or another process runs it.
         """
         if self._is_answered(mission):
             await self.publisher.fold(mission)
@@ -136,17 +139,18 @@ class MissionRunner:
             await self._think_without_conflict(attempt)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
-                # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
+                # Another process runs the mission, or ran it before a crash: this attempt may not mark it failed.
                 raise
             if attempt.tid is None:
                 await finish_despite_cancel(asyncio.ensure_future(self._record_failure(attempt, error)))
                 raise
-            # Cancelled while the commit was under way, and it went through: the mission is done all the same.
+            # Cancelled during the commit, which went through: the mission is done.
             await finish_despite_cancel(asyncio.ensure_future(self._record_done(attempt)))
             raise
         await self._record_done(attempt)
 
     def _is_answered(self, mission: str) -> bool:
+        """Test if the mission's answer is committed. Raises: Refused: the mission has ended without one."""
         with self.image.snapshot() as root:
             _, status, thought = self.image.find(root, mission)
             if status.word in _ENDED:
@@ -158,10 +162,11 @@ class MissionRunner:
             return "answer" in own_slots(thought)
 
     async def _think_without_conflict(self, attempt: Attempt) -> None:
-        """Think; if another mission changed meanwhile what this one changed too, once more on what it left.
+        """Think, and repeat on a newer snapshot while other missions' commits change the same objects.
 
-        What was paid for is read from the journal: only what asks something else now is paid. MissionFailed: it met
-        others `MOST_REPLAYS` times.
+        Paid answers are read from the journal; only requests that differ now are paid for.
+
+        Raises: MissionFailed: there was a conflict MOST_REPLAYS times.
         """
         for _ in range(MOST_REPLAYS):
             try:
@@ -179,13 +184,14 @@ class MissionRunner:
         )
 
     async def _start_attempt(self, attempt: Attempt) -> None:
-        """Begin another attempt: what was streamed is taken back, and the attempts are counted as after a crash."""
+        """Start another attempt: retract streamed text, and count the attempt as after a crash."""
         attempt.states.clear()
         self.events.emit("mission.retracted", mission=attempt.mission)
         await self.journal.flush(attempt.mission)
         await self.image.again(attempt.mission, _CONFLICT)
 
     async def _think(self, attempt: Attempt) -> None:
+        """Run the cycle, or deliver the message, in a transaction, and commit the thought."""
         with self.image.transaction(attempt.mission) as transaction:
             context = attempt.context = await self._prepare(attempt, transaction)
             orchestrator = transaction.root["orchestrator_obj"]
@@ -203,31 +209,33 @@ class MissionRunner:
                 attempt.tid = tid_text(transaction.serial) if transaction.committed else None
 
     async def _record_done(self, attempt: Attempt) -> None:
-        """Fold in what was contributed; only then is it told that the mission is done."""
+        """Fold in the mission's contributions, then emit the events of its end."""
         await self.publisher.fold(attempt.mission)
         self.journal.ended(attempt.mission)
         self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.summary())
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
     async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
-        """The reason goes to the journal and, in a short transaction of its own, to the mission."""
+        """Record the reason for the end in the journal and, in a short transaction of its own, in the
+        mission's status.
+        """
         mission = attempt.mission
         word, reason = await attempt.hold.outcome(error)
         if isinstance(reason, InternalError):
-            # As text: a renderer that walks the frames' locals would load objects of a connection that is closed.
+            # Format it now: a renderer that reads the frames' locals would load objects of a closed connection.
             trace = "".join(traceback.format_exception(error))
             _log.error("mission failed unexpectedly", mission=mission, trace=trace)
         ended = word in _ENDED
         if ended and (not attempt.states or attempt.states[-1]["state"] != "FAILED"):
-            # What fails before the machine starts or at the commit enters FAILED from outside.
+            # A failure before the machine starts or at the commit enters FAILED here.
             self._note(attempt, "FAILED")
         self.journal.note(mission, {word: reason.as_dict(), "at": iso(self.clock())})
         report: dict[str, Any] = {"report": attempt.report()} if ended else {}
         try:
             await self.journal.flush(mission)
             await self.image.move(mission, word, reason, **report)
-        except Exception as unwritten:  # told, because the first error is still the one to raise
-            # A full disk can keep us from writing why: the first error is still the one to tell.
+        except Exception as unwritten:  # emitted, because the first error is the one to raise
+            # A full disk can prevent the record: the first error is still the one to raise.
             self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
         if ended:
             await self._count(attempt)
@@ -236,17 +244,19 @@ class MissionRunner:
             )
 
     async def _count(self, attempt: Attempt) -> None:
-        """Tell the ledgers what the mission used: a method that fails missions must not go on for want of a thought."""
+        """Count the uses of methods by a failed mission, so that a method that fails missions is retired too."""
         context, lives = attempt.context, self.methods.lives
         if context is None or lives is None or not context.trace.uses:
             return
         try:
             await lives.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
-        except Exception as error:  # told, because the mission's own error is the one to raise
+        except Exception as error:  # emitted, because the mission's own error is the one to raise
             self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
-        """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""
+        """Record a state in the journal and as an event; in the report only if it is the mission's own and not an inner
+        mind's.
+        """
         entered = StateDocument(state=state, at=iso(self.clock()))
         within = {} if path is None else {"path": path}
         if path is None:
@@ -255,6 +265,7 @@ class MissionRunner:
         self.events.emit("mission.state", mission=attempt.mission, state=state, **within)
 
     async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> MindContext:
+        """Build the context of an attempt: brief, route, evidence, session, mind and trace."""
         root, mission = transaction.root, attempt.mission
         record, status, thought = self.image.find(root, mission)
         asked = context_building.asked(root, record)
@@ -310,6 +321,7 @@ class MissionRunner:
         before: Decided | None,
         warning: str,
     ) -> Session:
+        """Open the session, with the paid answers of this mission and its ancestors."""
         own = self.journal.sound([attempt.mission])
         notes = () if before is None else before.mine()
         paid = (*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own)

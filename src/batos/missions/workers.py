@@ -1,4 +1,4 @@
-"""The workers of one process: so many missions at once, and all that can be said to one from outside."""
+"""The workers of one process: run a limited number of missions at once, and stop them on request."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos.workers")
 
-#: Seconds between two looks whether the daemon is back.
+#: Seconds between two questions to a daemon that is away.
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-#: What may still come to an end.
+#: Statuses of missions that have not ended.
 OPEN: Final[frozenset[StatusWord]] = frozenset({"queued", "running", "waiting", "paused", "parked"})
 
 
 @dataclass(frozen=True, slots=True)
 class MissionOutcome:
-    """How a mission left the workers: what it is now, and the error that it came with, if one did."""
+    """The status with which a mission left the workers, and its error if there was one."""
 
     word: StatusWord
     error: BaseException | None = None
@@ -39,10 +39,10 @@ class MissionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class WorkerDeps:
-    """What workers need to do their work.
+    """The dependencies of the workers.
 
-    `perform` runs one mission to its end, and raises why it ended otherwise; `answers` says whether Ollama does, and
-    `awaits` whether a mission that waits for a person still does.
+    `perform` runs one mission to its end and raises its error. `answers` tests if Ollama answers. `awaits` tests if a
+    mission still waits for a person.
     """
 
     perform: Callable[[str, StopRequest], Awaitable[None]]
@@ -55,7 +55,7 @@ class WorkerDeps:
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """A mission at a worker; a task that is cancelled before it began would never run at all."""
+    """A mission at a worker. `begun` is needed because a task that is cancelled before it began never runs at all."""
 
     place: QueueEntry
     hold: StopRequest
@@ -64,15 +64,15 @@ class _Run:
     begun: bool = False
 
     def break_off(self) -> None:
-        """End it now, wherever it is."""
+        """Cancel the task, if it has begun."""
         if self.begun and self.task is not None:
             self.task.cancel()
 
 
 class Workers:
-    """Missions wait here for their turn, run, and are waited for; every method is called on the loop.
+    """The missions that wait or run in this process. Every method is called on the event loop.
 
-    A worker never raises: what its mission ends with is that mission's alone.
+    A worker never raises: an error of its mission ends that mission alone.
     """
 
     def __init__(self, image: LivingImage, group: asyncio.TaskGroup, trade: WorkerDeps, clock: Callable[[], datetime]):
@@ -83,39 +83,39 @@ class Workers:
         self._running: dict[str, _Run] = {}
         #: Missions that wait for the daemon.
         self._patient: dict[str, QueueEntry] = {}
-        #: Missions whose status is being changed by somebody here, until it is.
+        #: Missions whose status is being changed here.
         self._settling: dict[str, asyncio.Future[None]] = {}
         self._ends: dict[str, asyncio.Future[MissionOutcome]] = {}
         self.alarms = Alarms(clock, self._ring)
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
         self.stopping = False
-        #: Told when nothing runs or waits for its turn any more.
+        #: Called when no mission runs or waits for its turn any more.
         self.rested: Callable[[], None] = lambda: None
 
     # -- what there is
 
     def has(self, mission: str) -> bool:
-        """Whether a mission is on its way here: it waits for its turn or the daemon, runs, or is being settled."""
+        """Test if a mission waits here for its turn or for the daemon, runs, or has its status changed just now."""
         return any(mission in kept for kept in (self._running, self._queue, self._patient, self._settling))
 
     def rests(self) -> bool:
-        """Tell whether no mission runs or waits for its turn."""
+        """Test if no mission runs or waits for its turn."""
         return not (self._running or len(self._queue) or self.stopping)
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The missions that run, in the order they began."""
+        """Return the running missions in the order of their start."""
         return tuple(self._running)
 
     def __len__(self) -> int:
-        """How many wait for their turn here."""
+        """Return the number of missions that wait for their turn."""
         return len(self._queue)
 
     # -- beginning
 
     def begin(self, place: QueueEntry) -> None:
-        """Let a mission wait for its turn; one that is here already, or comes while all stops, is left as it is."""
+        """Queue a mission for a worker. Nothing happens for one that is here already, or while the workers stop."""
         if self.stopping or self.has(place.mission):
             return
         if self.watch_deadline(place):
@@ -125,7 +125,9 @@ class Workers:
             self._ring(place.mission)
 
     def watch_deadline(self, place: QueueEntry) -> bool:
-        """End the mission when its deadline passes, whether it runs, waits or stands still; False: it has passed."""
+        """Set an alarm that ends the mission at its deadline, even if it waits or is paused; return False if it has
+        passed.
+        """
         if place.deadline is None:
             return True
         if self.alarms.passed(place.deadline):
@@ -134,6 +136,7 @@ class Workers:
         return True
 
     def _go_on(self) -> None:
+        """Start queued missions while there are free workers."""
         while not self.stopping and len(self._running) < self._trade.at_once:
             place = self._queue.first()
             if place is None or (self._running and (place.alone or self._runs_alone())):
@@ -145,30 +148,32 @@ class Workers:
             run.task = self._group.create_task(self._work(run), name=place.mission)
 
     def _runs_alone(self) -> bool:
+        """Test if a mission runs that tolerates no other beside it."""
         return any(run.place.alone for run in self._running.values())
 
     async def _work(self, run: _Run) -> None:
+        """Run one mission, and pass on its outcome: to its waiters, to the wait for Ollama, or back to the queue."""
         run.begun, mission = True, run.place.mission
         error: BaseException | None = None
         try:
             run.hold()
             await self._trade.perform(mission, run.hold)
-        except (Exception, asyncio.CancelledError) as failure:  # whatever it is, it ends this mission and no other
+        except (Exception, asyncio.CancelledError) as failure:  # any error ends this mission and no other
             error = failure
         settling = asyncio.ensure_future(self._outcome_of(run, error))
-        with suppress(asyncio.CancelledError):  # said too late: who said it waits for what is being written down
+        with suppress(asyncio.CancelledError):  # too late: the canceller waits until the status is written
             await finish_despite_cancel(settling)
         ending = settling.result()
         del self._running[mission]
         if ending.word == "done":
-            self._looks = 0  # the daemon is well again: the next time it is away is another
+            self._looks = 0  # the daemon works: the pauses start anew
         if ending.word != "waiting" or self.stopping:
             self._tell(mission, ending)
         elif not isinstance(ending.error, ApprovalNeeded):
             self._wait_for_ollama(run.place)
         elif self._trade.awaits(mission):
-            self._tell(mission, ending)  # it is nobody's here until it is woken
-        else:  # answered while it was on its way out
+            self._tell(mission, ending)  # the mission leaves the workers until it is woken
+        else:  # the person answered while the mission was stopping
             self._patient[mission] = run.place
             self._group.create_task(self._queue_again(run.place))
         run.left.set_result(None)
@@ -177,13 +182,13 @@ class Workers:
             self.rested()
 
     async def _outcome_of(self, run: _Run, error: BaseException | None) -> MissionOutcome:
-        """What the mission is now; who failed before it began, or could not write that it did, has no status yet."""
+        """Return the outcome of a run, after writing the status of a mission that failed without one."""
         if error is None:
             return MissionOutcome("done")
         mission = run.place.mission
         try:
             word, answered = self._found(mission)
-            # Committed, it is not failed, whatever kept its answer from being folded in.
+            # A committed mission has not failed, even if its answer could not be folded in.
             if word in ("queued", "running") and not answered:
                 word, reason = await run.hold.outcome(error)
                 await self._move(mission, word, reason, ("queued", "running"))
@@ -196,7 +201,7 @@ class Workers:
         return MissionOutcome(word, error)
 
     def _found(self, mission: str) -> tuple[StatusWord, bool]:
-        """What the mission is, and whether its answer is committed."""
+        """Return the mission's status, and True if its answer is committed."""
         with self._image.snapshot() as root:
             _, status, thought = self._image.find(root, mission)
             return status.word, "answer" in own_slots(thought)
@@ -204,6 +209,7 @@ class Workers:
     async def _move(
         self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]
     ) -> None:
+        """Change the status of a mission, and emit its failure."""
         await self._image.move(mission, word, reason, only)
         if word in ("failed", "cancelled") and reason is not None:
             self._trade.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict())
@@ -211,12 +217,15 @@ class Workers:
     # -- waiting for an end
 
     def end(self, mission: str) -> asyncio.Future[MissionOutcome]:
-        """Done when the mission next leaves the workers, or is settled while it stands still. Wait, never cancel it."""
+        """Return a future for the mission's next outcome: when it leaves the workers, or is stopped while it waits.
+        Never cancel it.
+        """
         if mission not in self._ends:
             self._ends[mission] = asyncio.get_running_loop().create_future()
         return self._ends[mission]
 
     def _tell(self, mission: str, ending: MissionOutcome) -> None:
+        """Resolve the future of a mission with its outcome."""
         if ending.word not in OPEN:
             self.alarms.drop(mission)
         future = self._ends.pop(mission, None)
@@ -226,15 +235,17 @@ class Workers:
     # -- what is said from outside
 
     async def wait_settled(self, mission: str) -> None:
-        """Wait while somebody changes the status of a mission that does not run."""
+        """Wait while the status of a mission that does not run is being changed."""
         while mission in self._settling:
             await asyncio.wait({self._settling[mission]})
 
     async def stop_as(self, mission: str, word: StatusWord, reason: BatosError, *, force: bool) -> None:
-        """Bring a mission that has not ended to a stand, as `word`; returns when it is, or has ended another way.
+        """Stop a mission that has not ended, with the status `word`; return when it has stopped or ended otherwise.
 
-        Who runs is broken off with `force`, else before it next pays. A commit under way is never torn.
-        Refused: it has ended.
+        A running mission is cancelled with `force`, otherwise stopped before its next paid call. A commit under way is
+        completed.
+
+        Raises: Refused: the mission has ended.
         """
         while mission in self._running or mission in self._settling:
             run = self._running.get(mission)
@@ -258,9 +269,9 @@ class Workers:
         self._tell(mission, MissionOutcome(word, reason))
 
     def _put_back(self, mission: str, place: QueueEntry | None, patient: QueueEntry | None) -> None:
-        """What could not be written down is not so: the mission waits on for what it waited for.
+        """Restore the wait of a mission whose new status could not be written.
 
-        Who was cancelled while it was written has said so all the same.
+        If this call was cancelled but the status was written, the outcome is passed on.
         """
         word = self._found(mission)[0]
         if word not in ("queued", "waiting"):
@@ -272,7 +283,9 @@ class Workers:
             self._go_on()
 
     def release(self, mission: str) -> bool:
-        """Let a running mission that is to pause go on; says whether it does: it may be on its way out."""
+        """Withdraw the request to pause a running mission; return False if there is none or the mission is stopping
+        already.
+        """
         run = self._running.get(mission)
         if run is None or run.hold.held or run.hold.word not in (None, "paused"):
             return False
@@ -282,7 +295,7 @@ class Workers:
     async def _settle(
         self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]
     ) -> None:
-        """Change the status of a mission that does not run; meanwhile nobody else begins or changes it."""
+        """Change the status of a mission that does not run; until then no other call starts or changes the mission."""
         settling = self._settling[mission] = asyncio.get_running_loop().create_future()
         try:
             await self._move(mission, word, reason, only)
@@ -291,6 +304,7 @@ class Workers:
             settling.set_result(None)
 
     def _ring(self, mission: str) -> None:
+        """Start ending a mission whose deadline has passed."""
         self._group.create_task(self.expire(mission))
 
     async def expire(self, mission: str) -> None:
@@ -305,9 +319,9 @@ class Workers:
             _log.warning("mission.unsettled", mission=mission, reason=str(error))
 
     async def stop(self) -> None:
-        """Send what runs back to the queue and begin nothing more; returns when all has settled.
+        """Return all missions to the queue, start nothing more, and wait until all have stopped.
 
-        What was paid for is in the journal, and a commit under way is waited for. A second call waits for the same.
+        Paid answers are in the journal, and a commit under way is completed. A second call waits for the same end.
         """
         self.stopping = True
         self.alarms.clear()
@@ -330,17 +344,19 @@ class Workers:
     # -- waiting for the daemon
 
     async def _patience(self, error: OllamaError) -> bool:
+        """Test if a mission waits after this error of Ollama, because the daemon cannot be reached or is busy."""
         if isinstance(error, OllamaUnreachable | OllamaBusy):
             return True
         return error.retry and not await self._trade.answers()
 
     def _wait_for_ollama(self, place: QueueEntry) -> None:
+        """Keep a mission until the daemon answers again."""
         self._patient[place.mission] = place
         if self._looking is None or self._looking.done():
             self._looking = self._group.create_task(self._look())
 
     async def _look(self) -> None:
-        """Look from time to time whether the daemon answers, less and less often; then those who wait begin again."""
+        """Ask the daemon at growing intervals until it answers, then queue the missions that wait for it."""
         while self._patient:
             pauses = self._trade.pauses
             await asyncio.sleep(pauses[min(self._looks, len(pauses) - 1)])
@@ -349,14 +365,15 @@ class Workers:
                 await asyncio.gather(*(self._queue_again(place) for place in tuple(self._patient.values())))
 
     async def _queue_again(self, place: QueueEntry) -> None:
+        """Queue a waiting mission again, unless it was stopped meanwhile."""
         mission = place.mission
         if mission not in self._patient:
-            return  # somebody brought it to a stand since
+            return  # it was stopped meanwhile
         try:
             await self._settle(mission, "queued", None, {"waiting"})
-        except Refused:  # it was ended meanwhile
+        except Refused:  # the mission ended meanwhile
             self._patient.pop(mission, None)
-        except Exception as error:  # the image cannot be written: it waits on, and so do the others
+        except Exception as error:  # the image cannot be written: the mission waits on, like the others
             _log.warning("mission.unsettled", mission=mission, reason=str(error))
         else:
             if self._patient.pop(mission, None) is not None:
@@ -364,9 +381,10 @@ class Workers:
 
 
 def _server_stopped() -> BatosError:
+    """Return the reason of a mission that is queued again because the server stops."""
     return BatosError("the server stopped before it had an answer", remedy="It runs again when the server does.")
 
 
 async def _waits_its_turn(error: OllamaError) -> bool:
-    """Tell whether a mission that asked for no patience waits: for its turn, where the daemon's own queue was full."""
+    """Test if a mission without `wait_ollama` waits after this error: only if the daemon's own queue was full."""
     return isinstance(error, OllamaBusy)
