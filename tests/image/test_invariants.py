@@ -12,6 +12,7 @@ from tests.image.living import answer, brief, dump, living, passed, thought_in
 from batos.errors import Refused
 from batos.image import roots
 from batos.image.image import LivingImage
+from batos.image.methods import key_of
 from batos.image.records import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
@@ -23,7 +24,8 @@ def _given(root: Any) -> None:
     """Two objects, the one with a bell: a method that has a lineage."""
     bell = root["traits_obj"] = UvmObject({"ring_": Intent("Ring."), "count": 0})
     root["genesis_obj"] = UvmObject(parents=(bell,))
-    lineage = root[roots.METHODS]["bell"] = Lineage(bell, "ring_", bell.ring_)
+    roots.connection_of(root).add(bell)
+    lineage = root[roots.METHODS][key_of(bell, "ring_")] = Lineage(bell, "ring_", bell.ring_)
     lineage.revisions[1] = bell.ring_ = passed("ring_", SOURCE)
     lineage.active = 1
 
@@ -46,9 +48,13 @@ def _deep_within(root: Any) -> None:
 
 
 def _past_its_lineage(root: Any) -> None:
-    lineage = root[roots.METHODS]["bell"]
+    lineage = root[roots.METHODS][key_of(root["traits_obj"], "ring_")]
     lineage.revisions[2] = passed("ring_", SOURCE)
     lineage.active = 2
+
+
+def _the_holder_alone(root: Any) -> None:
+    root["traits_obj"].ring_ = passed("ring_", SOURCE + "    # and more\n")
 
 
 def _a_loop(root: Any) -> None:
@@ -63,6 +69,7 @@ BROKEN: dict[str, tuple[Callable[[Any], None], str]] = {
     "changed since": (_changed_since, "'ring_' .* is not one that the guardian passed"),
     "deep within": (_deep_within, "'ring_' .* is not one that the guardian passed"),
     "past its lineage": (_past_its_lineage, r"\.ring_ would hold another method"),
+    "the holder alone": (_the_holder_alone, r"\.ring_ would hold another method"),
     "a loop": (_a_loop, "would become its own ancestor"),
 }
 

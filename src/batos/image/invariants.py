@@ -6,10 +6,12 @@ import hashlib
 from typing import Final
 
 from batos.errors import Refused
-from batos.image.methods import is_sound
+from batos.image import roots
+from batos.image.methods import is_sound, lineage_of
 from batos.image.records import Lineage
+from batos.image.roots import Root, root_of
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject, delegation, label, parents_of, reference
+from batos.objects.prototype import UvmObject, delegation, label, own_slots, parents_of, reference
 
 _REPORT: Final = "Nothing was written. Please report this."
 
@@ -23,11 +25,26 @@ def check_written(value: object, *, thought: bool) -> None:
     if isinstance(value, Method | Intent):
         _check_behaviour(value, thought)
     elif isinstance(value, Lineage):
-        if not is_sound(value):
-            what = f"{label(value.holder)}.{value.selector} would hold another method than the one that is active there"
-            raise Refused(what, field=value.selector, remedy=_REPORT)
-    elif isinstance(value, UvmObject) and any(each is value for one in parents_of(value) for each in delegation(one)):
-        raise Refused(f"{label(value)} would become its own ancestor", field="parents", remedy=_REPORT)
+        _check_slot(value)
+    elif isinstance(value, UvmObject):
+        if any(each is value for one in parents_of(value) for each in delegation(one)):
+            raise Refused(f"{label(value)} would become its own ancestor", field="parents", remedy=_REPORT)
+        _check_methods(value)
+
+
+def _check_methods(holder: UvmObject) -> None:
+    """Compare every method in the slots of an object with its lineage: a commit may write the holder alone."""
+    selectors = [slot for slot, value in own_slots(holder).items() if isinstance(value, Method)]
+    root = root_of(holder._p_jar) if selectors and holder._p_jar is not None else Root()
+    if roots.METHODS in root:
+        for lineage in filter(None, (lineage_of(root, holder, each) for each in selectors)):
+            _check_slot(lineage)
+
+
+def _check_slot(lineage: Lineage) -> None:
+    if not is_sound(lineage):
+        what = f"{label(lineage.holder)}.{lineage.selector} would hold another method than the one that is active there"
+        raise Refused(what, field=lineage.selector, remedy=_REPORT)
 
 
 def _check_behaviour(value: Method | Intent, thought: bool) -> None:
