@@ -74,7 +74,7 @@ class Head:
             raise NotWeights(f"the header has more than {self._most} bytes", where)
         data = self._source.read(min(max(missing, _CHUNK), self._left))
         self._left -= len(data)
-        if len(data) < missing:  # it was cut since it was opened
+        if len(data) < missing:  # the file was cut after it was opened
             raise NotWeights(f"the file ends too early, at byte {self.at + len(rest) + len(data)}", where)
         self._buffer = rest + data
         self._next = 0

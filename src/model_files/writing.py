@@ -17,9 +17,7 @@ _U32, _F32, _TEXT = 4, 6, 8
 
 @dataclass(frozen=True, slots=True)
 class TensorSource:
-    """A tensor to write: its name, type and shape in GGUF (inputs first), its size in bytes, and its bytes in
-    pieces.
-    """
+    """A tensor to write: its name, type and shape in GGUF (inputs first), its size in bytes, and its bytes."""
 
     name: str
     type: str

@@ -43,6 +43,7 @@ def _lasting(node: Any) -> Any:
 
 
 def _think(node: Any) -> Any:
+    """Return the value of `think`. Raises: GoError: it is neither a boolean nor a known level."""
     if isinstance(node, bool):
         return node
     if kind_of(node) != "string":
@@ -69,6 +70,7 @@ def _kinds(node: Any) -> list[str]:
 
 
 def _message(node: Any) -> dict[str, Any]:
+    """Decode a message; its role is set in small letters."""
     found: dict[str, Any] = decode(_ALIAS, node) or {}
     if "role" in found:
         found["role"] = found["role"].lower()

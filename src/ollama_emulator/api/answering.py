@@ -111,6 +111,7 @@ def _call(daemon: EmulatedDaemon, fields: Fields, fault: InjectedFault | None, *
 
 
 async def _answer(call: AnswerCall, *, empty: bool) -> Answer:
+    """Answer a checked request: load the model only, show the prompt, stream the answer, or return it whole."""
     fields, daemon = call.fields, call.daemon
     options = sampling.merged(call.model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
@@ -152,9 +153,7 @@ class _Spoken:
 
 
 async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
-    """Yield None once the model is loaded, then the pieces of the answer when they are due; without a speed all at
-    once.
-    """
+    """Yield None once the model is loaded, then the pieces of the answer when due; without a speed all at once."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()

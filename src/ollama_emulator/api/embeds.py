@@ -32,6 +32,7 @@ _UNASKED = 512  # batch of the runner if it is started without a size
 
 
 def _inputs(fields: Fields) -> list[str]:
+    """Return the texts of a request. Raises: ApiError: 400, `input` is neither a text nor a list of texts."""
     given = fields.get("input")
     if given is None or given == "":
         return []

@@ -62,6 +62,7 @@ async def pull(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def _pulled(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
+    """Pull a model; yield its progress lines up to `success`."""
     yield []
     async for some in pulls.pulling(daemon, name, insecure=insecure):
         yield some
@@ -123,6 +124,6 @@ async def blob(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         return HttpReply(200, content_type="")
     if request.upload is None:
         raise ApiError(400, "missing request body")
-    # the form with a dash is looked for by its true digest, but what is sent never matches it
+    # a digest written with a dash finds its blob, but an upload under it never matches
     wanted = digest if digest in daemon.store.blobs else claimed
     return HttpReply(await daemon.store.receive(wanted, request.upload), content_type="")

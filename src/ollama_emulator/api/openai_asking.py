@@ -65,6 +65,7 @@ def embedding(given: Given) -> dict[str, Any]:
 
 
 def _options(given: Given, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the daemon's options for OpenAI's fields, over some defaults. Raises: ApiError: 400, `stop` is no text."""
     options = dict(defaults)
     stop = given.get("stop")
     if isinstance(stop, str):
@@ -81,6 +82,7 @@ def _options(given: Given, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format(wanted: Mapping[str, Any]) -> Any:
+    """Return the daemon's `format` for OpenAI's `response_format`."""
     kind = str(wanted.get("type", "")).strip().lower()
     if kind == "json_object":
         return "json"
@@ -137,6 +139,7 @@ def _tool(message: Given, messages: Sequence[Given]) -> str:
 
 
 def _calls(calls: Sequence[Given]) -> list[dict[str, Any]]:
+    """Return OpenAI's calls of tools in the daemon's form. Raises: ApiError: 400, the arguments are no JSON."""
     made = []
     for call in calls:
         function = call.get("function") or {}

@@ -52,6 +52,7 @@ def _told(layer: Layer, total: int, completed: int) -> bytes:
 
 
 async def _real(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
+    """Pull from a real registry on this machine; yield progress lines. Raises: Broken: the transfer fails."""
     source = RemoteModel(name, insecure, daemon.options.limits.upload)
     try:
         text, layers = await remote.manifest(source)
@@ -90,10 +91,11 @@ def _mismatch(wanted: str, found: str) -> str:
     return f"digest mismatch, file must be downloaded again: want {wanted}, got {found}"
 
 
-# the simulated one
+# the simulated registry
 
 
 async def _simulated(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
+    """Pull from the simulated registry; yield progress lines. Raises: Broken: the entry is missing or fails."""
     found = daemon.registry.find(name, "http" if insecure else "https")
     if isinstance(found, str):
         raise Broken(found)
@@ -117,6 +119,7 @@ def install(daemon: EmulatedDaemon, name: Name) -> None:
 
 
 def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
+    """Store a model of the simulated registry, its weights only as metadata."""
     daemon.store.put_card(entry.digest, entry.size, entry.card)
     for data in _small(entry).values():
         daemon.store.put(data)

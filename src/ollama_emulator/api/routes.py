@@ -107,7 +107,7 @@ async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     except ApiError as fault:
         daemon.note(request)
         answer = refusal(fault)
-    daemon.note(request)  # where the handler did not: no request is answered before it is in the log
+    daemon.note(request)  # if the handler did not: every request is logged before its reply is sent
     request.entry["status"] = answer.status
     return replace(answer, headers=(*answer.headers, *allowed)) if allowed else answer
 

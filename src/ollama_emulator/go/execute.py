@@ -102,6 +102,7 @@ class TemplateRun:
             self._write("<no value>" if value is None else value if isinstance(value, str) else shown(value))
 
     def _if(self, node: BranchNode, dot: Any) -> int:
+        """Execute an `if` or `with`; return as `_walk` does."""
         known = len(self._variables)
         value = self._pipe(node.pipe, dot)
         left = 0
@@ -113,6 +114,9 @@ class TemplateRun:
         return left
 
     def _range(self, node: BranchNode, dot: Any) -> int:
+        """Execute a `range`: its body for each item, within which a break or continue stays, or its `else` without
+        items.
+        """
         known = len(self._variables)
         value = self._pipe(node.pipe, dot)
         pairs = self._pairs(node, value)
@@ -148,6 +152,7 @@ class TemplateRun:
         raise self._fail(node, f"range can't iterate over {shown(value)}")
 
     def _call(self, node: CallNode, dot: Any) -> None:
+        """Execute a defined template with its own dot and variables."""
         nodes = None if self._fresh else self._tree.defined.get(node.name)
         if nodes is None:
             raise self._fail(node, f"template {quoted(node.name)} not defined")
@@ -164,6 +169,7 @@ class TemplateRun:
     # values
 
     def _pipe(self, pipe: PipeNode, dot: Any) -> Any:
+        """Evaluate a pipeline, set the variables that it declares or assigns, and return its value."""
         value: Any = _MISSING
         for command in pipe.commands:
             value = self._command(command, dot, value)
@@ -203,6 +209,7 @@ class TemplateRun:
         return self._value(first, dot)
 
     def _value(self, node: Node, dot: Any) -> Any:
+        """Return the value of an argument."""
         if isinstance(node, WordNode):
             if node.kind == "function":
                 return self._function(node, CommandNode(node.at, [node]), dot, _MISSING)
@@ -227,6 +234,7 @@ class TemplateRun:
         return self._fields(value, node, node.names[1:], arguments)
 
     def _fields(self, value: Any, node: Node, names: Sequence[str], arguments: bool) -> Any:
+        """Follow field names from a value; return the last one's value."""
         last = len(names) - 1
         for at, name in enumerate(names):
             value = self._field(value, node, name)
@@ -249,6 +257,7 @@ class TemplateRun:
         raise self._fail(node, f"can't evaluate field {name} in type {type_name(value)}")
 
     def _function(self, node: WordNode, command: CommandNode, dot: Any, final: Any) -> Any:
+        """Call a function with its arguments, the value `final` of the pipeline last."""
         name = node.text
         if name in ("and", "or"):
             return self._short(name == "or", command, dot, final)

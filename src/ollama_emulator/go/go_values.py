@@ -132,7 +132,7 @@ def _struct(value: StructValue, inner: bool) -> str:
         return value.spoken(value)
     pointed = value.kind.startswith("*")
     if pointed and inner:
-        return "0xc000000000"  # fmt prints the address of a pointer that is not the outermost value
+        return "0xc000000000"  # fmt prints the address of an inner pointer
     body = " ".join(shown(item, True) for item in value.fields.values())
     return ("&" if pointed else "") + "{" + body + "}"
 

@@ -90,7 +90,7 @@ def _plain(text: str) -> str:
     """Convert the text that Python gives a float to the one that Go's JSON encoder gives it."""
     if "e" not in text:
         return text.removesuffix(".0")
-    if text.endswith(("e-05", "e-06")):  # most numbers of a vector that need another form
+    if text.endswith(("e-05", "e-06")):  # the common case in a vector
         sign = "-" if text[0] == "-" else ""
         return f"{sign}0.0000{'0' if text[-1] == '6' else ''}{text[len(sign) : -4].replace('.', '')}"
     if 1e-6 <= abs(float(text)) < 1e21:
@@ -186,7 +186,7 @@ def keep_alive(value: Any) -> int | None:
             raise ApiError(400, str(fault)) from None
     else:
         product = min(value, _MAX_NS) * 1e9
-        # what does not fit becomes Go's least number, and with that the runner goes when it is idle
+        # a number too large overflows to Go's least one: the runner ends as soon as it is idle
         asked = _MAX_NS if value < 0 else int(product) if product < 2**63 else 1
     return _MAX_NS if asked < 0 else asked
 

@@ -120,6 +120,7 @@ class Lexer:
         return self._text[at : at + 1] == "-" and self._text[at + 1 : at + 2] in tuple(_SPACES)
 
     def _left(self) -> bool:
+        """Read `{{` and the action or comment behind it; return False after an error."""
         marked = _TWO if self._opens_trimmed(self._at + len(LEFT)) else 0
         inside = self._at + len(LEFT) + marked
         if self._text.startswith("/*", inside):
@@ -202,6 +203,7 @@ class Lexer:
         return self._sign(letter, following)
 
     def _sign(self, letter: str, following: str) -> str:
+        """Read a token of one or two signs, and count brackets."""
         self._at += 1
         if letter == ":":
             if following != "=":
@@ -249,6 +251,7 @@ class Lexer:
         return not letter or letter in _SPACES or letter in ".,|:)(" or self._text.startswith(RIGHT[0], self._at)
 
     def _quoted(self, kind: str, quote: str) -> str:
+        """Read a string or a character constant up to its closing `quote`."""
         self._at += 1
         while True:
             letter = self._peek()

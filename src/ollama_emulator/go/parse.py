@@ -165,6 +165,7 @@ class _Parser:
         return MarkNode(token.at, token.kind)
 
     def _branch(self, word: str, at: int) -> BranchNode:
+        """Read an `if`, `range` or `with` up to its `end`."""
         self._enter()
         known = len(self._variables)
         pipe = self._pipe(word, "right")
@@ -314,6 +315,7 @@ class _Parser:
         return ChainNode(at, node, tuple(names))
 
     def _term(self) -> Node | None:
+        """Read one argument without its fields; return None if no argument begins here."""
         token = self._real()
         if token.kind == "identifier":
             if token.text not in FUNCTIONS:

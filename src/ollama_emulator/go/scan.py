@@ -237,6 +237,7 @@ class _Scanner:
         raise self._wrong("after object key:value pair" if keyed else "after array element")
 
     def _key(self) -> str:
+        """Return a key, and go past its colon."""
         self._blank()
         if self._next() != ord('"'):
             raise self._wrong("looking for beginning of object key string")
@@ -248,6 +249,7 @@ class _Scanner:
         return key
 
     def _scalar(self) -> Any:
+        """Return the value that begins here and is no container."""
         byte = self._data[self._at : self._at + 1]
         if byte == b'"':
             return self._string()
@@ -263,6 +265,7 @@ class _Scanner:
         return value
 
     def _number(self) -> Literal:
+        """Return the digits of the number that begins here. Raises: GoError: it is malformed."""
         start = self._at
         if self._next() == ord("-"):
             self._at += 1
@@ -312,6 +315,7 @@ class _Scanner:
         return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 
     def _escape(self) -> None:
+        """Go past an escape of a string, which is replaced later. Raises: GoError: it is malformed."""
         self._at += 1
         byte = self._next()
         if byte not in b'bfnrtu\\/"':

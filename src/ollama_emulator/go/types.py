@@ -195,6 +195,7 @@ class _Decoding:
         return found
 
     def _struct(self, kind: GoStruct, node: Any, old: Any) -> dict[str, Any]:
+        """Decode an object into a struct; fields that Go does not know are ignored."""
         found = dict(old or {})
         outer = self.struct
         for key, item in _items(node):
@@ -214,6 +215,7 @@ class _Decoding:
         return {name: found[name] for name in kind.fields if name in found} if len(found) > 1 else found
 
     def _scalar(self, kind: Scalar, node: Any, old: Any) -> Any:
+        """Decode a node without parts; keep `old` for null and for a mismatch."""
         if kind.kind in ("any", "raw"):
             return self._any(kind, node)
         if node is None:
@@ -230,6 +232,7 @@ class _Decoding:
         return self._number(kind, node, old) if wanted == "number" else node
 
     def _any(self, kind: Scalar, node: Any) -> Any:
+        """Return a node as Go decodes it into an `any`. Raises: GoError: it is nested too deep."""
         if isinstance(node, list | dict) and _deep(node):
             raise GoError("exceeded max depth")
         if isinstance(node, dict):
@@ -240,6 +243,7 @@ class _Decoding:
         return value
 
     def _number(self, kind: Scalar, node: Any, old: Any) -> Any:
+        """Return a number that the type can hold; keep `old` for another, which is a mismatch."""
         if kind.kind == "float":
             value = float(node)
             if not isinf(value) and (kind.bits == 64 or abs(value) < 3.4028235677973366e38):

@@ -94,6 +94,7 @@ class _HeaderWalk:
         return name, kind, self._data[start : self._at]
 
     def _skip(self, kind: int) -> None:
+        """Go past a value of a type."""
         if kind == _STRING:
             self._text()
         elif kind == _ARRAY:
@@ -196,6 +197,7 @@ def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, in
 
 
 def _rewritten(source: Path, found: GgufParts, target: IO[bytes], wanted: str | None) -> str:
+    """Write a file anew, quantised if `wanted` names a type; return its digest."""
     file_type = quantizing.FILE_TYPES[wanted] if wanted else found.number("general.file_type", 1)
     keys = [key for key in found.keys if key[0] not in _MOVED]
     keys.append((_MOVED[0], 4, struct.pack("<I", 2)))
@@ -224,6 +226,7 @@ def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def _rows(opened: IO[bytes], tensor: TensorPlace, kind: int) -> Iterator[bytes]:
+    """Yield the rows of a tensor, encoded in another type. Raises: NotWeights: the file ends too early."""
     code, width = ("e", 2) if tensor.kind == F16 else ("f", 4)
     for row in range(prod(tensor.shape[1:])):
         data = opened.read(tensor.shape[0] * width)

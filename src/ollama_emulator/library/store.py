@@ -309,6 +309,7 @@ class Store:
     # restarts
 
     def _load(self, folder: Path) -> None:
+        """Read the blobs and manifests that the folder holds."""
         for path in (folder / "blobs").iterdir():
             digest = digest_in(path.stem)
             if path.suffix == ".card" and digest:

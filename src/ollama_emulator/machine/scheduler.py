@@ -380,6 +380,7 @@ async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | N
 
 
 def _row(runner: ModelRunner, now_ns: int) -> dict[str, Any]:
+    """Return the entry of /api/ps for a runner."""
     model = runner.ask.model
     return {
         "name": model.name.display,

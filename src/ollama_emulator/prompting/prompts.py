@@ -214,6 +214,7 @@ def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *
 
 
 def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
+    """Return the text of an answer: free text, or JSON for a format."""
     if form is None:
         return language.answer(source)
     if form == "json":

@@ -138,7 +138,7 @@ class Download:
                 try:
                     await self._fetch(url, part, target)
                 except Stalled:
-                    continue  # that is no try
+                    continue  # a stall does not count as a try
                 except Broken as broken:
                     fault = broken
                     await self.clock.sleep(2.0**tries)

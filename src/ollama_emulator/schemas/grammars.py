@@ -38,6 +38,7 @@ def check(form: Mapping[str, Any], *, native: bool = False) -> None:
 
 @short(256, 1 << 16)
 def _check(text: str, native: bool) -> None:
+    """Check a schema, given as JSON so that the result can be cached."""
     root = json.loads(text)
     if native:
         root = json.loads(gojson.layer_text(root))
@@ -84,6 +85,7 @@ class _Reading:
             self._plain(given, path, chain)
 
     def _plain(self, given: Mapping[str, Any], path: str, chain: tuple[str, ...]) -> None:
+        """Check a schema without reference, alternatives or constant, by its type."""
         kind = given.get("type")
         if "enum" in given:
             if not isinstance(given["enum"], list) or not given["enum"]:
@@ -106,6 +108,7 @@ class _Reading:
             _bounds(given, path)
 
     def _reference(self, reference: Any, path: str, chain: tuple[str, ...]) -> None:
+        """Check the target of a reference, once; a reference within itself makes the grammar endless."""
         target = compiled_schema.target(reference, self.root, path)
         if reference in chain:
             self.endless = True
@@ -176,7 +179,7 @@ def _bounds(given: Mapping[str, Any], path: str) -> None:
             raise SchemaRefused(path, f"{name} must be a number")
 
 
-# patterns: what cannot be said in a grammar is any string, only what is no pattern at all is a fault
+# patterns: one that no grammar can express stands for any string, and only a malformed one is a fault
 
 
 class _AnyString(Exception):

@@ -103,6 +103,7 @@ class Drawing:
         return drawn
 
     def _object(self, found: Mapping[str, Any], at: int, deep: int) -> dict[str, Any]:
+        """Draw an object with its required properties; those that ask for a query get different ones."""
         properties = found.get("properties", {})
         needed = [name for name in found.get("required", ()) if isinstance(name, str)]
         wanted = frozenset(needed)
@@ -148,6 +149,7 @@ class Drawing:
         return cited
 
     def _array(self, found: Mapping[str, Any], name: str, deep: int) -> list[Any]:
+        """Draw an array; with `uniqueItems` repeated values are dropped, and the array may stay shorter."""
         first = list(found.get("prefixItems", ()))
         items = found.get("items", True)
         fewest = int(found.get("minItems", 0))
@@ -180,6 +182,7 @@ class Drawing:
         return 1 + self.sources.number("items", name) % _MANY
 
     def _string(self, found: Mapping[str, Any], name: str, at: int) -> str:
+        """Draw a string by its pattern, else its format, else the property's name."""
         longest = found.get("maxLength")
         fewest = int(found.get("minLength", 0))
         self._characters += fewest
@@ -194,6 +197,7 @@ class Drawing:
         return patterns.lengthened(text, self.sources, fewest, longest)
 
     def _number(self, found: Mapping[str, Any], kind: str, name: str, at: int) -> float:
+        """Draw a number within its bounds; the property `document` or `source` gets the number of an evidence block."""
         whole = kind == "integer"
         low, high = _bounds(found, whole)
         if whole and language.plain_name(name).endswith(("document", "source")):

@@ -87,6 +87,7 @@ class Automaton:
         return end
 
     def _one(self, kind: str, value: Any, end: int) -> int:
+        """Add the states for one parsed element. Raises: _Unsupported: an automaton cannot match it."""
         if kind in REPEATS:
             return self._repeat(value, end)
         if kind == "BRANCH":
@@ -102,6 +103,7 @@ class Automaton:
         return self.add([end], _taking(kind, value))
 
     def _repeat(self, value: Any, end: int) -> int:
+        """Add the states for a repeat: its least number of copies, then a loop or optional copies."""
         fewest, most, inner = value
         if fewest > _STATES or (most is not _ENDLESS and most > _STATES):
             raise _Unsupported

@@ -77,6 +77,7 @@ def _write(parsed: Any, extra: int) -> str:
 
 
 def _one(kind: str, value: Any) -> str:
+    """Return a string for one element of a parse tree."""
     if kind == "LITERAL":
         return chr(value)
     if kind == "NOT_LITERAL":
@@ -91,7 +92,7 @@ def _one(kind: str, value: Any) -> str:
         return _write(value[3], 0)
     if kind == "ATOMIC_GROUP":
         return _write(value, 0)
-    return ""  # anchors and looks take no room
+    return ""  # anchors and lookarounds match no characters
 
 
 def _of_class(items: Any) -> str:

@@ -21,6 +21,7 @@ def of(pieces: Sequence[str], top: int) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _entry(piece: str, top: int) -> dict[str, Any]:
+    """Return the entry of one piece, with `top` alternatives."""
     weight = blake2b(piece.encode("utf-8", "surrogatepass"), digest_size=2).digest()
     own = -(weight[0] + 1) / 512
     entry = _token(piece, own)

@@ -20,8 +20,8 @@ _LABELLED = re.compile(
     r"|(?:\w+, )?this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-# how to reply, when it was asked and what failed before, as BAT OS ends its prompts, and the fence of an answer: no
-# question, no evidence
+# parts of BAT OS' prompts that are neither question nor evidence: the form of the reply, the time, an earlier failure,
+# and the fence around an answer
 _FRAME = re.compile(
     r"^Reply with:[ \t]*$(?:\n`[^\n]*)*|^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$"
     r"|^An earlier attempt at this failed[^\n]*\n<failure digest=\"([0-9a-f]{8})\">\n[^\n]*\n</failure \1>$"

@@ -79,6 +79,7 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
         return bounded
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Compute a binary operator after checking the size of the result."""
         if operator == "**" or (operator == "%" and isinstance(left, str)):
             raise NotRendered(f"the emulator renders no {operator} of these")
         if operator == "+" and isinstance(left, str | list) and isinstance(right, str | list):
@@ -89,6 +90,7 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
         return number(self.bound_deep(context, super().call_binop(context, operator, left, right)))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  # as the base has it
+        """Call a function or method for a template, and take steps for it."""
         owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
         if owner is __self:
             return __obj(*args)
@@ -119,10 +121,12 @@ def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, .
 
 
 def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
+    """Compute `tojson` with the runner's format, which does not escape letters."""
     return json.dumps(value, ensure_ascii=False, indent=min(indent, 8) if indent is not None else None)
 
 
 def _indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    """Compute `indent` after checking the length of the result."""
     before = " " * min(width, 64) if isinstance(width, int) else width[:64]
     lines = str(text).split("\n")
     sized(len(text) + len(lines) * len(before))
@@ -131,6 +135,7 @@ def _indented(text: str, width: int | str = 4, first: bool = False, blank: bool 
 
 @lru_cache(maxsize=1)
 def _environment() -> _Environment:
+    """Return the environment that templates run in, without filters that the runner lacks."""
     made = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
     for name in _REMOVED:
         made.filters.pop(name, None)

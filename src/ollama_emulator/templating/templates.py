@@ -212,6 +212,7 @@ def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
 
 
 def _message(message: Message) -> StructValue:
+    """Return a message as a Go struct, for templates."""
     calls = [_tool_call(call) for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
     values = (
         str(message.get("role") or ""),
@@ -226,6 +227,7 @@ def _message(message: Message) -> StructValue:
 
 
 def _tool_call(call: Mapping[str, Any]) -> StructValue:
+    """Return a call of a tool as a Go struct, for templates."""
     function = call.get("function") or {}
     arguments = function.get("arguments")
     inner = {
@@ -244,6 +246,7 @@ def tools_of(tools: Sequence[Any] | None) -> Rows:
 
 
 def _tool(tool: Mapping[str, Any]) -> StructValue:
+    """Return a tool of a request as a Go struct, for templates."""
     function = tool.get("function") or {}
     given = function.get("parameters") or {}
     properties = given.get("properties")
@@ -270,6 +273,7 @@ def _tool(tool: Mapping[str, Any]) -> StructValue:
 
 
 def _property(given: Any) -> StructValue:
+    """Return a property of a tool's parameters as a Go struct, with its nested properties."""
     given = given if isinstance(given, Mapping) else {}
     kinds = given.get("type")
     nested = given.get("properties")

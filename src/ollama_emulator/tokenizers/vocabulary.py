@@ -150,6 +150,7 @@ def of(digest: str, card: Card) -> Vocabulary:
 
 @lru_cache(maxsize=16)
 def _of(source: _Source) -> Vocabulary:
+    """Build the vocabulary of some weights; one of an unknown kind is guessed."""
     info = source.info
     pieces = info.get("tokenizer.ggml.tokens")
     kind = str(info.get("tokenizer.ggml.model", ""))

@@ -49,6 +49,7 @@ class WordPiece:
         return found
 
     def _cut(self, word: str) -> tuple[int, ...]:
+        """Cut a word into the longest pieces from the left; return their ids, or the unknown token."""
         found: list[int] = []
         at = 0
         while at < len(word):
