@@ -18,7 +18,7 @@ from batos.gate.ground import Draft, Ground
 from batos.memory.evidence import Evidence, Turn
 from batos.memory.passages import passages
 from batos.minds.calls import answers
-from batos.minds.results import Said
+from batos.minds.results import MindAnswer
 
 GERMAN = (
     "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."
@@ -415,7 +415,7 @@ def test_languages_are_told_by_their_small_words(text: str, language: str | None
 async def test_no_answer_holds_the_loop(text: str) -> None:
     """An answer that was made to be slow is judged like any other: the watch over this test's loop would tell."""
     given_ = draft(text)
-    judged = await answers.judge_alone(Said(given_.answer, given_.citations), given_.ground)
+    judged = await answers.judge_alone(MindAnswer(given_.answer, given_.citations), given_.ground)
     assert judged.checked
 
 
@@ -423,5 +423,5 @@ async def test_no_document_holds_the_loop() -> None:
     """A table of ten thousand numbers is read aside."""
     table = "\n".join(f"{number:,}; {number / 7:.2f} kg; {number % 100} %" for number in range(2_500))
     ground = draft("x", evidence=Evidence(passages([("t", "a" * 64, table)]))).ground
-    judged = await answers.judge_alone(Said("It is 2,499.", (Quoted(1, "1; 0.14 kg"),)), ground)
+    judged = await answers.judge_alone(MindAnswer("It is 2,499.", (Quoted(1, "1; 0.14 kg"),)), ground)
     assert judged.ok

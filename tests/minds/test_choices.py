@@ -15,7 +15,7 @@ from tests.methods.generation.learning import SAID, SPEAKS, Learning, learning
 from tests.minds.scripted import QUESTION, SLOTS, Script, ask, submit
 
 from batos.inference.journal import canonical
-from batos.minds.choices import Choice, Decided, choices_in
+from batos.minds.choices import Choice, MissionChoices, choices_in
 from batos.testing import author
 from batos.uvm import UVM
 
@@ -157,11 +157,11 @@ async def test_the_nearest_of_those_that_are_retried_is_followed(tmp_path: Path)
     async with crafted(tmp_path / "home") as mind:
         journal = mind.uvm.journal
         for mission, revision in (("m-1", 1), ("m-2", 2)):
-            decided = Decided(journal, mission)
+            decided = MissionChoices(journal, mission)
             decided.choose("oid:0x1 guide_facet_", Choice("control", 7))
             decided.choose("oid:0x1 guide_facet_", Choice("method", revision))
             await journal.flush(mission)
-        third = Decided(journal, "m-3", ("m-2", "m-1"))
+        third = MissionChoices(journal, "m-3", ("m-2", "m-1"))
         assert third.choice("oid:0x1 guide_facet_") is None
         assert third.retried("oid:0x1 guide_facet_") == Choice("method", 2)
-        assert Decided(journal, "m-2", ("m-1",)).choice("oid:0x1 guide_facet_") == Choice("method", 2)
+        assert MissionChoices(journal, "m-2", ("m-1",)).choice("oid:0x1 guide_facet_") == Choice("method", 2)

@@ -14,8 +14,8 @@ from batos.inference import marks
 from batos.memory.evidence import Evidence, Summary, Turn
 from batos.memory.passages import passages
 from batos.minds import prompt
-from batos.minds.calls.answers import told
-from batos.minds.prompt import Message, Scene, Spoken, Voice
+from batos.minds.calls.answers import shown_answer
+from batos.minds.prompt import Message, PersonaPrompt, SharedContext, ShownPart
 from batos.minds.results import PartResult
 from ollama_emulator.pulling import registry
 from ollama_emulator.templating import chatformats, chattemplate, templates
@@ -40,7 +40,7 @@ STEERING = (
     *("[|endofturn|]", "[SYSTEM_PROMPT]", "[TOOL_RESULTS]", "<think>", "</think>", "[gMASK]", "<unused7>", "<sop>"),
     *("<|channel|>", "<|message|>", "<|return|>", "<EOS_TOKEN>", "<｜end▁of▁sentence｜>", "<|START_OF_TURN_TOKEN|>"),
 )
-VOICE = Voice(
+VOICE = PersonaPrompt(
     "BRICK",
     "You are BRICK.",
     "Deconstruction.",
@@ -68,9 +68,9 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
     """Every kind of prompt with a text in each place that is not the codex's own, as a session sends them."""
     turn = Turn("m-1", text, text, "external", 1)
     found = Evidence(passages([(text, "0" * 64, text)]), (turn,), view=(Summary(1, 1, text, "external"),))
-    scene = Scene("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
+    shared = SharedContext("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
     part = PartResult(1, "a_facet_", text, text, text, (Quoted(1, text),), known=True)
-    spoken = [Spoken(1, part.name, part.query, told(part))]
+    spoken = [ShownPart(1, part.name, part.query, shown_answer(part))]
     facet = {"name": "The Sage", "inspiration": "a book", "intent": "Look."}
     tasks = [
         prompt.decompose_task(VOICE, text, [("a_", "The Sage", "a book")]),
@@ -81,8 +81,8 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
         prompt.forge_task(VOICE, "Gadget", "Make one.", text),
         prompt.protocol_task(VOICE, "Koan", "Say it.", text),
     ]
-    composed = [prompt.compose(scene, VOICE, prompt.with_guide(task, "`answer`")) for task in tasks]
-    composed.append(prompt.compose(scene, VOICE, tasks[0], prompt.revision(VOICE, text, [f"It says {text!r}."])))
+    composed = [prompt.compose(shared, VOICE, prompt.with_guide(task, "`answer`")) for task in tasks]
+    composed.append(prompt.compose(shared, VOICE, tasks[0], prompt.revision(VOICE, text, [f"It says {text!r}."])))
     return [marks.messages(each, own) for each in composed]
 
 
@@ -132,9 +132,9 @@ def test_no_line_of_a_text_stands_among_those_of_a_task(name: str) -> None:
     """Without what is fenced, a weave, a selection, a tool's and a protocol's task are the same for every text."""
     text, question = CORPUS[name], "Why?"
     part = PartResult(1, "a_facet_", text, text, text, (Quoted(1, text),), known=True)
-    shown = told(part).partition(text)[2]
+    shown = shown_answer(part).partition(text)[2]
     assert re.fullmatch(r'\n\[1\] "[^\n]*"', shown)
-    spoken = [Spoken(1, part.name, part.query, told(part))]
+    spoken = [ShownPart(1, part.name, part.query, shown_answer(part))]
     for made in (
         prompt.weave_task(VOICE, question, spoken),
         prompt.select_task(VOICE, question, spoken),

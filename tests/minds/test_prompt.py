@@ -20,9 +20,9 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds import prompt
-from batos.minds.prompt import Scene, Spoken, Voice
+from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
 
-VOICE = Voice(
+VOICE = PersonaPrompt(
     "BRICK",
     "You are BRICK.",
     "Deconstruction.",
@@ -45,9 +45,9 @@ files = st.lists(st.tuples(hostile, st.just("0" * 64), hostile), max_size=4)
 turns = st.lists(st.builds(Turn, st.just("m-1"), hostile, hostile, st.just("model")), max_size=3)
 
 
-def scene(found: Evidence, question: str = QUESTION) -> Scene:
-    """A scene of this evidence."""
-    return Scene("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
+def shared(found: Evidence, question: str = QUESTION) -> SharedContext:
+    """What calls share, with this evidence."""
+    return SharedContext("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
 
 
 @given(files=files, turns=turns, question=hostile)
@@ -56,7 +56,7 @@ def test_messages_go_from_stable_to_volatile(
 ) -> None:
     """System first, then evidence, then the conversation, then persona, task and, last of all, the clock."""
     found = Evidence(passages(files), tuple(turns))
-    messages = prompt.compose(scene(found), VOICE, prompt.reflex_task(VOICE, question))
+    messages = prompt.compose(shared(found), VOICE, prompt.reflex_task(VOICE, question))
     assert [message["role"] for message in messages] == ["system", "user", *["user", "assistant"] * len(turns), "user"]
     assert messages[0]["content"] == "The charter.\n\n- Rules."
     assert [message["content"] for message in messages[2:-1]] == list(
@@ -66,7 +66,7 @@ def test_messages_go_from_stable_to_volatile(
     assert last.startswith("You are BRICK.\n\nDeconstruction.\n\n")
     assert question.strip() in last
     assert last.endswith("\n\nAsked at 2026-01-02T03:04:05.678Z.")
-    assert prompt.compose(scene(found), VOICE, "another")[:-1] == messages[:-1]
+    assert prompt.compose(shared(found), VOICE, "another")[:-1] == messages[:-1]
 
 
 @given(files=files.filter(bool))
@@ -102,8 +102,8 @@ def test_a_files_name_cannot_forge_an_attribute() -> None:
 @given(question=hostile, parts=st.lists(hostile, max_size=3), excess=st.integers(0, 2_000))
 def test_shortening_takes_from_parts_alone(question: str, parts: list[str], excess: int) -> None:
     """Persona and question stay whole; each part is whole, a beginning with a notice, or left out."""
-    spoken = [Spoken(number, f"F{number}", "why", text) for number, text in enumerate(parts, start=1)]
-    shortened, lost = prompt.shortened(spoken, excess)
+    spoken = [ShownPart(number, f"F{number}", "why", text) for number, text in enumerate(parts, start=1)]
+    shortened, lost = prompt.shorten(spoken, excess)
     assert question.strip() in prompt.weave_task(VOICE, question, shortened)
     changed = [(before, after) for before, after in zip(spoken, shortened, strict=True) if before != after]
     assert len(changed) == lost
@@ -119,8 +119,8 @@ def test_shortening_takes_from_parts_alone(question: str, parts: list[str], exce
 )
 def test_shortening_frees_what_is_asked_as_far_as_it_goes(parts: list[str], excess: int) -> None:
     """Parts that are long enough give up so many bytes, or each is left out."""
-    spoken = [Spoken(number, "F", "why", text) for number, text in enumerate(parts, start=1)]
-    shortened, _ = prompt.shortened(spoken, excess)
+    spoken = [ShownPart(number, "F", "why", text) for number, text in enumerate(parts, start=1)]
+    shortened, _ = prompt.shorten(spoken, excess)
     freed = sum(len(part.text) for part in spoken) - sum(len(part.text) for part in shortened)
     left_out = all(part.text == "(left out for want of room)" for part in shortened)
     assert freed >= excess or left_out
@@ -128,7 +128,7 @@ def test_shortening_frees_what_is_asked_as_far_as_it_goes(parts: list[str], exce
 
 def test_a_prompt_that_cannot_be_filled_says_which() -> None:
     """A meta-prompt redefined with an unknown place, or taken away, is an error with a remedy."""
-    broken = Voice("BRICK", "", "", {"reflex": "$nothing"})
+    broken = PersonaPrompt("BRICK", "", "", {"reflex": "$nothing"})
     for which in ("reflex", "weave"):
         with pytest.raises(ObjectError, match=which) as raised:
             broken.prompt(which, query="x", parts="y")
@@ -222,7 +222,7 @@ def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
 @given(text=texts, why=said)
 def test_a_call_goes_on_by_appending(text: str, why: str) -> None:
     """Reasoning, its conclusion and a repair begin with the call's own messages, in turns of user and assistant."""
-    call = prompt.compose(scene(Evidence()), VOICE, "task")
+    call = prompt.compose(shared(Evidence()), VOICE, "task")
     going_on = prompt.Continuation()
     reasoned = going_on.reason(call)
     for messages in (reasoned, going_on.conclude(reasoned, text), going_on.repair(call, text, why)):
@@ -251,19 +251,19 @@ async def test_an_invalid_reply_is_repaired_by_what_was_wrong(mind: Mind) -> Non
 @pytest.mark.parametrize(("left", "told"), [(1, "1 passage left out"), (3, "3 passages left out")])
 def test_documents_that_were_left_out_are_never_told_as_none(left: int, told: str) -> None:
     """How many and why, where none is shown; nothing is said of documents that there are not."""
-    message = prompt.prefix(scene(Evidence(omitted_passages=left)))[1]["content"]
+    message = prompt.prefix(shared(Evidence(omitted_passages=left)))[1]["content"]
     assert told in message
     assert "no room" in message
     assert "There are no documents" not in message
-    assert prompt.prefix(scene(Evidence()))[1]["content"] == "There are no documents."
+    assert prompt.prefix(shared(Evidence()))[1]["content"] == "There are no documents."
 
 
 def test_what_was_left_out_beside_what_is_shown_is_told_behind_it() -> None:
     """The passages come first: what is left out changes more often than what is shown."""
     found = Evidence(passages([("a.txt", "0" * 64, "The lamp burns.")]), omitted_passages=2)
-    message = prompt.prefix(scene(found))[1]["content"]
+    message = prompt.prefix(shared(found))[1]["content"]
     assert message.endswith("\n(2 passages of these documents left out, for want of room.)")
-    whole = prompt.prefix(scene(Evidence(found.passages)))[1]["content"]
+    whole = prompt.prefix(shared(Evidence(found.passages)))[1]["content"]
     assert message.startswith(whole)
 
 

@@ -307,7 +307,7 @@ async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:
         await mind.uvm.run(ids[-1])
     with mind.uvm.image.snapshot() as root:
         record = root[roots.MISSIONS][ids[-1]][0]
-        asked = context_building.asked(root, record)
+        asked = context_building.question_of(root, record)
         eldest = root[roots.MISSIONS][ids[0]][0]
     assert asked.ancestors == tuple(ids[:2])
     assert asked.asked_at == eldest.accepted_at

@@ -20,7 +20,7 @@ from batos.minds import prompt
 from batos.minds.calls import questions
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
-from batos.minds.prompt import Voice
+from batos.minds.prompt import PersonaPrompt
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.
 SHARE, LONGEST, SHORTEST = 8, 1_200, 160
@@ -34,7 +34,7 @@ _FAULTS = 400
 _LEAST = 8
 _GAP = " [...] "
 
-RECORDER = Voice(
+RECORDER = PersonaPrompt(
     "RECORDER",
     "You keep the record of a conversation between a person and an assistant.",
     "You write down what was said, briefly and exactly. You add nothing, judge nothing and answer nothing.",

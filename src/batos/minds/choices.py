@@ -27,7 +27,7 @@ class Choice(NamedTuple):
     revision: int = 0
 
 
-class Decided:
+class MissionChoices:
     """Keeps a mission's choices: of its earlier attempts, of the missions that it retries, and those made now."""
 
     def __init__(self, journal: Journal, mission: str, retried: Sequence[str] = ()) -> None:

@@ -17,7 +17,7 @@ from batos.inference.decisions.decide import REASONING_TOKENS
 from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
-from batos.minds.prompt import Scene, Voice
+from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
@@ -56,7 +56,7 @@ class Thinking:
         return min(self.needed(decision) + reasoning, 3 * self.window // 4)
 
 
-class Learns(Protocol):
+class MethodMaker(Protocol):
     """Where a mission turns with a message to an intent: the jit of its UVM."""
 
     async def method_for(
@@ -70,7 +70,7 @@ class Learns(Protocol):
         ...
 
 
-class Chooses(Protocol):
+class MethodChooser(Protocol):
     """Where a mission turns before it runs an installed method: the lives of its UVM."""
 
     def is_control(self, mission: str, selector: str) -> bool:
@@ -82,7 +82,7 @@ class Chooses(Protocol):
         ...
 
 
-class Runs(Protocol):
+class MethodCell(Protocol):
     """Where generated code runs: the cell of its UVM."""
 
     async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
@@ -100,9 +100,9 @@ class MethodRuntime:
     Without a cell no method runs; without a jit every intent is interpreted.
     """
 
-    cell: Runs | None = None
-    jit: Learns | None = None
-    lives: Chooses | None = None
+    cell: MethodCell | None = None
+    jit: MethodMaker | None = None
+    lives: MethodChooser | None = None
     install: Install = "never"
     interpret: Interpret = "allow"
 
@@ -120,7 +120,7 @@ class MissionFacts:
     past: Past
     passages: tuple[Passage, ...]
     #: The parts that all calls of the mission share, without evidence.
-    scene: Scene
+    shared: SharedContext
     read_at: str
     #: Failures of earlier attempts at the same question, nearest first, from the journal.
     failures: tuple[Mapping[str, Any], ...] = ()
@@ -166,7 +166,7 @@ class Mind:
     #: Its place in sample paths: `brick`, `council`, or `council/brick` within it.
     name: str
     persona: UvmObject
-    voice: Voice
+    voice: PersonaPrompt
     thinking: Thinking
     effort: str
     #: The question to this mind.
@@ -256,10 +256,10 @@ class MindContext:
             self.trace.learn_ratios(self.io.session.measured)
 
 
-class Interprets(Interpreter, Protocol):
+class MindInterpreter(Interpreter, Protocol):
     """An interpreter of messages that a mind's parts can be minds for."""
 
-    def within(self, context: MindContext, cycle: UvmObject) -> Interprets:
+    def within(self, context: MindContext, cycle: UvmObject) -> MindInterpreter:
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         ...
 
@@ -271,6 +271,6 @@ class Interprets(Interpreter, Protocol):
         """Change what missions share in a short commit of its own; durable when it returns."""
         ...
 
-    def in_voice(self, context: MindContext) -> Interprets:
+    def in_voice(self, context: MindContext) -> MindInterpreter:
         """Return an interpreter for the same mind with another voice or other options."""
         ...

@@ -23,7 +23,7 @@ from batos.inference.journal import Journal
 from batos.memory.evidence import Passage
 from batos.memory.passages import passages
 from batos.minds.context import MindContext, Thinking
-from batos.minds.prompt import Voice
+from batos.minds.prompt import PersonaPrompt
 from batos.minds.trace import ratio
 from batos.objects.prototype import UvmObject, lookup
 
@@ -46,7 +46,7 @@ class MissionQuestion:
     retried: tuple[str, ...]
 
 
-def asked(root: Root, record: Brief) -> MissionQuestion:
+def question_of(root: Root, record: Brief) -> MissionQuestion:
     """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
     is found again."""
     brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
@@ -100,9 +100,9 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
     )
 
 
-def voice_of(persona: UvmObject) -> Voice:
+def voice_of(persona: UvmObject) -> PersonaPrompt:
     """Return the persona's texts as prompts need them."""
-    return Voice(persona.name, persona.core_identity, persona.core_method, persona.prompts)
+    return PersonaPrompt(persona.name, persona.core_identity, persona.core_method, persona.prompts)
 
 
 def thinking_of(persona: UvmObject) -> Thinking:

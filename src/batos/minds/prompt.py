@@ -38,7 +38,7 @@ _LEFT_OUT = "(left out for want of room)"
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class PersonaPrompt:
     """A persona as its prompts need it."""
 
     name: str
@@ -61,7 +61,7 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SharedContext:
     """The parts that all calls of a mission share: the rules, the evidence, the question and the moment of asking."""
 
     charter: str
@@ -69,13 +69,13 @@ class Scene:
     evidence: Evidence
     asked_at: str
 
-    def with_evidence(self, evidence: Evidence) -> Scene:
-        """Return the same scene with other evidence."""
+    def with_evidence(self, evidence: Evidence) -> SharedContext:
+        """Return the same context with other evidence."""
         return replace(self, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ShownPart:
     """A part as the weave is shown it."""
 
     number: int
@@ -84,23 +84,25 @@ class Spoken:
     text: str
 
 
-def compose(scene: Scene, voice: Voice, task: str, then: Sequence[Message] = ()) -> tuple[Message, ...]:
+def compose(
+    shared: SharedContext, voice: PersonaPrompt, task: str, then: Sequence[Message] = ()
+) -> tuple[Message, ...]:
     """Return the messages of a call; `then` holds later ones (an answer and its faults)."""
     persona = f"{voice.core_identity.strip()}\n\n{voice.core_method.strip()}"
-    last = f"{persona}\n\n{task.strip()}\n\nAsked at {scene.asked_at}."
-    return (*prefix(scene), {"role": "user", "content": last}, *then)
+    last = f"{persona}\n\n{task.strip()}\n\nAsked at {shared.asked_at}."
+    return (*prefix(shared), {"role": "user", "content": last}, *then)
 
 
-def prefix(scene: Scene) -> tuple[Message, ...]:
+def prefix(shared: SharedContext) -> tuple[Message, ...]:
     """Return the messages with which every call of a mission begins, byte for byte."""
-    older = "\n".join(summary.block() for summary in scene.evidence.view)
+    older = "\n".join(summary.block() for summary in shared.evidence.view)
     compacted = ({"role": "user", "content": f"{_OLDER}\n{older}"},) if older else ()
-    shown = _documents(scene.evidence)
+    shown = _documents(shared.evidence)
     turns: list[Message] = []
-    for turn in scene.evidence.turns:
+    for turn in shared.evidence.turns:
         turns.append({"role": "user", "content": turn.question})
         turns.append({"role": "assistant", "content": turn.answer})
-    system = f"{scene.charter.strip()}\n\n{scene.house_rules.strip()}"
+    system = f"{shared.charter.strip()}\n\n{shared.house_rules.strip()}"
     return ({"role": "system", "content": system}, *compacted, {"role": "user", "content": shown}, *turns)
 
 
@@ -114,13 +116,13 @@ def _documents(evidence: Evidence) -> str:
     return "\n".join((_DOCUMENTS, *blocks, *([_SOME_LEFT_OUT.format(many)] if left else [])))
 
 
-def decompose_task(voice: Voice, question: str, pillars: Sequence[tuple[str, str, str]]) -> str:
+def decompose_task(voice: PersonaPrompt, question: str, pillars: Sequence[tuple[str, str, str]]) -> str:
     """Ask for one sub-query a pillar; pillars are (slot, name, inspiration)."""
     listed = "\n".join(f"- {slot}: {name} ({inspiration})" for slot, name, inspiration in pillars)
     return f"The message:\n{question}\n\n{voice.prompt('decompose', count=len(pillars), pillars=listed)}"
 
 
-def facet_task(voice: Voice, facet: Mapping[str, str], query: str) -> str:
+def facet_task(voice: PersonaPrompt, facet: Mapping[str, str], query: str) -> str:
     """Ask one facet its sub-query; `facet` has name, inspiration and intent."""
     return voice.prompt("facet", **facet, query=query)
 
@@ -130,28 +132,28 @@ def method_task(guide: str, text: str) -> str:
     return f"{guide.strip()}\n\n{text.strip()}".strip()
 
 
-def weave_task(voice: Voice, question: str, parts: Sequence[Spoken]) -> str:
+def weave_task(voice: PersonaPrompt, question: str, parts: Sequence[ShownPart]) -> str:
     """Ask for one answer from the parts."""
     heads = (f"{part.number}. {one_line(part.name)}, asked: {one_line(part.query)}" for part in parts)
-    shown = "\n\n".join(f"{head}\n{fenced(part.text)}" for head, part in zip(heads, parts, strict=True))
+    shown = "\n\n".join(f"{head}\n{fence(part.text)}" for head, part in zip(heads, parts, strict=True))
     return voice.prompt("weave", query=question, parts=shown)
 
 
-def select_task(voice: Voice, question: str, answers: Sequence[Spoken]) -> str:
+def select_task(voice: PersonaPrompt, question: str, answers: Sequence[ShownPart]) -> str:
     """Ask which of several answers to the same question stands; who gave one is not shown."""
-    shown = "\n\n".join(f"{each.number}.\n{fenced(each.text)}" for each in answers)
+    shown = "\n\n".join(f"{each.number}.\n{fence(each.text)}" for each in answers)
     return voice.prompt("select", query=question, answers=shown)
 
 
-def reflex_task(voice: Voice, question: str) -> str:
+def reflex_task(voice: PersonaPrompt, question: str) -> str:
     """Ask for the answer at once."""
     return voice.prompt("reflex", query=question)
 
 
-def forge_task(voice: Voice, name: str, intent: str, answer: str) -> str:
+def forge_task(voice: PersonaPrompt, name: str, intent: str, answer: str) -> str:
     """Ask what tool an answer holds; what the protocol's intent says of it stands in the persona's own codex."""
     return f"""{voice.name}, this is your answer so far:
-{fenced(answer)}
+{fence(answer)}
 
 Now apply {name} to it.
 {intent.strip()}
@@ -161,12 +163,12 @@ write it as one small function. It computes with what it is given and knows noth
 by hand that will be needed again, say that there is no such tool."""
 
 
-def protocol_task(voice: Voice, name: str, intent: str, answer: str) -> str:
+def protocol_task(voice: PersonaPrompt, name: str, intent: str, answer: str) -> str:
     """Ask for the answer as a key protocol changes it."""
-    return voice.prompt("protocol", name=name, intent=intent, answer=fenced(answer))
+    return voice.prompt("protocol", name=name, intent=intent, answer=fence(answer))
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """Put what a model said between marks that it does not hold: no line of it stands among those of a task."""
     end = mark(text)
     return f'<answer digest="{end}">\n{text}\n</answer {end}>'
@@ -182,7 +184,7 @@ def with_guide(task: str, guide: str) -> str:
     return f"{task.strip()}\n\nReply with:\n{guide}"
 
 
-def revision(voice: Voice, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
+def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
     """Return the messages that are appended for a revision: the answer and its faults."""
     listed = "\n".join(f"- {fault}" for fault in faults)
     asked = voice.prompt("revise", faults=listed)
@@ -208,7 +210,7 @@ class Continuation:
         return (*messages, {"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
 
-def shortened(parts: Sequence[Spoken], excess: int) -> tuple[tuple[Spoken, ...], int]:
+def shorten(parts: Sequence[ShownPart], excess: int) -> tuple[tuple[ShownPart, ...], int]:
     """Shorten the parts by so many bytes, as far as possible; return them and the number of shortened ones.
 
     The longest are shortened first. A shortened part is marked, and a part with nothing left is left out.
@@ -229,7 +231,7 @@ def level(sizes: Sequence[int], whole: int) -> int:
     return sizes[-1] if sizes else 0
 
 
-def _cut(part: Spoken, most: int) -> Spoken:
+def _cut(part: ShownPart, most: int) -> ShownPart:
     data = part.text.encode()
     if len(data) <= max(most, len(_LEFT_OUT)):
         return part
@@ -242,9 +244,9 @@ def size(messages: Sequence[Message]) -> int:
     return sum(len(message["content"].encode()) for message in messages)
 
 
-def evidence_size(scene: Scene) -> int:
+def evidence_size(shared: SharedContext) -> int:
     """Return the bytes of a scene's evidence in a prompt."""
-    return size(prefix(scene)) - size(prefix(scene.with_evidence(Evidence())))
+    return size(prefix(shared)) - size(prefix(shared.with_evidence(Evidence())))
 
 
 def room(window: int, answer_tokens: int, tokens_per_byte: float) -> int:

@@ -41,7 +41,7 @@ def placements(session: Session) -> list[PlacementDocument]:
     return [found.as_dict() for found in session.placements.values()]
 
 
-def of_attempt(context: MindContext) -> ProvenanceDocument | None:
+def attempt_record(context: MindContext) -> ProvenanceDocument | None:
     """Return the facts of an attempt without an answer: placements, methods that ran, and methods made or tried; or
     None.
     """
@@ -81,7 +81,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "citations": verbatim(said.citations, recalled),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
-        "changes": changes.told(context, synthesis),
+        "changes": changes.list_changes(context, synthesis),
         "gate": _gate(synthesis),
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,

@@ -74,7 +74,7 @@ Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MindAnswer:
     """A mission's answer as the model gave it.
 
     `text` is the whole reply, `cut` whether it reached its bound, `gist` what it says in a few words if it is a vote.
@@ -92,7 +92,7 @@ class Said:
 class JudgedAnswer:
     """An answer with the gate's verdict on it."""
 
-    answer: Said
+    answer: MindAnswer
     verdict: GateVerdict
 
 

@@ -11,38 +11,40 @@ from batos.minds import prompt, provenance
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import Question, infer
 from batos.minds.combine import combination
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, delegate, protocols, window
 from batos.minds.results import Synthesis
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject
 
 #: The work of a state on the cycle; returns the next state's name.
-StateWork: TypeAlias = Callable[[MindContext, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
+StateWork: TypeAlias = Callable[[MindContext, MindInterpreter, UvmObject, tuple[Any, ...]], Awaitable[str]]
 
 WORK_SLOT: Final = "_tmp_synthesis_"
 
 
-async def idle(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Open the synthesis, keep the question, and recall evidence within the budget, once for all minds (IDLE)."""
     question = str(args[0])
-    synthesis, slots = open_synthesis(cycle), delegate.of(context)
+    synthesis, slots = open_synthesis(cycle), delegate.slots_of(context)
     if context.mind.is_council:
         council.check_budget(context)
     recalled = context.mind.inherited
     if recalled is None:
-        recalled = await recalled_for(context, interpreter, question, window.for_evidence(context))
+        recalled = await recall(context, interpreter, question, window.bytes_for_evidence(context))
     synthesis.recalled = synthesis.evidence = recalled
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
 
-async def decomposing(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def decomposing(
+    context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
+) -> str:
     """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
-    synthesis, slots = work(cycle), delegate.of(context)
+    synthesis, slots = synthesis_of(cycle), delegate.slots_of(context)
     if combination.mode(context) != "weave":
         synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
-    task = prompt.decompose_task(context.mind.voice, context.mind.question, delegate.described(context, slots))
+    task = prompt.decompose_task(context.mind.voice, context.mind.question, delegate.describe(context, slots))
     question = Question(f"{context.mind.name}/decomposing#0", task)
     try:
         value, replied = await infer(interpreter, context, synthesis.evidence, question, decisions.decomposition(slots))
@@ -56,32 +58,36 @@ async def decomposing(context: MindContext, interpreter: Interprets, cycle: UvmO
     return "DELEGATING"
 
 
-async def delegating(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def delegating(
+    context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
+) -> str:
     """Let the parts think, all at once unless they vote, and join their results (DELEGATING)."""
     context.learn_ratio()
-    synthesis = work(cycle)
+    synthesis = synthesis_of(cycle)
     if context.mind.is_council:
-        synthesis.evidence = window.fitted(context, synthesis.evidence)
+        synthesis.evidence = window.fit(context, synthesis.evidence)
     enough = combination.enough(context, synthesis)
     synthesis.parts = await delegate.delegate(context, interpreter, synthesis, enough)
     return "SYNTHESIZING"
 
 
-async def synthesizing(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def synthesizing(
+    context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
+) -> str:
     """Combine the parts, judge, revise once; then apply at most one key protocol (SYNTHESIZING)."""
     context.learn_ratio()
-    synthesis = work(cycle)
+    synthesis = synthesis_of(cycle)
     ground = await combination.combine(interpreter, context, synthesis)
     await protocols.apply(interpreter, context, synthesis, ground)
     return "COMPLETE"
 
 
-async def complete(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def complete(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """COMPLETE: drop the synthesis; write response, provenance and contributions onto the thought.
 
     A mind within another writes nothing: it leaves its answer to be joined.
     """
-    synthesis = work(cycle)
+    synthesis = synthesis_of(cycle)
     delattr(cycle, WORK_SLOT)
     if context.mind.inner:
         council.keep(context, synthesis, cycle)
@@ -90,7 +96,7 @@ async def complete(context: MindContext, interpreter: Interprets, cycle: UvmObje
     return "IDLE"
 
 
-async def failed(context: MindContext, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def failed(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Doom the transaction: nothing of this thought can be committed any more (FAILED)."""
     context.doom()
     return "FAILED"
@@ -113,7 +119,7 @@ def open_synthesis(cycle: UvmObject) -> Synthesis:
     return synthesis
 
 
-async def recalled_for(context: MindContext, interpreter: Interpreter, query: str, room: int) -> Evidence:
+async def recall(context: MindContext, interpreter: Interpreter, query: str, room: int) -> Evidence:
     """Return what the mind's persona recalls for a query, within `room` bytes. ObjectError: it is no evidence."""
     recalled = await send(interpreter, context.mind.persona, "recall_", query, room)
     if not isinstance(recalled, Evidence):
@@ -121,7 +127,7 @@ async def recalled_for(context: MindContext, interpreter: Interpreter, query: st
     return recalled
 
 
-def work(cycle: UvmObject) -> Synthesis:
+def synthesis_of(cycle: UvmObject) -> Synthesis:
     """Return the cycle's synthesis so far."""
     synthesis = getattr(cycle, WORK_SLOT)
     if not isinstance(synthesis, Synthesis):

@@ -65,26 +65,26 @@ class StopRequest:
         if told and self.word is not None and self.reason is not None:
             return self.word, self.reason
         if isinstance(error, Stopped):  # released when it had stopped already
-            return "paused", paused()
+            return "paused", paused_error()
         if isinstance(error, asyncio.CancelledError):
-            return "cancelled", cancelled()
+            return "cancelled", cancelled_error()
         if isinstance(error, ApprovalNeeded):
             return "waiting", error
         if isinstance(error, OllamaError) and self.waits_for_ollama is not None and await self.waits_for_ollama(error):
             return "waiting", error
-        return "failed", as_ours(error)
+        return "failed", as_batos_error(error)
 
 
-def cancelled() -> BatosError:
+def cancelled_error() -> BatosError:
     """Return the reason of a cancelled mission."""
     return BatosError("the mission was cancelled", remedy="Ask again; what was paid for is in the journal.")
 
 
-def paused() -> BatosError:
+def paused_error() -> BatosError:
     """Return the reason of a paused mission."""
     return BatosError("the mission was paused", remedy="`batos resume` goes on; what was paid for is in the journal.")
 
 
-def as_ours(error: BaseException) -> BatosError:
+def as_batos_error(error: BaseException) -> BatosError:
     """Return the error itself if it is of our tree, else an InternalError."""
     return error if isinstance(error, BatosError) else InternalError(f"{type(error).__name__}: {error}")

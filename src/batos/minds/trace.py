@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence
-from batos.minds.choices import Decided
+from batos.minds.choices import MissionChoices
 from batos.mission_documents import LearntDocument, RanDocument
 from batos.objects.method import Method
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class MethodUse:
     """A use of a slot that holds or may get a method: the ledger's entry once the mission has ended.
 
     `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
@@ -35,7 +35,7 @@ class Use:
         """Return the contribution ("method", ...), with the number of faults that the gate found in the mission's
         answer.
         """
-        shown = {name: getattr(self, name) for name in Use.__dataclass_fields__}
+        shown = {name: getattr(self, name) for name in MethodUse.__dataclass_fields__}
         return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
 
 
@@ -47,7 +47,7 @@ class Trace:
     """
 
     #: Choices that this mission made without being asked, in earlier attempts too.
-    decided: Decided
+    decided: MissionChoices
     #: Tokens that a byte of prompt is taken to cost, by model.
     ratios: Mapping[str, float]
     #: Methods made for this mission while it ran, by the holder's reference and the selector; not in its snapshot.
@@ -59,7 +59,7 @@ class Trace:
     #: Tools that are declared with the thought's commit: {selector, intent, trust}.
     forged: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
-    uses: list[Use] = field(default_factory=list)
+    uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
     written: list[dict[str, Any]] = field(default_factory=list)
     #: Trust classes of values that methods read, recalled or were given, beside the mission's evidence.
@@ -71,7 +71,7 @@ class Trace:
         """Note that an intent was interpreted or a method run."""
         self.behaviour.append(told)
 
-    def used(self, use: Use) -> None:
+    def used(self, use: MethodUse) -> None:
         """Note how a use of a slot went, for the slot's ledger."""
         self.uses.append(use)
 

@@ -12,7 +12,7 @@ from batos.conversations import compaction
 from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.minds.stopping import as_ours
+from batos.minds.stopping import as_batos_error
 from batos.missions.missions import Missions
 
 _log = structlog.get_logger("batos")
@@ -70,5 +70,5 @@ class FollowUps:
         try:
             return await self.begin(mission)
         except Exception as error:  # no reason to fail the answered turn or the process
-            _log.warning("compaction.not_begun", mission=mission, reason=as_ours(error).as_dict())
+            _log.warning("compaction.not_begun", mission=mission, reason=as_batos_error(error).as_dict())
             return None

@@ -128,7 +128,7 @@ class MissionInterpreter:
         """Return the invocation for a message, with the evidence of this cycle and a trust class no higher than the
         evidence's.
         """
-        synthesis = states.work(self.cycle)
+        synthesis = states.synthesis_of(self.cycle)
         # A protocol's text depends on all earlier runs; parts are asked independently of each other.
         before = self.context.trace.trusts if choice.kind == "protocol" else ()
         return Invocation(
@@ -171,7 +171,7 @@ class MissionInterpreter:
         """Ask the model in the words of the intent."""
         intent = errand.intent
         assert intent is not None
-        synthesis = states.work(self.cycle)
+        synthesis = states.synthesis_of(self.cycle)
         asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
         return await interpret(self, self.context, synthesis.evidence, asked, synthesis)
 

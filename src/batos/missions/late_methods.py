@@ -25,7 +25,7 @@ from batos.image import forged, methods, roots, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.minds.stopping import as_ours
+from batos.minds.stopping import as_batos_error
 from batos.mission_documents import CostDocument, LateReport, LearntDocument, WishDocument
 from batos.missions.workers import Workers
 
@@ -140,7 +140,7 @@ class LateMethods:
             try:
                 await self.some()
             except Exception as error:  # no reason to end the process
-                _log.warning("method.not_made", reason=as_ours(error).as_dict())
+                _log.warning("method.not_made", reason=as_batos_error(error).as_dict())
                 self._wake_later()
 
     def _wake_later(self) -> None:
@@ -218,7 +218,7 @@ class LateMethods:
             return False, None
         error = task.exception()
         if error is not None:
-            _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
+            _log.warning("method.not_made", selector=wish["selector"], reason=as_batos_error(error).as_dict())
             asyncio.get_running_loop().call_later(self._patience, self._wake.set)
             self._patience = min(2 * self._patience, _LONGEST)
             return isinstance(error, AnswerError), None

@@ -31,7 +31,7 @@ from batos.minds.calls.questions import room_for_evidence
 from batos.minds.combine import weave
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import task_of
-from batos.minds.results import JudgedAnswer, PartResult, Said, Synthesis
+from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
@@ -168,7 +168,7 @@ async def _run_behaviour(sent: _Sent) -> _Result:
     value, draft = method_results.as_plain(ran), None
     if isinstance(value, str) and choice.kind in ("facet", "protocol"):
         cited = tuple(each for thought in ran.thoughts for each in thought.citations)
-        draft = await _judged(sent, Said(value.strip(), cited))
+        draft = await _judged(sent, MindAnswer(value.strip(), cited))
     return _Result(value, ran.trust, draft)
 
 
@@ -189,10 +189,10 @@ async def _spoken_result(sent: _Sent, answer: Any) -> _Result:
     if isinstance(answer, PartResult):
         said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
         return _Result({"answer": said.answer, "known": answer.known}, draft=await _judged(sent, said))
-    return _Result(str(answer), draft=await _judged(sent, Said(str(answer).strip())))
+    return _Result(str(answer), draft=await _judged(sent, MindAnswer(str(answer).strip())))
 
 
-async def _judged(sent: _Sent, said: Said) -> JudgedAnswer:
+async def _judged(sent: _Sent, said: MindAnswer) -> JudgedAnswer:
     return await answers.judge(sent.synthesis, said, answers.ground_of(sent.context, sent.synthesis))
 
 
@@ -209,7 +209,7 @@ async def _infer_text(sent: _Sent) -> _Result:
 async def _recall_evidence(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
     """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
     room = room_for_evidence(sent.context, [(task, decision)])
-    recalled = await states.recalled_for(sent.context, sent.interpreter, text, room)
+    recalled = await states.recall(sent.context, sent.interpreter, text, room)
     sent.synthesis.recalled = sent.synthesis.evidence = recalled
 
 
@@ -241,7 +241,7 @@ def _as_text(value: Any) -> JudgedAnswer:
             f"the answer has {len(text)} characters, at most {LONGEST} are one",
             remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
         )
-    return JudgedAnswer(Said(text), GateVerdict((), ()))
+    return JudgedAnswer(MindAnswer(text), GateVerdict((), ()))
 
 
 def _need_persona(sent: _Sent) -> None:

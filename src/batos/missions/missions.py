@@ -18,7 +18,7 @@ from batos.image import keeping
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
-from batos.minds.stopping import cancelled, paused
+from batos.minds.stopping import cancelled_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry
 from batos.missions.recovery import AFRESH, Recovery, Seen, yielding_every
@@ -158,7 +158,7 @@ class Missions:
     async def _give_up(self, mission: str) -> None:
         """Cancel a mission unless it has ended."""
         with suppress(Refused):  # it has ended
-            await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
+            await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
 
     # -- steering
 
@@ -168,7 +168,7 @@ class Missions:
         """
         await self._open(mission)
         self._places.pop(mission, None)
-        await self._workers.stop_as(mission, "cancelled", cancelled(), force=True)
+        await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
 
     async def pause(self, mission: str) -> None:
         """Pause a mission after its running calls are paid for and journaled. Raises: Refused: the mission has
@@ -177,7 +177,7 @@ class Missions:
         if await self._open(mission) in _STANDING:
             return
         self._places.pop(mission, None)
-        await self._workers.stop_as(mission, "paused", paused(), force=False)
+        await self._workers.stop_as(mission, "paused", paused_error(), force=False)
 
     async def resume(self, mission: str) -> None:
         """Continue a mission that is paused or parked, or whose process has ended. Raises: Refused: the mission has

@@ -31,11 +31,11 @@ from batos.inference.vram.placement import Looks, Watch
 from batos.memory.evidence import Evidence
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
-from batos.minds.choices import Decided
+from batos.minds.choices import MissionChoices
 from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
 from batos.minds.parts import council
-from batos.minds.prompt import Scene
+from batos.minds.prompt import SharedContext
 from batos.minds.stopping import StopRequest
 from batos.minds.trace import Trace
 from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
@@ -88,7 +88,7 @@ class Attempt:
         if self.context is not None:
             shown["route"] = self.context.mission.route.as_dict()
             shown["cost"] = self.context.io.session.cost.as_dict()
-            shown["provenance"] = provenance.of_attempt(self.context)
+            shown["provenance"] = provenance.attempt_record(self.context)
         return shown
 
 
@@ -268,10 +268,10 @@ class MissionRunner:
         """Build the context of an attempt: brief, route, evidence, session, mind and trace."""
         root, mission = transaction.root, attempt.mission
         record, status, thought = self.image.find(root, mission)
-        asked = context_building.asked(root, record)
+        asked = context_building.question_of(root, record)
         brief, route = messages.direct(root, asked.brief)
         again, before = status.attempts > 1, attempt.context
-        decided = before.trace.decided if before else Decided(self.journal, mission, asked.retried)
+        decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
         vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
         route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
@@ -293,7 +293,7 @@ class MissionRunner:
             thought=thought,
             past=conversations.past(root, brief, reached),
             passages=await context_building.passages_of(root, brief),
-            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), asked.asked_at),
+            shared=SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked.asked_at),
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )
@@ -318,7 +318,7 @@ class MissionRunner:
         root: Root,
         asked: context_building.MissionQuestion,
         attempt: Attempt,
-        before: Decided | None,
+        before: MissionChoices | None,
         warning: str,
     ) -> Session:
         """Open the session, with the paid answers of this mission and its ancestors."""

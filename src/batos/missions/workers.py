@@ -17,7 +17,7 @@ from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, Ol
 from batos.events import Events
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
-from batos.minds.stopping import StopRequest, cancelled
+from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import Queue, QueueEntry
 from batos.objects.prototype import own_slots
 
@@ -197,7 +197,7 @@ class Workers:
             _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
             return MissionOutcome("failed", error)
         if isinstance(error, asyncio.CancelledError):
-            error = run.hold.reason or cancelled()
+            error = run.hold.reason or cancelled_error()
         return MissionOutcome(word, error)
 
     def _found(self, mission: str) -> tuple[StatusWord, bool]:

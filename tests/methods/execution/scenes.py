@@ -17,7 +17,7 @@ from batos.guardian.verdict import SlotUse
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation
 from batos.minds import states
-from batos.minds.context import Runs
+from batos.minds.context import MethodCell
 from batos.minds.results import Synthesis
 from batos.objects.method import Method
 from batos.uvm import UVM
@@ -72,7 +72,7 @@ def errand(opened: Stepping, **changes: Any) -> Invocation:
     return Invocation(**{**fields, **changes})
 
 
-def with_cell(given: Invocation, cell: Runs) -> Invocation:
+def with_cell(given: Invocation, cell: MethodCell) -> Invocation:
     """The same message, in a mission whose methods run in this cell."""
     io = given.context.io
     return replace(given, context=replace(given.context, io=replace(io, methods=replace(io.methods, cell=cell))))

@@ -13,7 +13,7 @@ from tests.methods.execution.crafted import BRICK, Crafted, crafted
 from tests.minds.scripted import Script, WaitingBridge, ask, submit
 
 from batos.errors import MissionFailed, Refused
-from batos.minds.stopping import Stopped, StopRequest, cancelled
+from batos.minds.stopping import Stopped, StopRequest, cancelled_error
 from batos.missions import runner as missions
 from batos.uvm import UVM
 
@@ -118,7 +118,7 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
         {"text": "add", "message": {"receiver": BRICK, "selector": "add_", "arguments": [7]}}
     )
     hold = StopRequest()
-    _meddle(mind, 1, lambda: hold.request_stop("cancelled", cancelled(), force=False))
+    _meddle(mind, 1, lambda: hold.request_stop("cancelled", cancelled_error(), force=False))
     with pytest.raises(Stopped):
         await (await mind.uvm.ready()).conductor.run(mission, hold)
     assert mind.uvm.mission(mission)["status"] == "cancelled"
@@ -129,9 +129,9 @@ async def test_only_what_runs_is_begun_again(mind: Crafted) -> None:
     """An attempt is counted for a mission that runs, and for no other."""
     mission = await submit(mind.uvm)
     with pytest.raises(Refused, match="is queued"):
-        await mind.uvm.image.again(mission, cancelled())
+        await mind.uvm.image.again(mission, cancelled_error())
     await mind.uvm.image.move(mission, "running")
-    await mind.uvm.image.again(mission, cancelled())
+    await mind.uvm.image.again(mission, cancelled_error())
     assert [each.get("attempt") for each in mind.told("mission.status")] == [1, 2]
 
 

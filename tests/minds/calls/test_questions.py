@@ -127,14 +127,14 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
         context = opened.context
         evidence = recall(context.mission.passages, context.mission.past, QUESTION, 100_000)
         assert (len(evidence.passages), len(evidence.turns)) == (1, 2)
-        parts = [prompt.Spoken(1, "F", "why", "x" * 500)]
+        parts = [prompt.ShownPart(1, "F", "why", "x" * 500)]
 
         def shorter(excess: int) -> tuple[str, int]:
-            shortened, lost = prompt.shortened(parts, excess)
+            shortened, lost = prompt.shorten(parts, excess)
             return prompt.weave_task(context.mind.voice, QUESTION, shortened), lost
 
         question = questions.Question("p#0", prompt.weave_task(context.mind.voice, QUESTION, parts), shorter=shorter)
-        call = questions._Call(context.mission.scene.with_evidence(evidence), question, "guide")
+        call = questions._Call(context.mission.shared.with_evidence(evidence), question, "guide")
         whole = prompt.size(call.messages(context))
         sizes = [evidence.passages[0].size, evidence.turns[0].size, evidence.turns[1].size]
         for gone, expected in {
@@ -144,11 +144,11 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
             sum(sizes) + 200: (0, 0, 1),
         }.items():
             lighter = call.lighter(context, whole - gone)
-            left = lighter.scene.evidence
+            left = lighter.shared.evidence
             assert (len(left.passages), len(left.turns), lighter.shortened) == expected
             assert prompt.size(lighter.messages(context)) <= whole - gone
         first = evidence.turns[0].mission
-        assert [turn.mission for turn in call.lighter(context, whole - sizes[0] - 1).scene.evidence.turns] != [first]
+        assert [turn.mission for turn in call.lighter(context, whole - sizes[0] - 1).shared.evidence.turns] != [first]
 
 
 async def test_parts_are_shortened_as_the_last_resort(mind: Mind) -> None:
@@ -275,12 +275,12 @@ def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens
     assert room >= 0
     candidates = _some(question)
     found = recall(candidates, Past(), question, room)
-    bare = prompt.size(prompt.compose(context.mission.scene, context.mind.voice, question))
-    full = prompt.size(prompt.compose(context.mission.scene.with_evidence(found), context.mind.voice, question))
+    bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, question))
+    full = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, question))
     assert full - bare <= room + prompt.EVIDENCE_SIZE
     if found.passages:
         guide = prompt.with_guide(question, decisions.WOVEN.guide)
-        size = prompt.size(prompt.compose(context.mission.scene.with_evidence(found), context.mind.voice, guide))
+        size = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, guide))
         spent = size * max(tokens, LEAST_RATIO) + context.mind.thinking.answer_tokens(decisions.WOVEN)
         assert spent <= window - MARGIN + 1
 
@@ -291,10 +291,10 @@ def _some(question: str) -> Any:
 
 def _context(window: int, tokens: float, question: str) -> Any:
     """As much of a running mission as the budget needs."""
-    voice = prompt.Voice("BRICK", "You are BRICK.", "Deconstruction.", {})
-    scene = prompt.Scene("Charter.", "Rules.", Evidence(), "2026-01-02T03:04:05.678Z")
+    voice = prompt.PersonaPrompt("BRICK", "You are BRICK.", "Deconstruction.", {})
+    shared = prompt.SharedContext("Charter.", "Rules.", Evidence(), "2026-01-02T03:04:05.678Z")
     thinking = Thinking("m", {"num_ctx": window}, "direct")
-    mission, mind = SimpleNamespace(scene=scene), SimpleNamespace(voice=voice, thinking=thinking)
+    mission, mind = SimpleNamespace(shared=shared), SimpleNamespace(voice=voice, thinking=thinking)
     return SimpleNamespace(mission=mission, mind=mind, ratio=tokens)
 
 

@@ -52,8 +52,8 @@ def test_words_that_come_twice_count_twice() -> None:
 def test_a_citation_is_kept_whole_or_in_part() -> None:
     """The same document, one quotation within the other, however it is typed."""
     final = [Quoted(1, f"{WINDS}, and {TRIMS}")]
-    assert changes.kept([Quoted(1, WINDS.upper()), Quoted(1, TRIMS)], final) == 2
-    assert changes.kept([Quoted(2, WINDS), Quoted(1, "the keep"), Quoted(1, "")], final) == 0
+    assert changes.count_kept([Quoted(1, WINDS.upper()), Quoted(1, TRIMS)], final) == 2
+    assert changes.count_kept([Quoted(2, WINDS), Quoted(1, "the keep"), Quoted(1, "")], final) == 0
 
 
 def told(shown: dict[str, Any]) -> list[tuple[str, str, bool]]:

@@ -67,10 +67,10 @@ MERITS = [Merit(1, 2, 0), Merit(0, 0, 1), Merit(0, 1, 2), Merit(0, 1, 3)]
 )
 def test_what_decides(named: tuple[int | None, int | None], winner: int, decided: str) -> None:
     """Both orders; else fewest faults, then most citations, then the first, among those that were named."""
-    assert selection.settled(named, MERITS) == (winner, decided)
+    assert selection.decide_winner(named, MERITS) == (winner, decided)
 
 
 def test_the_same_whichever_order_names_which() -> None:
     """The winner of two calls that differ does not depend on which came first."""
     for one, other in product(range(4), repeat=2):
-        assert selection.settled((one, other), MERITS) == selection.settled((other, one), MERITS)
+        assert selection.decide_winner((one, other), MERITS) == selection.decide_winner((other, one), MERITS)

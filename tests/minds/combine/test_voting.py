@@ -102,7 +102,7 @@ def test_early_stopping_gives_the_same_outcome_as_asking_all(answers: list[str])
         asked.append(each)
         if voting.tally(asked, QUESTION, len(every)).majority:
             break
-    stopped, whole = (voting.decided(some, QUESTION, len(every)) for some in (asked, every))
+    stopped, whole = (voting.tally_when_certain(some, QUESTION, len(every)) for some in (asked, every))
     assert stopped == whole
     counts = {said: answers.count(said) for said in answers if said}
     winner = next((said for said, count in counts.items() if 2 * count > sum(counts.values())), None)

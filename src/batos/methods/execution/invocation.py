@@ -11,7 +11,7 @@ from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import WriteBuffer
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject
 
@@ -54,7 +54,7 @@ class Invocation:
     """
 
     context: MindContext
-    interpreter: Interprets
+    interpreter: MindInterpreter
     receiver: UvmObject
     holder: UvmObject
     selector: str

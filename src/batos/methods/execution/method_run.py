@@ -16,7 +16,7 @@ from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.usage import of_method
 from batos.methods.execution.write_buffer import WriteBuffer
-from batos.minds.context import Runs
+from batos.minds.context import MethodCell
 from batos.objects.prototype import label
 
 #: The most runs of a method while other parts change slots that it read; a repeated run pays for no call again.
@@ -49,14 +49,14 @@ async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult
     return await of_method(errand, _run(errand, cell, takes))
 
 
-async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult:
+async def _run(errand: Invocation, cell: MethodCell, takes: Takes) -> InvocationResult:
     """Compile the method and run it until its reads are still valid at its end."""
     assert errand.method is not None
     return await run_until_unchanged(errand, cell, await program_of(errand.method), takes)
 
 
 async def run_until_unchanged(
-    errand: Invocation, cell: Runs, program: Program, takes: Takes = accept_any
+    errand: Invocation, cell: MethodCell, program: Program, takes: Takes = accept_any
 ) -> InvocationResult:
     """Run the program until no slot that it read was changed by another part during the run, then merge its writes.
 
@@ -80,7 +80,7 @@ async def run_until_unchanged(
     )
 
 
-async def _once(errand: Invocation, cell: Runs, program: Program, sheet: WriteBuffer) -> InvocationResult:
+async def _once(errand: Invocation, cell: MethodCell, program: Program, sheet: WriteBuffer) -> InvocationResult:
     """Run the program once over a fresh write buffer, and return its result; the writes stay in the buffer."""
     view = View(sheet, errand.receiver, program.view)
     host = MethodHost(errand, sheet, view, run)
@@ -95,9 +95,9 @@ def _seed(errand: Invocation) -> str:
     """Return the seed of the run's random numbers: equal in every attempt and retry, different for each path and
     mission time.
     """
-    return hashlib.sha256(f"{errand.context.mission.scene.asked_at} {errand.path}".encode()).hexdigest()
+    return hashlib.sha256(f"{errand.context.mission.shared.asked_at} {errand.path}".encode()).hexdigest()
 
 
 def _now(errand: Invocation) -> datetime:
     """Return the time that the method sees: the moment when the question was asked, for the whole mission."""
-    return datetime.fromisoformat(errand.context.mission.scene.asked_at)
+    return datetime.fromisoformat(errand.context.mission.shared.asked_at)

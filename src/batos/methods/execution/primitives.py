@@ -115,7 +115,7 @@ async def think(errand: Invocation, target: UvmObject, number: int, question: Mo
     intent = errand.intent if target is errand.receiver else None
     call = Question(sample_paths.call(errand.path, number), _task(context, intent, question))
     value, _ = await infer(errand.interpreter.in_voice(context), context, errand.evidence, call, decision)
-    citations = tuple(each for each in decisions.quoted(value) if stands(each, errand.evidence))
+    citations = tuple(each for each in decisions.citations_of(value) if stands(each, errand.evidence))
     gist = value.gist.strip() if votes else ""
     return Thought(value.answer, citations, getattr(value, "known", True), gist)
 

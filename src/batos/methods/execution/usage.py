@@ -10,7 +10,7 @@ from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import Resolution
-from batos.minds.trace import Use
+from batos.minds.trace import MethodUse
 from batos.mission_documents import RanDocument
 from batos.objects.prototype import UvmObject, label, reference
 
@@ -82,7 +82,9 @@ class _SlotUse:
         def went(outcome: Outcome) -> None:
             spent = session.spent(self._path) - before
             seconds = spent.seconds + self._tally.seconds - own
-            self._context.trace.used(Use(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers))
+            self._context.trace.used(
+                MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
+            )
 
         try:
             found = await work

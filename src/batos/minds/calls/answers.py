@@ -13,9 +13,9 @@ from batos.inference.decisions.partial import AnswerStream
 from batos.inference.decisions.schema import Decision
 from batos.minds import prompt
 from batos.minds.calls import decisions
-from batos.minds.calls.questions import Question, Replied, infer
+from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
-from batos.minds.results import JudgedAnswer, PartResult, Said, Synthesis
+from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 
@@ -26,29 +26,33 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
     """
     asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
     recalled = synthesis.recalled.joined(context.trace.seen)
-    return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.scene.asked_at[:10])
+    return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.shared.asked_at[:10])
 
 
-async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> Said:
+async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> MindAnswer:
     """Ask for the mission's answer; its text is told as it grows."""
     votes = context.mind.is_vote
     decision = decisions.woven(bool(synthesis.recalled.passages), inner=context.mind.inner, votes=votes)
     value, replied = await infer_streamed(interpreter, context, synthesis, question, decision)
     cut = len(value.answer) >= (decisions.PART_ANSWER if context.mind.inner else decisions.ANSWER)
     gist = value.gist.strip() if votes else ""
-    return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut, gist)
+    return MindAnswer(
+        value.answer.strip(), decisions.citations_of(value), frozenset(value.unanswered), replied.text, cut, gist
+    )
 
 
-def stand(context: MindContext, part: PartResult, path: str) -> Said:
+def stand(context: MindContext, part: PartResult, path: str) -> MindAnswer:
     """Make a part's answer the mission's, word for word with its citations, and send it to the listener at once."""
     said = part.answer.strip()
     if not context.mind.inner:
         context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said)
     cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
-    return Said(said, part.citations, text=told(part), cut=cut)
+    return MindAnswer(said, part.citations, text=shown_answer(part), cut=cut)
 
 
-async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> Said:
+async def revise(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question
+) -> MindAnswer:
     """Ask once more with the faults as the only addition. An answer that is still faulty is used, with its faults
     reported.
     """
@@ -62,7 +66,7 @@ async def revise(interpreter: Interpreter, context: MindContext, synthesis: Synt
 
 async def infer_streamed(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
-) -> tuple[Any, Replied]:
+) -> tuple[Any, ModelReply]:
     """Ask for a decision and stream its field `answer`, except for a mind within another."""
     if not context.mind.inner:
         teller = _Teller(context, question.path, decision.in_mode(context.mind.thinking.mode).key("answer"))
@@ -72,7 +76,7 @@ async def infer_streamed(
 
 async def infer_kept(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
-) -> tuple[Any, Replied]:
+) -> tuple[Any, ModelReply]:
     """Ask for a decision. Evidence that did not fit its prompt is left out from now on."""
     value, replied = await infer(interpreter, context, synthesis.evidence, question, decision)
     synthesis.evidence = replied.evidence
@@ -103,7 +107,7 @@ def retract(context: MindContext, path: str) -> None:
     context.io.events.emit("mission.retracted", mission=context.mission.id, path=path)
 
 
-def told(part: PartResult) -> str:
+def shown_answer(part: PartResult) -> str:
     """Return a part's answer and citations as another prompt shows them."""
     if part.open:
         return "(no answer)"
@@ -116,7 +120,7 @@ def stands_alone(synthesis: Synthesis) -> bool:
     return synthesis.combined.get("winner") is not None
 
 
-async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> JudgedAnswer:
+async def judge(synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
     """Return the gate's verdict on the mission's answer, which must answer every sub-query or name it as unanswered."""
     if stands_alone(synthesis):
         return JudgedAnswer(said, await judge_alone(said, ground))
@@ -125,12 +129,12 @@ async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> JudgedAnswe
     return JudgedAnswer(said, await _judged(draft))
 
 
-async def judge_alone(said: Said, ground: Ground) -> GateVerdict:
+async def judge_alone(said: MindAnswer, ground: Ground) -> GateVerdict:
     """Return the gate's verdict on an answer to the question itself."""
     return await _judged(_draft(said, ground, 1, frozenset()))
 
 
-def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
+def _draft(said: MindAnswer, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
     return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
 
 

@@ -162,7 +162,7 @@ def choice(candidates: int) -> Decision[BaseModel]:
     return Decision(shape)
 
 
-def quoted(value: BaseModel) -> tuple[Quoted, ...]:
+def citations_of(value: BaseModel) -> tuple[Quoted, ...]:
     """Return the citations of a part or a woven answer."""
     cited: list[Citation] = getattr(value, "citations", [])
     return tuple(Quoted(each.document, each.quote) for each in cited)

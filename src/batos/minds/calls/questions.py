@@ -16,7 +16,7 @@ from batos.inference.session import Step
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.context import MindContext, Thinking
-from batos.minds.prompt import Message, Scene
+from batos.minds.prompt import Message, SharedContext
 from batos.objects.message import Interpreter, send
 
 M = TypeVar("M", bound=BaseModel)
@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class ModelReply:
     """A decision's text as the model gave it, and what its prompt had to do without."""
 
     text: str
@@ -51,14 +51,14 @@ class Replied:
 class _Call:
     """The request, in the parts that can be shortened."""
 
-    scene: Scene
+    shared: SharedContext
     question: Question
     guide: str
     shortened: int = 0
 
     def messages(self, context: MindContext) -> tuple[Message, ...]:
         task = prompt.with_guide(self.question.task, self.guide)
-        return prompt.compose(self.scene, context.mind.voice, task, self.question.then)
+        return prompt.compose(self.shared, context.mind.voice, task, self.question.then)
 
     def lighter(self, context: MindContext, most: int) -> _Call:
         """Shorten the call to at most so many bytes, as far as possible: first recalled passages, then old turns, then
@@ -67,8 +67,8 @@ class _Call:
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
-            scene = call.scene.with_evidence(call.scene.evidence.lightened(context.mission.brief.text, excess))
-            call = replace(call, scene=scene)
+            shared = call.shared.with_evidence(call.shared.evidence.lightened(context.mission.brief.text, excess))
+            call = replace(call, shared=shared)
             excess = prompt.size(call.messages(context)) - most
         if excess > 0 and call.question.shorter is not None:
             task, shortened = call.question.shorter(excess)
@@ -78,13 +78,17 @@ class _Call:
 
 async def infer(
     interpreter: Interpreter, context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]
-) -> tuple[M, Replied]:
+) -> tuple[M, ModelReply]:
     """Send `infer_` to the persona: what answers is pLLM_obj, or whatever the persona puts in its place."""
-    answered: tuple[M, Replied] = await send(interpreter, context.mind.persona, "infer_", evidence, question, decision)
+    answered: tuple[M, ModelReply] = await send(
+        interpreter, context.mind.persona, "infer_", evidence, question, decision
+    )
     return answered
 
 
-async def ask(context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
+async def ask(
+    context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]
+) -> tuple[M, ModelReply]:
     """Return the model's decision: the primitive behind `infer_`.
 
     A prompt that by estimate leaves no space for the answer is shortened before it is sent, and once more by the
@@ -94,7 +98,7 @@ async def ask(context: MindContext, evidence: Evidence, question: Question, deci
     """
     deciding = _deciding(context, question, decision)
     answer = context.mind.thinking.reserved(decision)
-    call = _Call(context.mission.scene.with_evidence(evidence), question, deciding.decision.guide)
+    call = _Call(context.mission.shared.with_evidence(evidence), question, deciding.decision.guide)
     call = call.lighter(context, prompt.room(context.mind.thinking.window, answer, context.ratio))
     messages = call.messages(context)
     try:
@@ -109,7 +113,7 @@ async def ask(context: MindContext, evidence: Evidence, question: Question, deci
             value, text = await decide(deciding, call.messages(context))
         except (ContextOverflow, AnswerCut) as again:
             raise _too_long(again, call) from again
-    return value, Replied(text, call.scene.evidence, call.shortened)
+    return value, ModelReply(text, call.shared.evidence, call.shortened)
 
 
 def _deciding(context: MindContext, question: Question, decision: Decision[M]) -> Deciding[M]:
@@ -130,7 +134,7 @@ def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | A
 
 def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOverflow | AnswerCut:
     """Return the same error with a message that says what was left out of the prompt."""
-    gone = call.scene.evidence
+    gone = call.shared.evidence
     left_out = f"{gone.omitted_passages} passages, {gone.omitted_turns} turns, {call.shortened} parts shortened"
     told = f"{overflow.message}; left out already: {left_out}; rules, persona and question never are"
     if isinstance(overflow, AnswerCut):
@@ -146,5 +150,5 @@ def room_for_evidence(context: MindContext, tasks: Sequence[tuple[str, Decision[
 def _room_beside(context: MindContext, task: str, decision: Decision[Any]) -> int:
     thinking = context.mind.thinking
     task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
-    bare = prompt.size(prompt.compose(context.mission.scene, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
+    bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
     return prompt.room(thinking.window, thinking.reserved(decision), context.ratio) - bare

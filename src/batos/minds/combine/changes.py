@@ -12,7 +12,7 @@ from batos.gate.citing import Quoted
 from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext
-from batos.minds.results import PartResult, Said, Synthesis
+from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.mission_documents import ChangeDocument
 
 #: Words for the decision between two orders that named different candidates.
@@ -25,7 +25,7 @@ _DECIDED = {
 }
 
 
-def told(context: MindContext, synthesis: Synthesis) -> list[ChangeDocument]:
+def list_changes(context: MindContext, synthesis: Synthesis) -> list[ChangeDocument]:
     """List the change that each call of this mind made, in the order of the calls; nothing for a single call.
 
     A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
@@ -60,7 +60,7 @@ def own_words(text: str) -> frozenset[str]:
     return frozenset(words(text)) - languages.SMALL_WORDS
 
 
-def kept(citations: Sequence[Quoted], final: Sequence[Quoted]) -> int:
+def count_kept(citations: Sequence[Quoted], final: Sequence[Quoted]) -> int:
     """Count the citations that are among the final ones, whole or in part."""
     return sum(1 for each in citations if any(_overlap(each, other) for other in final))
 
@@ -110,7 +110,7 @@ def _came_of(context: MindContext, synthesis: Synthesis, part: PartResult) -> tu
         return _competed(synthesis, part)
     said = synthesis.standing.answer
     there, brought = share(part.answer, said.answer, context.mind.question)
-    cited = kept(part.citations, said.citations)
+    cited = count_kept(part.citations, said.citations)
     what = f"{there} of its {brought} words"
     if part.citations:
         what += f" and {cited} of its {len(part.citations)} citations"
@@ -172,7 +172,7 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocum
     cited = [each for part in parts for each in part.citations]
     what = f"{len(own & from_parts)} of {len(own)} words came from the parts"
     if cited:
-        what += f", {kept(cited, woven.citations)} of {len(cited)} citations kept"
+        what += f", {count_kept(cited, woven.citations)} of {len(cited)} citations kept"
     as_it_was = any(folded(part.answer) == folded(woven.answer) for part in parts)
     yield _entry(f"{context.mind.name}/synthesizing#0", "weaving", not as_it_was, what)
 
@@ -207,9 +207,9 @@ def _faults(before: GateVerdict, after: GateVerdict) -> str:
     return f"faults {len(before.faults)} -> {len(after.faults)}{f' ({found})' if found else ''}"
 
 
-def _percent(before: Said, after: Said) -> str:
+def _percent(before: MindAnswer, after: MindAnswer) -> str:
     return f"{100 * changed_words(before.answer, after.answer):.0f} %"
 
 
-def _differ(before: Said, after: Said) -> bool:
+def _differ(before: MindAnswer, after: MindAnswer) -> bool:
     return folded(before.answer) != folded(after.answer) or before.citations != after.citations

@@ -11,7 +11,7 @@ from batos.minds.calls import answers
 from batos.minds.calls.questions import Question
 from batos.minds.combine import selection, voting, weave
 from batos.minds.context import MindContext
-from batos.minds.results import Enough, PartResult, Said, Synthesis
+from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
@@ -54,7 +54,7 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
 
 async def _combined(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground
-) -> tuple[Said, Question]:
+) -> tuple[MindAnswer, Question]:
     """Return the answer that stands, and the question that a revision of it would go on from."""
     how = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
@@ -84,7 +84,7 @@ def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
 
 async def _voted(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
     """Return the best of the majority's answers; without a majority the best of each group, to be selected from."""
-    tally = voting.decided(synthesis.parts, context.mind.question, len(synthesis.queries))
+    tally = voting.tally_when_certain(synthesis.parts, context.mind.question, len(synthesis.queries))
     synthesis.combined |= {
         "votes": [[part.number for part in group] for group in tally.groups],
         "asked": len(synthesis.parts),

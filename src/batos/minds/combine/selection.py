@@ -14,8 +14,8 @@ from batos.minds import prompt
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
-from batos.minds.prompt import Spoken
-from batos.minds.results import PartResult, Said, Synthesis
+from batos.minds.prompt import ShownPart
+from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 
@@ -58,7 +58,7 @@ def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tupl
     return tuple(first), tuple(second)
 
 
-def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
+def decide_winner(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
     """Return the place of the winner and the reason: `agreed`, `named`, `faults`, `citations` or `place`.
 
     `named` has the choice of each order, None for no valid choice; if neither made one, all candidates compete.
@@ -90,7 +90,7 @@ async def select(
         chosen = await _named(interpreter, context, synthesis, shown, sample)
         named.append(None if chosen is None else order[chosen - 1])
     merits = await _merits(standing, ground) if len(set(named)) > 1 or None in named else ()
-    winner, decided = settled(named, merits)
+    winner, decided = decide_winner(named, merits)
     synthesis.combined |= {
         "candidates": len(standing),
         "shown": [part.number for part in standing],
@@ -106,10 +106,10 @@ async def _named(
     """Return the number of the candidate that the model names, counted from 1 as shown; None if it names no
     valid one.
     """
-    spoken = [Spoken(at, "", "", answers.told(part)) for at, part in enumerate(shown, start=1)]
+    spoken = [ShownPart(at, "", "", answers.shown_answer(part)) for at, part in enumerate(shown, start=1)]
 
     def shorter(excess: int) -> tuple[str, int]:
-        parts, lost = prompt.shortened(spoken, excess)
+        parts, lost = prompt.shorten(spoken, excess)
         return prompt.select_task(context.mind.voice, context.mind.question, parts), lost
 
     task = prompt.select_task(context.mind.voice, context.mind.question, spoken)
@@ -131,6 +131,6 @@ async def best(group: Sequence[PartResult], ground: Ground) -> PartResult:
 async def _merits(standing: Sequence[PartResult], ground: Ground) -> list[Merit]:
     found = []
     for place, part in enumerate(standing):
-        verdict = await answers.judge_alone(Said(part.answer.strip(), part.citations), ground)
+        verdict = await answers.judge_alone(MindAnswer(part.answer.strip(), part.citations), ground)
         found.append(Merit(len(verdict.faults), len(part.citations), place))
     return found

@@ -137,7 +137,7 @@ def tally(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
     return VoteCount(tuple(tuple(members) for _, members in groups), len(parts), of)
 
 
-def decided(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
+def tally_when_certain(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
     """Return the count at the first part after which the majority was certain, else that of all parts.
 
     Parts asked at once give the same count as parts asked one after another until it is decided.

@@ -8,18 +8,18 @@ from batos.minds import prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
-from batos.minds.prompt import Spoken
-from batos.minds.results import PartResult, Said, Synthesis
+from batos.minds.prompt import ShownPart
+from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 
-async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Said:
+async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> MindAnswer:
     """Answer at once, with one call."""
     task = prompt.reflex_task(context.mind.voice, context.mind.question)
     return await answers.say(interpreter, context, synthesis, Question(f"{context.mind.name}/reflex#0", task))
 
 
-async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> tuple[Said, Question]:
+async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> tuple[MindAnswer, Question]:
     """Join the parts' answers to one; return the question that was asked, from which a revision continues."""
     question = _weaving(context, synthesis)
     return await answers.say(interpreter, context, synthesis, question), question
@@ -30,12 +30,12 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
     spoken = _spoken(synthesis.parts)
 
     def shorter(excess: int) -> tuple[str, int]:
-        parts, lost = prompt.shortened(spoken, excess)
+        parts, lost = prompt.shorten(spoken, excess)
         return prompt.weave_task(context.mind.voice, context.mind.question, parts), lost
 
     task = prompt.weave_task(context.mind.voice, context.mind.question, spoken)
     return Question(f"{context.mind.name}/synthesizing#0", task, shorter=shorter)
 
 
-def _spoken(parts: Sequence[PartResult]) -> list[Spoken]:
-    return [Spoken(part.number, part.name, part.query, answers.told(part)) for part in parts]
+def _spoken(parts: Sequence[PartResult]) -> list[ShownPart]:
+    return [ShownPart(part.number, part.name, part.query, answers.shown_answer(part)) for part in parts]

@@ -12,7 +12,7 @@ from batos.gate.citing import stands
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
 from batos.minds.combine import changes, combination
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.machine import begin
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import send
@@ -36,7 +36,7 @@ def members(context: MindContext) -> tuple[str, ...]:
     return tuple(name.lower() for name in (leader, *(name for name in PILLARS if name != leader)))
 
 
-def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+def describe(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return (place, name, method) of each persona; the first words of its core method describe how it works."""
     found = []
     for slot in slots:
@@ -46,7 +46,7 @@ def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str
 
 
 def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> MindContext:
-    """Return a persona's context as a mind within this one: its own voice, model and question; scene and services are
+    """Return a persona's context as a mind within this one: its own voice, model and question; facts and services are
     shared.
     """
     persona = context_building.persona_of(context.mission.root, slot.upper())
@@ -62,7 +62,7 @@ def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> Min
 
 
 async def think(
-    context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> object:
     """Run a persona's own cycle and return its result. The caller checks that the result is a PartResult.
 
@@ -110,7 +110,7 @@ def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
             parts=synthesis.parts,
             faults=verdict.faults,
             gist=said.gist,
-            changes=tuple(changes.told(context, synthesis)),
+            changes=tuple(changes.list_changes(context, synthesis)),
         ),
     )
 

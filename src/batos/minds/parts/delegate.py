@@ -18,7 +18,7 @@ from batos.errors import (
     TimedOut,
 )
 from batos.minds.calls import sample_paths
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, facets
 from batos.minds.results import Enough, PartResult, Synthesis
 from batos.objects.message import send
@@ -30,7 +30,7 @@ T = TypeVar("T")
 FATAL = (ImageError, InternalError, Refused, TimedOut, ApprovalNeeded)
 
 
-def of(context: MindContext) -> tuple[str, ...]:
+def slots_of(context: MindContext) -> tuple[str, ...]:
     """Return the slots of a mind's parts in their order: `guide_facet_`, or `brick` for personas."""
     if context.mind.effort == "reflex":
         return ()
@@ -40,15 +40,15 @@ def of(context: MindContext) -> tuple[str, ...]:
     return tuple(found.value) if found else ()
 
 
-def described(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+def describe(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return (slot, name, inspiration) of each part, as the decomposition's prompt lists them."""
     if context.mind.is_council:
-        return council.described(context, slots)
+        return council.describe(context, slots)
     return facets.pillars(context.mind.persona, slots)
 
 
 async def delegate(
-    context: MindContext, interpreter: Interprets, synthesis: Synthesis, enough: Enough | None = None
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, enough: Enough | None = None
 ) -> tuple[PartResult, ...]:
     """Ask every part its sub-query, all at once, and return the results; a failed part has its reason.
 
@@ -106,7 +106,7 @@ def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) 
 
 
 async def _part(
-    context: MindContext, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, number: int, asked: tuple[str, str]
 ) -> PartResult:
     """Return one part's answer, or its failure."""
     slot, query = asked

@@ -13,7 +13,7 @@ from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.parts import given
-from batos.minds.prompt import Voice
+from batos.minds.prompt import PersonaPrompt
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
@@ -52,7 +52,7 @@ async def interpret(
         value, _ = await infer(interpreter, context, evidence, question, decision)
     else:
         value = await _changed(interpreter, context, synthesis, intent, question)
-    cited = tuple(each for each in decisions.quoted(value) if stands(each, evidence))
+    cited = tuple(each for each in decisions.citations_of(value) if stands(each, evidence))
     return PartResult(
         number=asked.number,
         slot=asked.slot,
@@ -78,14 +78,14 @@ async def _changed(
     return value
 
 
-def task_of(voice: Voice, intent: Intent, text: str) -> str:
+def task_of(voice: PersonaPrompt, intent: Intent, text: str) -> str:
     """Return the task that an intent makes of a text: a protocol changes an answer, all others answer a question."""
     if intent.kind == "protocol":
         return prompt.protocol_task(voice, intent.name, intent.text, text)
-    return prompt.facet_task(voice, described(intent), text)
+    return prompt.facet_task(voice, describe_intent(intent), text)
 
 
-def described(intent: Intent) -> dict[str, str]:
+def describe_intent(intent: Intent) -> dict[str, str]:
     """Return an intent as a facet's prompt names it."""
     return {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
 

@@ -10,15 +10,15 @@ from batos.errors import BatosError, ObjectError
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
 from batos.minds.calls import answers, decisions, sample_paths
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
-from batos.minds.results import Said, Synthesis
+from batos.minds.results import MindAnswer, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import lookup
 
 
-def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
+def choose(context: MindContext, synthesis: Synthesis) -> str | None:
     """Return the slot of the first protocol whose conditions hold; None for a reflex and for a part of a council."""
     if context.mind.inner or not synthesis.parts:
         return None
@@ -33,9 +33,9 @@ def chosen(context: MindContext, synthesis: Synthesis) -> str | None:
     return None
 
 
-async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
+async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
     """Let the chosen protocol change the answer. A change that fails, or has more faults than before, is discarded."""
-    slot = chosen(context, synthesis)
+    slot = choose(context, synthesis)
     if slot is None:
         return
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
@@ -63,7 +63,7 @@ async def apply(interpreter: Interprets, context: MindContext, synthesis: Synthe
 
 
 async def _changed(
-    interpreter: Interprets, context: MindContext, synthesis: Synthesis, slot: str, told: dict[str, Any]
+    interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, slot: str, told: dict[str, Any]
 ) -> str:
     """Return the answer after the protocol: another text, or the same with a line about the tool at its end."""
     said, intent = synthesis.standing.answer, intent_of(context.mind.persona, slot)
@@ -83,7 +83,7 @@ async def _changed(
     return answer
 
 
-def _stream_again(context: MindContext, slot: str, said: Said) -> None:
+def _stream_again(context: MindContext, slot: str, said: MindAnswer) -> None:
     """Send the final answer to the listener again."""
     path = sample_paths.protocol(context.mind.name, slot)
     answers.retract(context, path)

@@ -21,7 +21,7 @@ from batos.inference.decisions.schema import Decision
 from batos.minds import prompt, provenance
 from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
-from batos.minds.context import Interprets, MindContext
+from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.results import Synthesis
 from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
@@ -51,7 +51,7 @@ TOOL: Final = Decision(Tool)
 
 
 @dataclass(frozen=True, slots=True)
-class Forged:
+class ForgedTool:
     """The result of toolmaking: `tool` for the mission's provenance, `line` for the reader of the answer."""
 
     tool: dict[str, Any]
@@ -59,8 +59,8 @@ class Forged:
 
 
 async def forge(
-    interpreter: Interprets, context: MindContext, synthesis: Synthesis, declared: tuple[str, Intent]
-) -> Forged | None:
+    interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, declared: tuple[str, Intent]
+) -> ForgedTool | None:
     """Make a tool of the answer that stands, by a protocol (its slot and intent); None: the answer holds none.
 
     GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
@@ -102,7 +102,7 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> Forged:
+def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> ForgedTool:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = context.mission.root[roots.TOOLS]
     if not forged.is_free(holder, selector, intent):
@@ -115,7 +115,7 @@ def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> 
     what = intent.text if intent.text.endswith((".", "!", "?")) else f"{intent.text}."
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     if isinstance(own_slots(holder).get(selector), Method):
-        return Forged(told, line)
+        return ForgedTool(told, line)
     assert context.io.methods.jit is not None
     failure = context.io.methods.jit.in_vain(holder, selector, intent)
     if failure is not None:
@@ -135,7 +135,7 @@ def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> 
             LearntDocument(receiver=roots.TOOLS, selector=selector, outcome=wishes.LATER, calls=0, tokens=0, wish=wish)
         )
     then = " and waits for your approval then: `batos approvals`" if asks else ""
-    return Forged(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
+    return ForgedTool(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
 
 
 def _call(selector: str, intent: Intent) -> str:

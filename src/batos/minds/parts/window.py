@@ -18,19 +18,19 @@ PART_BYTES: Final = 700
 Task: TypeAlias = tuple[str, Decision[Any]]
 
 
-def for_evidence(context: MindContext) -> int:
+def bytes_for_evidence(context: MindContext) -> int:
     """Return the bytes for evidence, recalled once for all minds of the mission and shown to each; never negative."""
     return min(
         room_for_evidence(mind, _tasks(mind)) for mind in council.minds(context, _like_a_part_of(context.mind.question))
     )
 
 
-def fitted(context: MindContext, evidence: Evidence) -> Evidence:
+def fit(context: MindContext, evidence: Evidence) -> Evidence:
     """Return the evidence that all later calls can show, by the tokens measured since it was recalled.
 
     Evidence is left out once for all calls: if each call left out its own, they would share no beginning.
     """
-    excess = prompt.evidence_size(context.mission.scene.with_evidence(evidence)) - for_evidence(context)
+    excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - bytes_for_evidence(context)
     return evidence.lightened(context.mission.brief.text, excess) if excess > 0 else evidence
 
 
@@ -42,14 +42,14 @@ def _like_a_part_of(question: str) -> str:
 def _tasks(context: MindContext) -> list[Task]:
     """Return the largest tasks of a mind: its decomposition and its weave, or its only call."""
     slots, question, woven = (
-        delegate.of(context),
+        delegate.slots_of(context),
         context.mind.question,
         decisions.woven(cites=True, inner=context.mind.inner),
     )
     if not slots:
         return [(prompt.reflex_task(context.mind.voice, question), woven)]
     expected = "x" * (PART_BYTES * len(slots))
-    described = delegate.described(context, slots)
+    described = delegate.describe(context, slots)
     return [
         (prompt.weave_task(context.mind.voice, question, ()) + expected, woven),
         (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(slots)),
