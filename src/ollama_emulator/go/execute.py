@@ -114,9 +114,7 @@ class TemplateRun:
         return left
 
     def _range(self, node: BranchNode, dot: Any) -> int:
-        """Execute a `range`: its body for each item, within which a break or continue stays, or its `else` without
-        items.
-        """
+        """Execute a `range`: its body for each item, or its `else` without items. A break in the body ends here."""
         known = len(self._variables)
         value = self._pipe(node.pipe, dot)
         pairs = self._pairs(node, value)

@@ -79,7 +79,9 @@ def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
 async def _converted(
     stored: Store, blobs: list[Blob], config: Mapping[str, Any], alpha: float, base: Card
 ) -> tuple[Blob, bool]:
-    """Return the converted file's blob, and whether it is new; a file too large to convert exists only as metadata."""
+    """Return the converted file's blob, and whether it is new. Weights that `lora` cannot convert stay
+    metadata only.
+    """
     first = blobs[0]
     if first.path is not None and not _readable(first.path):
         raise ApiError(400, "EOF")

@@ -123,7 +123,7 @@ def of_header(header: gguf.GgufHeader) -> Card:
 
 
 def quantized(card: Card, kind: str) -> tuple[Card, int]:
-    """Return the metadata after quantisation to `kind`, and the difference in bytes."""
+    """Return the metadata after quantisation to `kind`, and the growth in bytes, negative if it shrinks."""
     numbers = {label: number for number, (label, _, _) in gguf.TYPES.items()}
     before = [(str(each["name"]), tuple(each["shape"]), numbers.get(each["type"], -1)) for each in card.tensors]
     after = quantizing.kinds(before, kind)

@@ -98,7 +98,7 @@ class Reference:
 
 
 def refer(raw: str) -> Reference:
-    """Split a reference into name and suffix. Raises: ApiError: 400, it is empty or has two suffixes in conflict."""
+    """Split a reference into name and suffix. Raises: ApiError: 400, it is empty or has two suffixes."""
     text = raw.strip(_BLANKS)
     if not text:
         raise ApiError(400, REQUIRED)

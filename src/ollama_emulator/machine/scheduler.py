@@ -259,7 +259,7 @@ class Scheduler:
         return None
 
     async def _gone(self, victim: ModelRunner) -> None:
-        """End a runner, and wait until any runner was unloaded or one's keep-alive is over."""
+        """End a runner, and wait until any runner is unloaded: this one, or one that expired."""
         before = self._unloads
         self._expel(victim)
         while self._unloads == before:
@@ -323,7 +323,7 @@ class Scheduler:
         return runner
 
     async def _start(self, pending: _Pending) -> None:
-        """Wait as long as a load takes, or until its client leaves. Raises: ApiError: a fault makes the load fail."""
+        """Wait for a load, or until its client leaves. Raises: ApiError, OutOfMemory: a fault makes it fail."""
         stalled, self.delay_s = self.delay_s, 0.0
         trouble = pending.trouble
         if trouble is not None:

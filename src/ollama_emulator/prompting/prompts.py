@@ -279,7 +279,7 @@ class _Free:
 
 
 def _limited(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
-    """Return the answer cut at its first stop sequence and at its limit, with the tokens of the prompt."""
+    """Return the answer cut at its first stop sequence and at its limit, which an endless one fills."""
     turn = replace(turn, prompt_tokens=budget.prompt_tokens)
     text = "".join(turn.pieces)
     ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]

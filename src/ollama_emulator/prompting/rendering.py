@@ -79,7 +79,10 @@ def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
 
 
 def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
-    """Return the prompt of a request to /api/generate. Raises: ApiError: 500, the template fails."""
+    """Return the prompt of a request to /api/generate.
+
+    Raises: ApiError: 500, the template fails, or an id in `context` is unknown.
+    """
     model, text = ask.model, str(fields.get("prompt", ""))
     images = list(fields.get("images") or ())
     user: Message = {"role": "user", "content": text, "images": images}
