@@ -20,7 +20,9 @@ class Prefixes:
         self._last: deque[str] = deque(maxlen=_KEPT)
 
     def unread(self, prompt: str, tokens: int) -> int:
-        """Remember a prompt of `tokens` tokens; return the number of them that are not cached, at least one."""
+        """Remember a prompt of `tokens` tokens; return the number that are not cached, at least 1 unless it is
+        empty.
+        """
         known = max((_common(prompt, other) for other in self._last), default=0)
         self._last.append(prompt)
         return max(1, tokens - tokens * known // max(len(prompt), 1)) if tokens else 0

@@ -87,8 +87,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
-    """Return the part of the document `root` that a `$ref` points to; `where` is the place of the `$ref`, for the
-    error.
+    """Return the part of the document `root` that a `$ref` points to; `where` is the place of the `$ref`.
 
     Raises: SchemaRefused: the reference points nowhere, or out of the document.
     """
@@ -134,7 +133,7 @@ _SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merge two schemas into one that demands both: properties are united, bounds take the narrower value."""
+    """Merge two schemas: properties are united, bounds and enums take the narrower value, else `two` wins."""
     both = {**one, **two}
     for name in one.keys() & two.keys():
         if name == "properties":

@@ -163,8 +163,8 @@ def chat_capabilities(text: str) -> list[str]:
 def renders(text: str, chat_template: str) -> bool:
     """Return whether the daemon renders the prompt with the Go template `text`, and not the runner with the Jinja one.
 
-    The daemon does if there is a Go template, unless the Jinja template has more capabilities, or the same ones and
-    only it takes results of tools.
+    The daemon does if there is a Go template, unless the Jinja template has more capabilities, or has the same ones and
+    only it takes results of tools. A Go template that alone takes results of tools is always used.
     """
     if not text:
         return False

@@ -15,11 +15,11 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class MethodWish:
-    """The description of a method that a prompt asks for: its `parameters` by name, `signature` the text in its
-    brackets.
+    """The description of a method that a prompt asks for.
 
-    `slots` are the receiver's slots with the kinds of their values. `declared` is the method's kind if the prompt gives
-    one, and `told` the part of the intent that fits into the source.
+    `parameters` are names only, `signature` is the text between the brackets. `slots` are the receiver's slots with the
+    kinds of their values. `declared` is the method's kind if the prompt gives one, and `told` the part of the intent
+    that fits into the source.
     """
 
     selector: str
