@@ -49,7 +49,7 @@ from batos.notation import masked
 from batos.routing import router as routers
 from batos.routing.lessons import Lesson
 from batos.routing.router import Router
-from batos.routing.vectors import Embedder, listed
+from batos.routing.vectors import Embedder, find_embedder
 
 
 class Ollama(GenesisDaemon, Inference, Protocol):
@@ -189,7 +189,7 @@ class UVM(Readings):
 
     def _embedder(self, footing: Baseline) -> Embedder | None:
         """The codex's embedder, if the daemon has it."""
-        return listed(self.bridge, footing.codex.profile(self.settings.profile).embedder, footing.digests)
+        return find_embedder(self.bridge, footing.codex.profile(self.settings.profile).embedder, footing.digests)
 
     async def ready(self) -> Ready:
         """What a mission that comes now begins with; those that come together share a look.

@@ -58,7 +58,7 @@ class Coding(ScriptedBridge):
 def waiting(uvm: UVM) -> list[dict[str, Any]]:
     """What waits for a person, the oldest first."""
     with uvm.image.snapshot() as root:
-        found: list[dict[str, Any]] = documents.listing(root, iso(uvm.clock()), 99, "asked")["approvals"]
+        found: list[dict[str, Any]] = documents.list_approvals(root, iso(uvm.clock()), 99, "asked")["approvals"]
         return found
 
 

@@ -213,12 +213,12 @@ async def test_several_are_answered_together(desk: Desk) -> None:
 
 def test_reasons_name_every_question() -> None:
     """A mission whose parts wait for two says so, in the order in which they came, each once."""
-    one, two = reasons.needed(["a-1"], "this"), reasons.needed(["a-2", "a-1", "a-2"], "that")
+    one, two = reasons.approval_needed(["a-1"], "this"), reasons.approval_needed(["a-2", "a-1", "a-2"], "that")
     assert (one.approval, one.others) == ("a-1", ())
     assert (two.approval, two.others) == ("a-2", ("a-1",))
-    both = reasons.joined([one, two])
+    both = reasons.combine_reasons([one, two])
     assert (both.approval, both.others) == ("a-1", ("a-2",))
-    assert reasons.joined([one, one]) is one
+    assert reasons.combine_reasons([one, one]) is one
     assert isinstance(both, ApprovalNeeded)
     for error in (one, two, both):
         assert isinstance(error, BatosError)

@@ -47,9 +47,9 @@ def names(found: dict[str, Any]) -> list[str]:
 
 def test_what_waits_comes_first(root: Any) -> None:
     """The oldest of it, then what was answered, the newest first; no more than were asked for."""
-    found = documents.listing(root, LATER, 9)
+    found = documents.list_approvals(root, LATER, 9)
     assert (names(found), found["waiting"]) == (["a-0", "a-3", "a-2", "a-1"], 2)
-    assert names(documents.listing(root, LATER, 3)) == ["a-0", "a-3", "a-2"]
+    assert names(documents.list_approvals(root, LATER, 3)) == ["a-0", "a-3", "a-2"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_waits_comes_first(root: Any) -> None:
 )
 def test_only_those_of_a_status(root: Any, at: str, status: str, meant: list[str]) -> None:
     """As it is at that moment: what is over is shown so before anybody wrote it down, and waits no more."""
-    found = documents.listing(root, at, 9, status)
+    found = documents.list_approvals(root, at, 9, status)
     assert names(found) == meant
     assert found["waiting"] == (2 if at == LATER else 0)
 
@@ -122,9 +122,9 @@ def test_a_change_is_told_by_line(root: Any) -> None:
 def test_a_pattern_means_what_waits(root: Any, pattern: str) -> None:
     """By any of the names of the object, in any case; what was answered is meant by none."""
     pattern = pattern.replace("number", reference(root["traits_obj"]))
-    found = documents.matching(root, pattern, LATER)
+    found = documents.find_matching(root, pattern, LATER)
     assert found == (["a-0", "a-3"] if pattern in ("*", "traits*.*") else ["a-0"])
-    assert documents.matching(root, pattern, AFTER) == []
+    assert documents.find_matching(root, pattern, AFTER) == []
 
 
 @given(pattern=st.text(st.characters(codec="utf-8"), max_size=20))
@@ -133,7 +133,7 @@ def test_any_text_is_a_pattern(pattern: str) -> None:
     database = DB(MappingStorage(), class_factory=class_factory)
     connection = opened(database)
     approvals.ask(root_of(connection), asking(candidate(), None, "a-0"))
-    assert set(documents.matching(root_of(connection), pattern, AT)) <= {"a-0"}
+    assert set(documents.find_matching(root_of(connection), pattern, AT)) <= {"a-0"}
     connection.transaction_manager.abort()
     connection.close()
     database.close()

@@ -102,8 +102,8 @@ async def test_what_waits_is_shown_to_the_user_whose_it_is_alone(uvm: UVM) -> No
 
     def seen(user: str) -> bool:
         with uvm.image.snapshot() as root:
-            listed = documents.listing(root, iso(uvm.clock()), 9, user=user)["approvals"]
-            matched = documents.matching(root, "*", iso(uvm.clock()), user)
+            listed = documents.list_approvals(root, iso(uvm.clock()), 9, user=user)["approvals"]
+            matched = documents.find_matching(root, "*", iso(uvm.clock()), user)
             try:
                 documents.meant(root, [asked["id"]], user)
             except NotFound:

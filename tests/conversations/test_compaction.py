@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
-from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, crowded
+from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, summaries_to_join
 from batos.conversations.summaries import Piece
 from batos.errors import BatosError, NotFound, OllamaUnreachable
 from batos.image import roots
@@ -142,7 +142,7 @@ def test_the_tree_is_as_deep_as_the_logarithm(number: int) -> None:
     kept: list[KeptSummary] = []
     for place in range(1, number + 1):
         kept.append(KeptSummary(0, Piece(place, place, "", "model", by_model=True)))
-        while (merging := crowded(kept)) is not None:
+        while (merging := summaries_to_join(kept)) is not None:
             at = kept.index(merging[0])
             made = KeptSummary(
                 merging[0].level + 1, Piece(merging[0].first, merging[-1].last, "", "model", by_model=True)

@@ -33,17 +33,19 @@ from batos.gate import numerals
 )
 def test_numbers_in_words_have_a_value(text: str, value: int) -> None:
     """From ten to ninety-nine, composed as each language does it."""
-    assert Decimal(value) in numerals.spelled(text)
+    assert Decimal(value) in numerals.numbers_in_words(text)
 
 
 def test_only_the_answers_own_language_states_numbers() -> None:
     """`once` is eleven in Spanish and no number in English, `elf` is eleven in German."""
-    assert numerals.stated("An elf came once with twenty-seven lamps.", "English") == {"twenty-seven": Decimal(27)}
-    assert numerals.stated("Vinieron once.", "Spanish") == {"once": Decimal(11)}
-    assert numerals.stated("Es kamen elf.", "Polish") == {}
+    assert numerals.number_words("An elf came once with twenty-seven lamps.", "English") == {
+        "twenty-seven": Decimal(27)
+    }
+    assert numerals.number_words("Vinieron once.", "Spanish") == {"once": Decimal(11)}
+    assert numerals.number_words("Es kamen elf.", "Polish") == {}
 
 
 @given(text=st.text(max_size=100) | st.text("〇一二十百千万亿零两", max_size=30))
 def test_any_text_is_read_without_error(text: str) -> None:
     """Whatever is written."""
-    assert numerals.spelled(text) == numerals.spelled(text)
+    assert numerals.numbers_in_words(text) == numerals.numbers_in_words(text)

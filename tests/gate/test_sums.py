@@ -14,7 +14,7 @@ from batos.gate import figures, sums
 def shown(text: str, result: str) -> bool:
     """Whether the written sums of the text make the number that the text writes so."""
     found = figures.find(text)
-    worked = sums.worked(text, found)
+    worked = sums.calculate_sums(text, found)
     return any(worked.shows(each) for each in found if each.text == result and each.start not in worked.operands)
 
 
@@ -78,7 +78,7 @@ def implied(text: str, result: str) -> bool:
     """Whether the number that the text writes so is made of the others in it, which are all sure."""
     found = figures.find(text)
     place = max(place for place, each in enumerate(found) if each.text == result)
-    return sums.implied(found, place, set(range(len(found))) - {place}, text)
+    return sums.follows_from_others(found, place, set(range(len(found))) - {place}, text)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_version_is_no_part_of_a_total() -> None:
 def test_every_sum_is_worked_out(one: int, other: int) -> None:
     """Whatever two numbers, their sum is shown by writing it out, and no other number is."""
     text = f"{one} + {other}"
-    worked = sums.worked(text, figures.find(text))
+    worked = sums.calculate_sums(text, figures.find(text))
     assert Decimal(one + other) in worked.results
 
 
@@ -133,6 +133,6 @@ def test_every_sum_is_worked_out(one: int, other: int) -> None:
 def test_any_text_is_worked_out_without_error(text: str) -> None:
     """Whatever is written has sums or none, and each number is implied or not."""
     found = figures.find(text)
-    sums.worked(text, found)
+    sums.calculate_sums(text, found)
     for place in range(len(found)):
-        sums.implied(found, place, range(len(found)), text)
+        sums.follows_from_others(found, place, range(len(found)), text)

@@ -29,7 +29,7 @@ def test_lightening_drops_weak_passages_then_summaries_then_old_turns(excess: in
     turns = tuple(Turn(f"m-{number}", "q" * 99, "a" * 99, "model") for number in range(3))
     view = (Summary(1, 4, "s" * 300, "model"), Summary(5, 6, "s" * 100, "model"))
     evidence = Evidence(found, turns, view=view)
-    left = evidence.lightened("lamp", excess)
+    left = evidence.lighten("lamp", excess)
     assert size_of(evidence) - size_of(left) >= min(excess, size_of(evidence))
     assert left.view == view or not left.passages
     assert left.turns == turns or not left.view

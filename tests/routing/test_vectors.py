@@ -10,7 +10,7 @@ import pytest
 
 from batos.errors import OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.routing.vectors import HEAD, TAIL, Embedder, Unembedded, clipped
+from batos.routing.vectors import HEAD, TAIL, Embedder, Unembedded, clip
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "all-minilm:latest"
@@ -75,7 +75,7 @@ async def test_every_failure_is_a_reason() -> None:
 
 def test_of_a_long_text_the_ends_are_kept() -> None:
     """A short text is as it is, nothing is a blank, a long one loses its middle."""
-    assert clipped("a lamp") == "a lamp"
-    assert clipped("") == " "
-    assert clipped(f"{'a' * HEAD}{'b' * 9_000}{'c' * TAIL}") == f"{'a' * HEAD} {'c' * TAIL}"
-    assert len(clipped("x" * 9_000, 4)) < HEAD
+    assert clip("a lamp") == "a lamp"
+    assert clip("") == " "
+    assert clip(f"{'a' * HEAD}{'b' * 9_000}{'c' * TAIL}") == f"{'a' * HEAD} {'c' * TAIL}"
+    assert len(clip("x" * 9_000, 4)) < HEAD

@@ -48,7 +48,7 @@ async def _nobody(_missions: Sequence[str]) -> Sequence[str]:
     return ()
 
 
-async def _settled(_object: str, _selector: str) -> None:
+async def _settle_nothing(_object: str, _selector: str) -> None:
     """Do nothing: there is no method lifecycle here."""
 
 
@@ -61,7 +61,7 @@ class Consequences:
     """
 
     wake: Wake = _nobody
-    settle: Settle = _settled
+    settle: Settle = _settle_nothing
 
 
 def still_waits(image: LivingImage, mission: str) -> bool:
@@ -101,13 +101,13 @@ class Approvals:
 
     async def open(self) -> None:
         """Take up what an earlier process left: what lapsed meanwhile is written down, the rest lapses in its time."""
-        for name, until in await asyncio.to_thread(self._awaited):
+        for name, until in await asyncio.to_thread(self._waiting_approvals):
             if self._alarms.passed(until):
                 await self._expire(name)
             else:
                 self._alarms.set(name, until)
 
-    def _awaited(self) -> list[tuple[str, str]]:
+    def _waiting_approvals(self) -> list[tuple[str, str]]:
         with self._image.snapshot() as root:
             return [(approval.name, approval.until) for approval in approvals.awaited(root)]
 

@@ -17,7 +17,9 @@ from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 
-def listing(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
+def list_approvals(
+    root: Root, at: str, limit: int, status: str | None = None, user: str | None = None
+) -> dict[str, Any]:
     """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
 
     Where a user is named, only those that are of that user's missions alone are listed.
@@ -112,7 +114,7 @@ def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
     return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
 
 
-def matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
+def find_matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
     """List the open questions whose object and selector match a pattern (`*`, `?`, `[abc]`; any case).
 
     With a user, only questions of that user's missions alone. An object matches by its root name, its own name, or its

@@ -99,10 +99,10 @@ def due(root: Root, mission: str) -> dict[str, Any] | str | None:
     name = asked.get("conversation")
     if name is None or "message" in asked or "answer" not in slots or asked["origin"]["door"] in _BACKGROUND:
         return None
-    conversation = conversations.mine(root, name, asked["user"])
+    conversation = conversations.own_conversation(root, name, asked["user"])
     persona = str(slots["route"]["personas"][0])
     marks = _marks(root, persona)
-    if not marks.target(conversations.backwards(root, conversation, _covered(conversation))):
+    if not marks.target(conversations.backwards(root, conversation, _last_summarised(conversation))):
         return None
     before = own_slots(conversation).get("compacting")
     word = roots.mission_record(root, before).status.word if before else None
@@ -142,7 +142,7 @@ def _marks(root: Root, persona: str) -> Marks:
     return Marks.of(thinking.window, context_building.ratio_of(root, thinking.model))
 
 
-def _covered(conversation: UvmObject) -> int:
+def _last_summarised(conversation: UvmObject) -> int:
     view = conversations.nodes(conversation)
     return int(view[-1].last) if view else 0
 
@@ -175,7 +175,7 @@ class KeptSummary:
         return self.piece.last
 
 
-def crowded(view: Sequence[KeptSummary]) -> Sequence[KeptSummary] | None:
+def summaries_to_join(view: Sequence[KeptSummary]) -> Sequence[KeptSummary] | None:
     """Return the summaries to be joined: the oldest of the lowest level that has too many; None if no level has."""
     for level in sorted({kept.level for kept in view}):
         alike = [kept for kept in view if kept.level == level]
@@ -229,29 +229,31 @@ class _Compaction:
         found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
         if decided.own(_NOTE) is None:
             marks = Marks.of(context.mind.thinking.window, context.ratio)
-            turns = conversations.backwards(context.mission.root, self._conversation, self._reached)
+            turns = conversations.backwards(context.mission.root, self._conversation, self._last_summarised)
             target = marks.target(turns, eager=afresh or context.mission.brief.origin.door != DOOR)
             if target:
                 decided.note(**{_NOTE: target})
                 found.add(target)
-        return sorted(target for target in found if target > self._reached)
+        return sorted(target for target in found if target > self._last_summarised)
 
     @property
-    def _reached(self) -> int:
+    def _last_summarised(self) -> int:
         """Return the last turn that the view stands for."""
         return self._view[-1].last if self._view else 0
 
     async def _next(self, targets: Sequence[int]) -> bool:
         """Make and keep one piece, if there is one to be made and nobody else changed the view."""
-        merging = crowded(self._view)
+        merging = summaries_to_join(self._view)
         if merging is not None:
             level = merging[0].level + 1
             recorded = await summaries.of_pieces(self._context, _pieces(merging), level)
         else:
-            upto = next((target for target in targets if target > self._reached), 0)
+            upto = next((target for target in targets if target > self._last_summarised), 0)
             if not upto:
                 return False
-            turns = conversations.forwards(self._context.mission.root, self._conversation, self._reached + 1, upto)
+            turns = conversations.forwards(
+                self._context.mission.root, self._conversation, self._last_summarised + 1, upto
+            )
             level, recorded = 0, await summaries.of_turns(self._context, turns)
         made = KeptSummary(level, recorded.piece)
         kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
@@ -278,13 +280,13 @@ class _Compaction:
 
     def _told(self, target: int, note: str) -> dict[str, Any]:
         """Return the result of the message: the new pieces, the view's reach, the turns left and the reason."""
-        left = max(0, target - self._reached)
+        left = max(0, target - self._last_summarised)
         if left and not note:
             note = f"{left} more turns wait for the next time: {self._interrupted or 'so many pieces at once'}."
         return {
             "conversation": self._name,
             "turns": conversations.count(self._conversation),
-            "covered": self._reached,
+            "covered": self._last_summarised,
             "made": [
                 {
                     "turns": [each.first, each.last],
@@ -307,7 +309,7 @@ def _name_of(context: MindContext, receiver: UvmObject) -> str:
     """
     name = own_slots(receiver).get("name")
     try:
-        found = conversations.mine(context.mission.root, str(name), context.mission.brief.user)
+        found = conversations.own_conversation(context.mission.root, str(name), context.mission.brief.user)
     except NotFound:
         found = None
     if found is not receiver:

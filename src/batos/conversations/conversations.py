@@ -29,7 +29,7 @@ _STEP = 64
 _BEGIN = 'Begin one: batos ask --conversation new "..."'
 
 
-def mine(root: Root, name: str, user: str | None) -> UvmObject:
+def own_conversation(root: Root, name: str, user: str | None) -> UvmObject:
     """Return the conversation of that name; `user` None asks for nobody.
 
     Raises: NotFound: there is none, or it is another user's: who asks is not told which.
@@ -122,7 +122,7 @@ def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = 
     name = brief.conversation
     if name is None:
         return None
-    conversation = mine(root, name, brief.user)
+    conversation = own_conversation(root, name, brief.user)
     for note in notes:
         noted = note.get(REACH_NOTE)
         if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
@@ -153,7 +153,7 @@ def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
     """
     if reached is None:
         return Past(meant=_meant(root, brief, None))
-    conversation = mine(root, reached.conversation, brief.user)
+    conversation = own_conversation(root, reached.conversation, brief.user)
     found = tuple(map(summary, reached.view))
     covered = found[-1].last if found else 0
     return Past(
@@ -193,12 +193,12 @@ def _meant(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | Non
     found = turn(root, 0, name)
     if reached is None or record.value.get("conversation") != reached.conversation:
         return found
-    conversation = mine(root, reached.conversation, brief.user)
+    conversation = own_conversation(root, reached.conversation, brief.user)
     position = next((place for place, mission in _places(conversation, 0, reached.last) if mission == name), 0)
     return replace(found, position=position)
 
 
-def named(root: Root, name: str, user: str) -> str:
+def resolve_name(root: Root, name: str, user: str) -> str:
     """Return the id that a name means: `last` and `last-1` are the user's; NotFound if there are not so many.
 
     BriefError: it is the beginning of several.
@@ -220,7 +220,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     `next` is the position after the page, None at the end: a page of long turns ends early. `files` can be used by the
     next question; `compactions` are the summaries that stand for older turns in prompts. Raises what `mine` raises.
     """
-    conversation = mine(root, name, user)
+    conversation = own_conversation(root, name, user)
     whole = count(conversation)
     first = max(1, whole + start + 1 if start < 0 else start)
     shown: list[dict[str, Any]] = []
@@ -250,12 +250,12 @@ def _shown(root: Root, each: Turn) -> dict[str, Any]:
         "at": record.accepted_at,
         "question": each.question,
         "answer": each.answer,
-        "personas": _answered(thought.route),
+        "personas": _answering_personas(thought.route),
         "trust": each.trust,
     }
 
 
-def _answered(route: Mapping[str, Any]) -> list[str]:
+def _answering_personas(route: Mapping[str, Any]) -> list[str]:
     """Return the personas that worked on a turn, without those that only scored near."""
     return list(route["personas"][: None if route["effort"] == "council" else 1])
 

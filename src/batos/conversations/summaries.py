@@ -112,13 +112,13 @@ async def of_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
             break
         room -= part.size
         parts.append(part)
-    return await _recorded(context, parts, 0)
+    return await _summarise(context, parts, 0)
 
 
 async def of_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> Recorded:
     """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
-    return await _recorded(context, parts, level)
+    return await _summarise(context, parts, level)
 
 
 def _room(context: MindContext, level: int) -> int:
@@ -128,17 +128,17 @@ def _room(context: MindContext, level: int) -> int:
     return max(0, questions.room_for_evidence(context, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
 
 
-async def _recorded(context: MindContext, parts: Sequence[_Part], level: int) -> Recorded:
+async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -> Recorded:
     """Ask for a summary, once more if the checks find a fault; after that use first sentences, marked as such."""
     limit = most(context.mind.thinking.window, level)
     first, last = parts[0].first, parts[-1].last
-    shown, shortened = _fitted(parts, _room(context, level))
+    shown, shortened = _fit(parts, _room(context, level))
     source = "\n".join((*(part.name for part in parts), *shown))
     path = f"{context.mind.name}/{first}-{last}/{level}#0"
 
     def shorter(excess: int) -> tuple[str, int]:
         left = sum(len(each.encode()) for each in shown) - excess
-        blocks, lost = _fitted(parts, max(0, left))
+        blocks, lost = _fit(parts, max(0, left))
         return _task(blocks, limit, level), lost
 
     question = Question(path, _task(shown, limit, level), shorter=shorter)
@@ -165,7 +165,7 @@ def _trust(parts: Iterable[_Part], *, by_model: bool) -> str:
     return least_trusted("model" if by_model else "user", *(part.trust for part in parts))
 
 
-def _fitted(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
+def _fit(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
     """Return the parts as a prompt shows them, in about so many bytes together, and how many were shortened.
 
     The longest are shortened first.
@@ -226,10 +226,10 @@ def sentences(parts: Sequence[Any], limit: int) -> str:
     number = max(1, min(len(parts), limit // _LEAST_SHARE))
     chosen = [parts[at * (len(parts) - 1) // max(1, number - 1)] for at in range(number)]
     share = limit // number - 1
-    return "\n".join(_opening(part, share) for part in chosen)[:limit]
+    return "\n".join(_first_sentences(part, share) for part in chosen)[:limit]
 
 
-def _opening(part: _Part, share: int) -> str:
+def _first_sentences(part: _Part, share: int) -> str:
     head = f"{part.first}: "
     # An older piece of first sentences begins with its place already.
     said = [_first_sentence(text.removeprefix(head)) for _, text in part.texts]

@@ -97,15 +97,15 @@ def _inside(before: str, after: str) -> bool:
 
 def _pattern(bare: str) -> str:
     words = bare.replace("...", "…").split()
-    body = _spelled(words[0])
+    body = _breakable_pattern(words[0])
     for before, word in pairwise(words):
-        body += rf"\s{'*' if before[-1] in _PARTED or word[0] == ':' else '+'}{_spelled(word)}"
+        body += rf"\s{'*' if before[-1] in _PARTED or word[0] == ':' else '+'}{_breakable_pattern(word)}"
     begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"
 
 
-def _spelled(word: str) -> str:
+def _breakable_pattern(word: str) -> str:
     """Return a pattern for a word that a line's end may break: after a hyphen, or anywhere in scripts without
     blanks.
     """

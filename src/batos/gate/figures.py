@@ -157,7 +157,7 @@ def readings(figure: str) -> frozenset[Decimal]:
     if not marks:
         return frozenset({Decimal(digits)})
     if len(set(marks)) == 2:
-        return _mixed(digits, marks)
+        return _read_mixed_marks(digits, marks)
     head, *tail = re.split("[.,]", digits)
     meant: set[Decimal] = set()
     grouped = len(head) <= 3 and head != "0" and all(len(each) == 3 for each in tail)
@@ -170,7 +170,7 @@ def readings(figure: str) -> frozenset[Decimal]:
     return frozenset(meant)
 
 
-def _mixed(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
+def _read_mixed_marks(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
     """Read a number with both marks: the last one is the decimal mark and occurs once."""
     if marks.count(marks[-1]) > 1:
         return frozenset()
@@ -179,7 +179,7 @@ def _mixed(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
 
 def known(text: str) -> KnownNumbers:
     """Return every value in a text, in every reading, with and without scale, with numbers in words."""
-    values: set[Decimal] = set(numerals.spelled(text))
+    values: set[Decimal] = set(numerals.numbers_in_words(text))
     written: set[str] = set()
     measured: set[tuple[str, Decimal]] = set()
     scales: set[int] = set()

@@ -87,7 +87,10 @@ class Ground:
     @cached_property
     def letters(self) -> dict[int, str]:
         """Return the letters of each passage in scripts without blanks, joined; key 0 holds those outside documents."""
-        return {0: unspaced(self.said), **{each.number: unspaced(each.text) for each in self.evidence.passages}}
+        return {
+            0: without_spaces(self.said),
+            **{each.number: without_spaces(each.text) for each in self.evidence.passages},
+        }
 
     @cached_property
     def said_line(self) -> str:
@@ -114,6 +117,6 @@ class Draft:
     cut: bool = False
 
 
-def unspaced(text: str) -> str:
+def without_spaces(text: str) -> str:
     """Return the letters of a text that belong to scripts without blanks between words."""
     return "".join(_UNSPACED.findall(text))

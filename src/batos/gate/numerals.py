@@ -49,7 +49,7 @@ _DIGITS = {sign: value for value, signs in enumerate(("〇零", "一", "二两",
 _UNITS = {"十": 10, "百": 100, "千": 1_000}
 
 
-def _composed(language: str, tens: str, one: str) -> Iterator[str]:
+def _compose(language: str, tens: str, one: str) -> Iterator[str]:
     """Yield the spellings of tens with a one: twenty-seven, siebenundzwanzig, veintisiete, treinta y siete."""
     yield f"{tens}-{one}"
     if language == "de":
@@ -70,7 +70,7 @@ def _words(language: str) -> Iterator[tuple[str, Decimal]]:
     for place, tens in enumerate(_TENS[language].split(), start=2):
         yield tens, Decimal(10 * place)
         for one, word in enumerate(_ONES[language].split(), start=1):
-            yield from ((written, Decimal(10 * place + one)) for written in _composed(language, tens, word))
+            yield from ((written, Decimal(10 * place + one)) for written in _compose(language, tens, word))
 
 
 _BY_LANGUAGE = {language: dict(_words(language)) for language in _TEENS}
@@ -80,10 +80,10 @@ _VALUES |= {word: Decimal(value) for value, said in _OTHERS.items() for word in 
 _SPACED = {tuple(word.split()): value for word, value in _VALUES.items() if " " in word}
 
 
-def spelled(text: str) -> frozenset[Decimal]:
+def numbers_in_words(text: str) -> frozenset[Decimal]:
     """Return the values of a text's numbers in words, up to ninety-nine, and of Chinese ones.
 
-    >>> sorted(map(int, spelled("eighty-six steps; treinta y siete; 八十六")))
+    >>> sorted(map(int, numbers_in_words("eighty-six steps; treinta y siete; 八十六")))
     [7, 30, 37, 86]
     """
     found: set[Decimal] = set()
@@ -99,10 +99,10 @@ def spelled(text: str) -> frozenset[Decimal]:
     return frozenset(found)
 
 
-def stated(text: str, language: str) -> dict[str, Decimal]:
+def number_words(text: str, language: str) -> dict[str, Decimal]:
     """Return the number words from eleven on in a text of that language (by its English name), with their values.
 
-    >>> stated("Twenty-seven of them, once.", "English")
+    >>> number_words("Twenty-seven of them, once.", "English")
     {'twenty-seven': Decimal('27')}
     """
     words = _BY_LANGUAGE.get(_CODES.get(language, ""), {})

@@ -70,9 +70,9 @@ def numbers(draft: Draft) -> Iterator[str]:
     ground = draft.ground
     if not ground.passages:
         return
-    text = _stated(draft.answer, ground)
+    text = _blank_other_digits(draft.answer, ground)
     found = figures.find(text)
-    worked = sums.worked(text, found)
+    worked = sums.calculate_sums(text, found)
     sure = {
         place
         for place, each in enumerate(found)
@@ -82,12 +82,12 @@ def numbers(draft: Draft) -> Iterator[str]:
     for place, each in enumerate(found):
         if place in sure or each.text in told:
             continue
-        if each.start not in worked.operands and sums.implied(found, place, sure, text):
+        if each.start not in worked.operands and sums.follows_from_others(found, place, sure, text):
             sure.add(place)
         else:
             told.add(each.text)
             yield _NO_NUMBER.format(each.text)
-    for word, value in numerals.stated(languages.prose(text), languages.guess(text) or "").items():
+    for word, value in numerals.number_words(languages.prose(text), languages.guess(text) or "").items():
         if value not in ground.figures.values and value not in worked.results:
             yield _NO_NUMBER.format(word)
 
@@ -98,7 +98,7 @@ def _is_there(figure: Figure, ground: Ground) -> bool:
     return (as_it_stands and not figure.scales) or figures.is_known(figure, ground.figures)
 
 
-def _stated(answer: str, ground: Ground) -> str:
+def _blank_other_digits(answer: str, ground: Ground) -> str:
     """Blank the parts of an answer that state no number: list marks, references, dates, known times of day."""
     text = figures.plain(answer)
     for form in (_LIST_MARK, _STEP, _REFERENCE):

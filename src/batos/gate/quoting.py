@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from batos.gate import languages, occurring
 from batos.gate.citing import locate, stands
-from batos.gate.ground import Draft, Ground, unspaced
+from batos.gate.ground import Draft, Ground, without_spaces
 from batos.memory.terms import words
 
 #: So many words in a row that stand in a document are taken from it; letters where words have no blanks between them.
@@ -101,7 +101,7 @@ def marked(draft: Draft) -> Iterator[str]:
     citing = {citation.document for citation in draft.citations}
     if citing.issuperset(draft.ground.lines):
         return
-    said, letters = words(draft.answer), unspaced(draft.answer)
+    said, letters = words(draft.answer), without_spaces(draft.answer)
     runs = [f" {' '.join(said[at : at + TAKEN])} " for at in range(len(said) - TAKEN + 1)]
     spans = [letters[at : at + TAKEN_LETTERS] for at in range(len(letters) - TAKEN_LETTERS + 1)]
     told: set[int] = set()
@@ -114,7 +114,7 @@ def marked(draft: Draft) -> Iterator[str]:
 
 
 def _is_quotation(span: str) -> bool:
-    return len(span.split()) >= QUOTED_WORDS or len(unspaced(span)) >= QUOTED_LETTERS
+    return len(span.split()) >= QUOTED_WORDS or len(without_spaces(span)) >= QUOTED_LETTERS
 
 
 def _said(span: str, ground: Ground) -> bool:

@@ -61,7 +61,7 @@ class Worked:
         )
 
 
-def worked(text: str, figures: Sequence[Figure]) -> Worked:
+def calculate_sums(text: str, figures: Sequence[Figure]) -> Worked:
     """Calculate the sums that a text writes out, such as `3 × 40 km`, `(120 + 25) / 2` or `25 % of 120`."""
     results: set[Decimal] = set()
     operands: dict[int, Figure] = {}
@@ -72,7 +72,7 @@ def worked(text: str, figures: Sequence[Figure]) -> Worked:
     return Worked(frozenset(results), constants, frozenset(operands))
 
 
-def implied(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
+def follows_from_others(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
     """Test if the number at a place follows from sure ones beside it.
 
     The number may be a total of those before it, or a sum, difference, product, share or change of two in its sentence.
@@ -128,7 +128,7 @@ def _runs(text: str, figures: Sequence[Figure]) -> Iterator[list[Figure | str]]:
             continue
         run += _power(text[figure.end : figure.end + 1])
         if terms > 1 or "^" in run:
-            yield _balanced(run)
+            yield _balance(run)
         run, terms = [], 0
 
 
@@ -145,7 +145,7 @@ def _power(sign: str) -> list[Figure | str]:
     return ["^", f"{_POWERS[sign]}"] if sign in _POWERS and sign else []
 
 
-def _balanced(run: list[Figure | str]) -> list[Figure | str]:
+def _balance(run: list[Figure | str]) -> list[Figure | str]:
     """Remove closing brackets that were opened before the sum, and add those that are missing at its end."""
     depth, kept = 0, []
     for each in run:

@@ -136,7 +136,7 @@ class Evidence:
         """Return the passage that a citation names, or None."""
         return next((each for each in self.passages if each.number == number), None)
 
-    def joined(self, others: Iterable[Evidence]) -> Evidence:
+    def merge(self, others: Iterable[Evidence]) -> Evidence:
         """Return this evidence with what others have beside it; their passages are numbered on behind its own."""
         passages, turns, view = list(self.passages), list(self.turns), list(self.view)
         known = {(each.sha256, each.start) for each in passages}
@@ -148,7 +148,7 @@ class Evidence:
             view += [each for each in other.view if each not in view]
         return replace(self, passages=tuple(passages), turns=tuple(turns), view=tuple(view))
 
-    def lightened(self, query: str, excess: int) -> Evidence:
+    def lighten(self, query: str, excess: int) -> Evidence:
         """Return the evidence with at least `excess` bytes less, or with nothing left.
 
         The weakest passages go first, then the oldest summaries, then the oldest turns.

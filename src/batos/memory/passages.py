@@ -24,12 +24,12 @@ def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
     """
     found: list[Passage] = []
     for name, sha256, text in files:
-        for start, end in _joined(text):
+        for start, end in _join_pieces(text):
             found.append(Passage(len(found) + 1, name, sha256, start, text[start:end]))
     return tuple(found)
 
 
-def _joined(text: str) -> list[tuple[int, int]]:
+def _join_pieces(text: str) -> list[tuple[int, int]]:
     """Join neighbouring pieces as long as they make no more than PASSAGE characters."""
     spans: list[tuple[int, int]] = []
     for start, end in _pieces(text):

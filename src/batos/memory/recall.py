@@ -21,14 +21,14 @@ def recall(candidates: Sequence[Passage], past: Past, query: str, room: int) -> 
     order of their files, since neighbours explain each other, and are numbered from 1. Turns are loaded, newest first,
     until one does not fit.
     """
-    kept = remembered(past, room // 2 if candidates else room)
+    kept = recall_turns(past, room // 2 if candidates else room)
     room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
-    passages_ = _fitting(candidates, query, room)
+    passages_ = _select_passages(candidates, query, room)
     numbered = tuple(replace(each, number=number) for number, each in enumerate(passages_, start=1))
     return replace(kept, passages=numbered, omitted_passages=len(candidates) - len(numbered))
 
 
-def remembered(past: Past, room: int) -> Evidence:
+def recall_turns(past: Past, room: int) -> Evidence:
     """Return the turns and summaries that fit into `room` bytes.
 
     The exchange that is replied to first, then the newest turns, then the newest summaries of what is older; these
@@ -57,7 +57,7 @@ def remembered(past: Past, room: int) -> Evidence:
     return Evidence(turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.covered - first + 1))
 
 
-def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
+def _select_passages(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
     if len(candidates) <= MOST_DOCUMENTS and sum(each.size for each in candidates) <= room:
         return list(candidates)
     scored = [pair for pair in zip(scores(candidates, query), candidates, strict=True) if pair[0] > 0]

@@ -64,7 +64,7 @@ def lineage_trust(recalled: Evidence) -> str:
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
     evidence, said = synthesis.evidence, synthesis.standing.answer
-    recalled = synthesis.recalled.joined(context.trace.seen)
+    recalled = synthesis.recalled.merge(context.trace.seen)
     return {
         "journal": list(context.io.session.keys),
         "models": context.io.session.models,

@@ -89,8 +89,8 @@ def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
     """Return the name of the conversation that a brief means by `new`, by `last` (the user's newest) or by its name."""
     if name == "new":
         return conversation_id(now)
-    found = conversations.named(root, name, user)
-    conversations.mine(root, found, user)
+    found = conversations.resolve_name(root, name, user)
+    conversations.own_conversation(root, found, user)
     return found
 
 

@@ -43,37 +43,37 @@ Derive: TypeAlias = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 class MissionInterpreter:
     """The interpreter of one mind of a running mission; its facets share the evidence of its cycle.
 
-    `sheet` is the write buffer of a mind within another. None means the mission's own mind, whose methods write into
+    `buffer` is the write buffer of a mind within another. None means the mission's own mind, whose methods write into
     the image.
     """
 
     def __init__(
-        self, context: MindContext, cycle: UvmObject, derive: Derive | None = None, sheet: WriteBuffer | None = None
+        self, context: MindContext, cycle: UvmObject, derive: Derive | None = None, buffer: WriteBuffer | None = None
     ) -> None:
         self.context = context
         self.cycle = cycle
         self._derive = derive
-        self._sheet = sheet
+        self._buffer = buffer
 
     def within(self, context: MindContext, cycle: UvmObject) -> MissionInterpreter:
         """Return an interpreter for a mind within this one. Its methods' writes stay in a buffer until
         `merge_writes`.
         """
-        return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._sheet, context.mission.brief.user))
+        return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._buffer, context.mission.brief.user))
 
     def merge_writes(self) -> str | None:
         """Merge the writes of this mind's methods, now that the mind has its answer, and return None.
 
         If another mind changed a slot that they read, nothing is merged, and the slot is returned in words.
         """
-        moved = None if self._sheet is None else self._sheet.stale_read()
-        if moved is None and self._sheet is not None:
-            self.context.trace.changed(self._sheet.merge_down())
+        moved = None if self._buffer is None else self._buffer.stale_read()
+        if moved is None and self._buffer is not None:
+            self.context.trace.changed(self._buffer.merge_down())
         return moved
 
     def in_voice(self, context: MindContext) -> MissionInterpreter:
         """Return an interpreter for the same mind with another voice or other options."""
-        return MissionInterpreter(context, self.cycle, self._derive, self._sheet)
+        return MissionInterpreter(context, self.cycle, self._derive, self._buffer)
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change data that is derived from the image's records (a conversation's summaries), in a short commit of its
@@ -115,12 +115,12 @@ class MissionInterpreter:
         if choice.kind == "facet":
             # A mind sends the number of a sub-query with its text; the number is for the kernel only.
             args, number = args[:1], int(args[1]) if len(args) > 1 else 0
-        errand = self.invocation(receiver, found, selector, args, choice)
-        errand = replace(errand, number=number)
+        invocation = self.invocation(receiver, found, selector, args, choice)
+        invocation = replace(invocation, number=number)
         if choice.method is None:
-            return await self.interpret_intent(errand, choice)
-        ran = await self.run_method(errand, choice, method_results.check_result)
-        return self._result(errand, ran) if isinstance(ran, InvocationResult) else ran
+            return await self.interpret_intent(invocation, choice)
+        ran = await self.run_method(invocation, choice, method_results.check_result)
+        return self._result(invocation, ran) if isinstance(ran, InvocationResult) else ran
 
     def invocation(
         self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
@@ -144,46 +144,46 @@ class MissionInterpreter:
             trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
             intent=choice.intent,
             kind=choice.kind,
-            mind=self._sheet,
+            mind=self._buffer,
         )
 
     async def run_method(
-        self, errand: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any
+        self, invocation: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any
     ) -> Any:
         """Run the method and return its result. Without a cell interpret its intent, if policy allows.
 
         Raises: CellMissing: there is no cell, and the intent cannot or may not be interpreted.
         """
         try:
-            return await method_run.run(errand, takes)
+            return await method_run.run(invocation, takes)
         except CellMissing:
-            could = resolution.interpretable(errand.receiver, choice.intent, errand.args)
+            could = resolution.interpretable(invocation.receiver, choice.intent, invocation.args)
             if not could or self.context.mind.policy.interpret == "never":
                 raise
-            return await self.interpret_intent(errand, choice, usage.CELLLESS)
+            return await self.interpret_intent(invocation, choice, usage.CELLLESS)
 
-    async def interpret_intent(self, errand: Invocation, choice: Resolution, how: str = "") -> Any:
+    async def interpret_intent(self, invocation: Invocation, choice: Resolution, how: str = "") -> Any:
         """Interpret an intent: return a PartResult, or for a protocol its text."""
-        part = await usage.of_intent(errand, choice, self._interpret(errand), how)
+        part = await usage.of_intent(invocation, choice, self._interpret(invocation), how)
         return part.answer if choice.kind == "protocol" else part
 
-    async def _interpret(self, errand: Invocation) -> PartResult:
+    async def _interpret(self, invocation: Invocation) -> PartResult:
         """Ask the model in the words of the intent."""
-        intent = errand.intent
+        intent = invocation.intent
         assert intent is not None
         synthesis = states.synthesis_of(self.cycle)
-        asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+        asked = SubQuery(invocation.selector, intent, str(invocation.args[0]), invocation.number)
         return await interpret(self, self.context, synthesis.evidence, asked, synthesis)
 
-    def _result(self, errand: Invocation, ran: InvocationResult) -> Any:
+    def _result(self, invocation: Invocation, ran: InvocationResult) -> Any:
         """Return a method's result in the form that a mind needs from its kind of slot."""
-        if errand.kind == "facet":
-            intent = errand.intent or Intent("", name=errand.selector)
-            asked = SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
-            return method_results.part(self.context, ran, asked, errand.evidence)
-        if errand.kind == "protocol":
-            said = method_results.text(ran.value, errand.selector)
-            path = sample_paths.protocol(self.context.mind.name, errand.selector)
+        if invocation.kind == "facet":
+            intent = invocation.intent or Intent("", name=invocation.selector)
+            asked = SubQuery(invocation.selector, intent, str(invocation.args[0]), invocation.number)
+            return method_results.part(self.context, ran, asked, invocation.evidence)
+        if invocation.kind == "protocol":
+            said = method_results.text(ran.value, invocation.selector)
+            path = sample_paths.protocol(self.context.mind.name, invocation.selector)
             self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)
             return said
         return method_results.as_plain(ran)

@@ -148,8 +148,7 @@ class LateMethods:
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def some(self, most: Callable[[], bool] = lambda: True) -> LateReport:
-        """Make wishes one after the other while `most` returns True and no question comes: return {made [results],
-        left}.
+        """Make wishes in order while `most` returns True and no question comes: return {made [results], left}.
 
         A wish that Ollama cannot answer for is left, and `keep` tries it again later.
         """
@@ -175,11 +174,10 @@ class LateMethods:
             return wishes.listed(root)
 
     async def briefly(self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None) -> LateReport:
-        """Make wishes as `some` does, for at most `seconds`, before the process ends; `call` is the estimated time of
-        one.
+        """Make wishes as `some` does, for at most `seconds`, before the process ends.
 
-        No generation is started that would not fit. A generation that is not done in time, or before `unless` returns,
-        is left for the next process.
+        No generation is started that would not fit: `call` is the estimated time of one. A generation that is not done
+        in time, or before `unless` returns, is left for the next process.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -199,9 +197,10 @@ class LateMethods:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
-        """Make one wish and return its result; None if it was cancelled by a question or Ollama failed.
+        """Make one wish. Return True if the next may follow, and the result; None if there is no result.
 
-        An empty result means that the coder's answer was unusable, which says nothing about the other wishes.
+        A question, or a failure of Ollama, ends the series. An unusable answer of the coder does not: it says nothing
+        about the other wishes.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
         self._task = asyncio.ensure_future(self._made(wish))

@@ -53,7 +53,9 @@ _DATA = "Send plain data: text, numbers, lists, objects."
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The result of a message: plain data, its trust class, and the Said if it is an answer in words."""
+    """The result of a message: plain data, its trust class, and the judged answer if the result is an answer
+    in words.
+    """
 
     value: Any
     trust: str = "user"
@@ -161,8 +163,8 @@ async def _run_behaviour(sent: _Sent) -> _Result:
         await _recall_evidence(
             sent, context.mind.question, prompt.method_task("", context.mind.question), decisions.PART
         )
-    errand = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, args, choice)
-    ran = await sent.interpreter.run_method(errand, choice)
+    invocation = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, args, choice)
+    ran = await sent.interpreter.run_method(invocation, choice)
     if not isinstance(ran, InvocationResult):
         return await _spoken_result(sent, ran)
     value, draft = method_results.as_plain(ran), None
@@ -180,8 +182,8 @@ async def _interpret(sent: _Sent, choice: Resolution) -> _Result:
     sent = sent.asking(text)
     decision = decisions.CHANGED if intent.kind == "protocol" else decisions.PART
     await _recall_evidence(sent, text, task_of(sent.context.mind.voice, intent, text), decision)
-    errand = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, (text,), choice)
-    return await _spoken_result(sent, await sent.interpreter.interpret_intent(errand, choice))
+    invocation = sent.interpreter.invocation(sent.receiver, sent.found, sent.message.selector, (text,), choice)
+    return await _spoken_result(sent, await sent.interpreter.interpret_intent(invocation, choice))
 
 
 async def _spoken_result(sent: _Sent, answer: Any) -> _Result:
@@ -193,6 +195,7 @@ async def _spoken_result(sent: _Sent, answer: Any) -> _Result:
 
 
 async def _judged(sent: _Sent, said: MindAnswer) -> JudgedAnswer:
+    """Return the answer with the gate's verdict on it."""
     return await answers.judge(sent.synthesis, said, answers.ground_of(sent.context, sent.synthesis))
 
 
@@ -214,8 +217,9 @@ async def _recall_evidence(sent: _Sent, text: str, task: str, decision: Decision
 
 
 async def _run(sent: _Sent, name: str) -> _Result | None:
-    """Run a kernel function whose arguments can be plain data. Raises: ObjectError: the function takes other
-    arguments.
+    """Run a kernel function whose arguments can be plain data.
+
+    Raises: ObjectError: the function takes other arguments.
     """
     message, checked = sent.message, ARGUMENTS.get(name)
     if checked is None:
@@ -234,7 +238,9 @@ async def _run(sent: _Sent, name: str) -> _Result | None:
 
 
 def _as_text(value: Any) -> JudgedAnswer:
-    """Return data as an answer, in which there is nothing to judge. ObjectError: there is too much of it."""
+    """Return data as an answer that needs no verdict. Raises: ObjectError: the text has more than LONGEST
+    characters.
+    """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) > LONGEST:
         raise ObjectError(

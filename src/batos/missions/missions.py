@@ -81,7 +81,7 @@ class Missions:
 
         def change(root: Root) -> BatosError | None:
             try:
-                found = conversations.mine(root, conversations.named(root, conversation, user), user)
+                found = conversations.own_conversation(root, conversations.resolve_name(root, conversation, user), user)
             except BatosError as error:  # returned, because raising it would fail other changes of the commit
                 return error
             unknown = keeping.drop(found, names)

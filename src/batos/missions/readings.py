@@ -62,7 +62,7 @@ class Readings:
         """
         user = user or self.settings.asker
         with self.image.snapshot() as root:
-            return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
+            return conversations.page(root, conversations.resolve_name(root, conversation, user), start, limit, user)
 
     def root_names(self) -> dict[str, Any]:
         """List the names of the image's root: its objects, and what its trees of records hold."""

@@ -94,7 +94,7 @@ class Lexical:
     def packed(self) -> Mapping[str, bytes]:
         """Return the model as plain bytes: the features a line each, the counts as little-endian numbers of 32 bits."""
         lines = "\n".join(self._index).encode("utf-8", "surrogatepass")
-        return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swapped(self._counts).tobytes(), 6)}
+        return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swap_bytes(self._counts).tobytes(), 6)}
 
     @classmethod
     def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
@@ -102,7 +102,7 @@ class Lexical:
 
         Raises: ValueError or zlib.error: the bytes are no such model.
         """
-        return _unpacked(tuple(personas), kept["features"], kept["counts"])
+        return _unpack(tuple(personas), kept["features"], kept["counts"])
 
 
 class Triggers:
@@ -132,13 +132,13 @@ def _learnt(lessons: tuple[Lesson, ...]) -> Lexical:
 
 
 @lru_cache(maxsize=4)
-def _unpacked(personas: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
+def _unpack(personas: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
     names = zlib.decompress(lines).decode("utf-8", "surrogatepass").split("\n")
     counts = array("I")
     counts.frombytes(zlib.decompress(counted))
     if len(counts) != len(names) * len(personas):
         raise ValueError("the router's counts are not of its features")
-    return Lexical(personas, {name: at for at, name in enumerate(names)}, _swapped(counts))
+    return Lexical(personas, {name: at for at, name in enumerate(names)}, _swap_bytes(counts))
 
 
 def _count(lesson: Lesson) -> Counter[str]:
@@ -162,7 +162,7 @@ def _stands(trigger: str, line: str) -> bool:
     return trigger in line or (trigger[1:2] >= _UNSPACED and trigger.strip() in line)
 
 
-def _swapped(counts: array[int]) -> array[int]:
+def _swap_bytes(counts: array[int]) -> array[int]:
     """Convert counts between this machine's byte order and little-endian."""
     if sys.byteorder == "little":
         return counts

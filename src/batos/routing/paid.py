@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from batos.image.ids import iso
 from batos.inference.journal import Journal, Record, embedding_key
-from batos.routing.vectors import OPTIONS, Embedder, clipped
+from batos.routing.vectors import OPTIONS, Embedder, clip
 
 #: The place of the route's vector in the cycle.
 PATH: Final = "route#0"
@@ -52,32 +52,32 @@ class Journaled:
 
     def known(self, embedder: Embedder, text: str) -> list[float] | None:
         """Return the vector that the journal has for this text of this embedder; None: it has none."""
-        key = embedding_key(embedder.digest, clipped(text), OPTIONS, PATH)
+        key = embedding_key(embedder.digest, clip(text), OPTIONS, PATH)
         found = (each for each in self.journal.sound(self.missions) if each.key == key and each.state == "done")
         record = next(found, None)
-        return None if record is None or record.response is None else _unpacked(str(record.response["vector"]))
+        return None if record is None or record.response is None else _unpack(str(record.response["vector"]))
 
     async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
         """Return the vector as it stands in the journal when this returns. Unembedded: there is none."""
         began = iso(self.clock())
-        packed = _packed(await embedder.vector(text, seconds))
+        packed = _pack(await embedder.vector(text, seconds))
         record = Record(
-            embedding_key(embedder.digest, clipped(text), OPTIONS, PATH),
+            embedding_key(embedder.digest, clip(text), OPTIONS, PATH),
             self.missions[0],
             PATH,
             embedder.model,
             embedder.digest,
-            {"input": clipped(text), "options": dict(OPTIONS)},
+            {"input": clip(text), "options": dict(OPTIONS)},
             "done",
             began,
             iso(self.clock()),
             {"vector": packed},
         )
         await self.journal.write(record)
-        return _unpacked(packed)
+        return _unpack(packed)
 
 
-def _packed(vector: Sequence[float]) -> str:
+def _pack(vector: Sequence[float]) -> str:
     """Return a vector as base64 of 32-bit little-endian floats, which is how precise a daemon's vectors are."""
     floats = array("f", vector)
     if sys.byteorder == "big":
@@ -85,7 +85,7 @@ def _packed(vector: Sequence[float]) -> str:
     return base64.b64encode(floats.tobytes()).decode()
 
 
-def _unpacked(packed: str) -> list[float]:
+def _unpack(packed: str) -> list[float]:
     floats = array("f", base64.b64decode(packed))
     if sys.byteorder == "big":
         floats.byteswap()

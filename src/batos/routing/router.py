@@ -71,13 +71,13 @@ class Route:
         if persona is None and effort == self.effort:
             return self
         leader = persona or self.personas[0]
-        others = self._ranked() if effort == "council" else ()
+        others = self._ranking() if effort == "council" else ()
         personas = (leader, *(name for name in others if name != leader))
         if persona is None:
             return replace(self, personas=personas, effort=effort)
         return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
 
-    def _ranked(self) -> tuple[str, ...]:
+    def _ranking(self) -> tuple[str, ...]:
         return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
 
     def as_dict(self) -> RouteDocument:
@@ -198,12 +198,12 @@ class Router:
         asked = efforts.asks_for_everybody(text)
         if asked is not None:
             return "council", f"it asks for several views ({asked!r})"
-        sought = efforts.sought(text, self._led)
+        sought = efforts.sought(text, self._leader)
         if len(sought) >= efforts.COUNCIL_PARTS:
             return "council", f"it has parts for {', '.join(sought)}"
         return efforts.simple(text, files), None
 
-    def _led(self, part: str) -> tuple[str, float]:
+    def _leader(self, part: str) -> tuple[str, float]:
         scores = self.scores(part)
         leader = max(scores, key=lambda name: scores[name])
         return leader, scores[leader]

@@ -46,7 +46,9 @@ class Semantic:
         weights.
         """
         return {
-            "meaning": _swapped(array("f", (*self.centre, *(each for row in self.weights for each in row)))).tobytes()
+            "meaning": _swap_bytes(
+                array("f", (*self.centre, *(each for row in self.weights for each in row)))
+            ).tobytes()
         }
 
     @classmethod
@@ -60,7 +62,7 @@ class Semantic:
         width, odd = divmod(len(numbers), len(personas) + 1)
         if odd or not width:
             raise ValueError("the router's weights are not of its personas")
-        rows = [tuple(_swapped(numbers)[at : at + width]) for at in range(0, len(numbers), width)]
+        rows = [tuple(_swap_bytes(numbers)[at : at + width]) for at in range(0, len(numbers), width)]
         return cls(tuple(personas), rows[0], tuple(rows[1:]))
 
 
@@ -77,10 +79,10 @@ def learnt(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float
     names = tuple(personas)
     asked = [names.index(persona) for persona, _ in labelled]
     placed = [[value - middle for value, middle in zip(vector, centre, strict=True)] for vector in vectors]
-    return Semantic(names, tuple(centre), tuple(map(tuple, _descended(placed, asked, len(names)))))
+    return Semantic(names, tuple(centre), tuple(map(tuple, _train(placed, asked, len(names)))))
 
 
-def _descended(vectors: Sequence[Sequence[float]], asked: Sequence[int], personas: int) -> list[list[float]]:
+def _train(vectors: Sequence[Sequence[float]], asked: Sequence[int], personas: int) -> list[list[float]]:
     """Train by stochastic gradient descent, with steps that shrink to nothing and an order that is always the same."""
     rows = [[0.0] * len(vectors[0]) for _ in range(personas)]
     order, shuffled = list(range(len(vectors))), random.Random(_SEED)
@@ -117,7 +119,7 @@ def _normal(vector: Iterable[float]) -> list[float]:
     return [number / length for number in numbers]
 
 
-def _swapped(numbers: array[float]) -> array[float]:
+def _swap_bytes(numbers: array[float]) -> array[float]:
     """Convert numbers between this machine's byte order and little-endian."""
     if sys.byteorder == "little":
         return numbers

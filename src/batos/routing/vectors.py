@@ -58,9 +58,9 @@ class Embedder:
         """
         try:
             try:
-                return await self._embed([clipped(text) for text in texts])
+                return await self._embed([clip(text) for text in texts])
             except ContextOverflow:
-                return await self._embed([clipped(text, SHORTER) for text in texts])
+                return await self._embed([clip(text, SHORTER) for text in texts])
         except (OllamaError, UsageError) as error:
             raise Unembedded(str(error)) from error
 
@@ -79,13 +79,13 @@ class Embedder:
         return (await self.bridge.embed(self.model, texts, options=OPTIONS)).vectors
 
 
-def listed(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
+def find_embedder(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
     """Return the embedder of that name if the daemon has it; "" names none."""
     digest = digests.get(with_tag(name)) if name else None
     return Embedder(bridge, name, digest) if digest is not None else None
 
 
-def clipped(text: str, share: int = 1) -> str:
+def clip(text: str, share: int = 1) -> str:
     """Return both ends of a text, or a blank for an empty one: not every embedder accepts an empty text."""
     head, tail = HEAD // share, TAIL // share
     return (f"{text[:head]} {text[-tail:]}" if len(text) > head + tail else text) or " "

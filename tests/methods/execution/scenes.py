@@ -1,4 +1,4 @@
-"""An errand within a mission that is stepped through, for tests of what the kernel does with it."""
+"""An make_invocation within a mission that is stepped through, for tests of what the kernel does with it."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, 
     """A mission of BRICK, and a message to its method `try_` within it; nothing of it is committed."""
     async with stepping(uvm, mission or await submit(uvm)) as opened:
         setattr(opened.cycle, states.WORK_SLOT, Synthesis())
-        yield opened, errand(opened)
+        yield opened, make_invocation(opened)
 
 
-def errand(opened: Stepping, **changes: Any) -> Invocation:
+def make_invocation(opened: Stepping, **changes: Any) -> Invocation:
     """A message to BRICK's method `try_`."""
     persona = opened.context.mind.persona
     fields = {

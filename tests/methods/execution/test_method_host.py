@@ -144,7 +144,7 @@ async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Craf
 
 
 async def test_messages_are_counted_here_too(mind: Crafted) -> None:
-    """Whatever a cell lets through: all methods of one errand together send no more than that."""
+    """Whatever a cell lets through: all methods of one make_invocation together send no more than that."""
 
     async def flood(call: Any, host: Any) -> Any:
         answers = []

@@ -47,15 +47,15 @@ def test_what_is_an_ordinary_name(name: str) -> None:
 
 @pytest.mark.parametrize("behaviour", [Intent("Sing."), Method("sing_", ""), Primitive("traits.log")])
 def test_behaviour_is_never_written_over(behaviour: object) -> None:
-    """Neither the receiver's own nor what it inherits; what another run has deleted of it on a sheet is still there."""
+    """Neither the receiver's own nor what it inherits; what a run deleted of it in a buffer is still there."""
     parent = UvmObject({"sing_": behaviour})
     for receiver in (parent, UvmObject(parents=(parent,))):
         with pytest.raises(MethodFailed, match="is behaviour"):
             name_rules.check_write(WriteBuffer(), receiver, "sing_")
-    sheet = WriteBuffer()
-    sheet.write(UvmObject(), {"sing_": BufferedWrite(DELETED, "model")})
+    buffer = WriteBuffer()
+    buffer.write(UvmObject(), {"sing_": BufferedWrite(DELETED, "model")})
     with pytest.raises(MethodFailed, match="is behaviour"):
-        name_rules.check_write(sheet, parent, "sing_")
+        name_rules.check_write(buffer, parent, "sing_")
 
 
 def test_what_genesis_declares_of_an_object_is_its_own() -> None:

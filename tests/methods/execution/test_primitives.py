@@ -53,10 +53,10 @@ def test_evidence_is_joined_without_doubles() -> None:
     one, two, three = (Passage(1, "a", "x", start, "t") for start in (0, 10, 20))
     turn, summary = Turn("m-1", "?", "!", "user"), Summary(1, 2, "s", "model")
     first = Evidence((one,), (turn,), view=(summary,))
-    joined = first.joined([Evidence((one, two)), Evidence((two, three), (turn,), view=(summary,))])
+    joined = first.merge([Evidence((one, two)), Evidence((two, three), (turn,), view=(summary,))])
     assert [(each.number, each.start) for each in joined.passages] == [(1, 0), (2, 10), (3, 20)]
     assert (joined.turns, joined.view) == ((turn,), (summary,))
-    assert first.joined([]) == first
+    assert first.merge([]) == first
 
 
 def test_what_is_remembered_is_texts() -> None:

@@ -36,9 +36,9 @@ def test_each_user_sees_what_was_everybodys_and_what_is_theirs(steps: list[Any],
     obj = UvmObject(everybodys)
     theirs: dict[str, dict[str, Any]] = {user: dict(everybodys) for user in USERS}
     for user, slot, value in steps:
-        sheet = WriteBuffer(user=user)
-        sheet.write(obj, {slot: BufferedWrite(DELETED if value is None else value, "model")})
-        sheet.merge_down()
+        buffer = WriteBuffer(user=user)
+        buffer.write(obj, {slot: BufferedWrite(DELETED if value is None else value, "model")})
+        buffer.merge_down()
         theirs[user].pop(slot, None)
         if value is not None:
             theirs[user][slot] = value

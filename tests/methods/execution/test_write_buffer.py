@@ -22,53 +22,53 @@ values = st.one_of(
 
 
 def test_a_sheet_is_read_before_what_is_below_it() -> None:
-    """Its own changes, then the sheets' below, then the object, then its parents; a deleted slot is its parent's."""
+    """Its own changes, then the buffers' below, then the object, then its parents; a deleted slot is its parent's."""
     parent = UvmObject({"a": "parent's", "b": "parent's"})
     obj = UvmObject({"a": "own"}, (parent,))
     below = WriteBuffer()
-    sheet = WriteBuffer(below)
-    assert _value(sheet, obj, "a") == "own"
+    buffer = WriteBuffer(below)
+    assert _value(buffer, obj, "a") == "own"
     below.write(obj, {"a": BufferedWrite("below", "model"), "c": BufferedWrite("below", "model")})
-    assert (_value(sheet, obj, "a"), _value(sheet, obj, "c")) == ("below", "below")
-    sheet.write(obj, {"a": BufferedWrite(DELETED, "model")})
-    sheet.write(parent, {"b": BufferedWrite("written", "model")})
-    assert (_value(sheet, obj, "a"), _value(sheet, obj, "b")) == ("parent's", "written")
-    assert sheet.find(obj, "nothing") is None
+    assert (_value(buffer, obj, "a"), _value(buffer, obj, "c")) == ("below", "below")
+    buffer.write(obj, {"a": BufferedWrite(DELETED, "model")})
+    buffer.write(parent, {"b": BufferedWrite("written", "model")})
+    assert (_value(buffer, obj, "a"), _value(buffer, obj, "b")) == ("parent's", "written")
+    assert buffer.find(obj, "nothing") is None
     assert dict(own_slots(obj)) == {"a": "own"}
 
 
-def _value(sheet: WriteBuffer, obj: UvmObject, slot: str) -> Any:
-    kept = sheet.read(obj, slot)
+def _value(buffer: WriteBuffer, obj: UvmObject, slot: str) -> Any:
+    kept = buffer.read(obj, slot)
     return None if kept is None else kept.value
 
 
 def test_what_moved_is_named_only_if_something_rests_on_it() -> None:
     """A slot that was read and is another now; whoever changes nothing rests on nothing."""
     obj = UvmObject({"a": 1, "b": 1})
-    sheet = WriteBuffer()
-    sheet.read(obj, "a")
-    sheet.read(obj, "c")
+    buffer = WriteBuffer()
+    buffer.read(obj, "a")
+    buffer.read(obj, "c")
     obj.a = 2
-    assert sheet.stale_read() is None
-    sheet.write(obj, {"b": BufferedWrite(2, "model")})
-    assert "'a' of" in str(sheet.stale_read())
+    assert buffer.stale_read() is None
+    buffer.write(obj, {"b": BufferedWrite(2, "model")})
+    assert "'a' of" in str(buffer.stale_read())
     obj.a = 1
-    assert sheet.stale_read() is None
+    assert buffer.stale_read() is None
     obj.c = None
-    assert "'c' of" in str(sheet.stale_read())
+    assert "'c' of" in str(buffer.stale_read())
     del obj.c
     obj.a = True  # equal to 1, and another value
-    assert "'a' of" in str(sheet.stale_read())
+    assert "'a' of" in str(buffer.stale_read())
 
 
 def test_what_became_behaviour_has_moved() -> None:
     """A slot that was data and holds an intent now is not what it was."""
     obj = UvmObject({"a": 1})
-    sheet = WriteBuffer()
-    sheet.read(obj, "a")
-    sheet.write(obj, {"b": BufferedWrite(1, "model")})
+    buffer = WriteBuffer()
+    buffer.read(obj, "a")
+    buffer.write(obj, {"b": BufferedWrite(1, "model")})
     obj.a = Intent("Sing.")
-    assert sheet.stale_read() is not None
+    assert buffer.stale_read() is not None
     with pytest.raises(MethodFailed, match="holds behaviour"):
         WriteBuffer().read(obj, "a")
 
@@ -89,12 +89,12 @@ def test_what_a_sheet_rests_on_its_own_sheet_below_rests_on() -> None:
 def test_what_is_laid_into_the_image_says_what_was_there() -> None:
     """Each change with what it was; what has its value already, and what was never there to be deleted, is none."""
     obj = UvmObject({"a": [1], "b": 2, "c": 3})
-    sheet = WriteBuffer()
-    sheet.write(
+    buffer = WriteBuffer()
+    buffer.write(
         obj, {"a": BufferedWrite([1, 2], "model"), "b": BufferedWrite(2, "model"), "c": BufferedWrite(DELETED, "model")}
     )
-    sheet.write(obj, {"d": BufferedWrite(DELETED, "model"), "e": BufferedWrite(5, "model")})
-    changed = [(each["slot"], each["had"], each["former"]) for each in sheet.merge_down()]
+    buffer.write(obj, {"d": BufferedWrite(DELETED, "model"), "e": BufferedWrite(5, "model")})
+    changed = [(each["slot"], each["had"], each["former"]) for each in buffer.merge_down()]
     assert changed == [("a", True, [1]), ("c", True, 3), ("e", False, None)]
     assert dict(own_slots(obj)) == {"a": [1, 2], "b": 2, "e": 5}
 
@@ -102,9 +102,11 @@ def test_what_is_laid_into_the_image_says_what_was_there() -> None:
 def test_trust_is_kept_by_slot_where_it_is_less_than_a_models() -> None:
     """Written beside a file, a slot is external; written anew from nothing of the kind it is not any more."""
     obj = UvmObject({"a": 1})
-    sheet = WriteBuffer()
-    sheet.write(obj, {"a": BufferedWrite(2, "external"), "b": BufferedWrite(1, "model"), "c": BufferedWrite(1, "tool")})
-    sheet.merge_down()
+    buffer = WriteBuffer()
+    buffer.write(
+        obj, {"a": BufferedWrite(2, "external"), "b": BufferedWrite(1, "model"), "c": BufferedWrite(1, "tool")}
+    )
+    buffer.merge_down()
     assert own_slots(obj)[SLOT_TRUST] == {"a": "external", "c": "tool"}
     assert [trust_of(own_slots(obj), slot) for slot in SLOTS] == ["external", "model", "tool"]
     again = WriteBuffer()
@@ -124,28 +126,28 @@ def test_no_slot_is_trusted_more_than_a_model_or_its_object(kept: dict[str, str]
 
 
 class Parts(RuleBasedStateMachine):
-    """Two parts of a mission change two objects, each over a sheet of its own that may be given up or laid down."""
+    """Two parts of a mission change two objects, each over a buffer of its own that may be given up or laid down."""
 
     def __init__(self) -> None:
         super().__init__()
         self.objects = [UvmObject({"a": 0}), UvmObject({"b": 0})]
         self.image: dict[tuple[int, str], Any] = {(0, "a"): 0, (1, "b"): 0}
-        self.sheets: list[WriteBuffer | None] = [None, None]
+        self.buffers: list[WriteBuffer | None] = [None, None]
         self.read: list[dict[tuple[int, str], Any]] = [{}, {}]
         self.written: list[dict[tuple[int, str], Any]] = [{}, {}]
 
     @rule(part=st.integers(0, 1))
     def begin(self, part: int) -> None:
         """A part begins anew; what it had is given up."""
-        self.sheets[part], self.read[part], self.written[part] = WriteBuffer(), {}, {}
+        self.buffers[part], self.read[part], self.written[part] = WriteBuffer(), {}, {}
 
     @rule(part=st.integers(0, 1), place=st.integers(0, 1), slot=st.sampled_from(SLOTS))
     def look(self, part: int, place: int, slot: str) -> None:
         """It reads a slot: its own change, else what is there."""
-        sheet = self.sheets[part]
-        if sheet is None:
+        buffer = self.buffers[part]
+        if buffer is None:
             return
-        kept = sheet.read(self.objects[place], slot)
+        kept = buffer.read(self.objects[place], slot)
         here = {**self.image, **self.written[part]}.get((place, slot), DELETED)
         assert (DELETED if kept is None else kept.value) == here
         if (place, slot) not in self.written[part]:
@@ -154,29 +156,29 @@ class Parts(RuleBasedStateMachine):
     @rule(part=st.integers(0, 1), place=st.integers(0, 1), slot=st.sampled_from(SLOTS), value=values | st.just(DELETED))
     def write(self, part: int, place: int, slot: str, value: Any) -> None:
         """It changes one."""
-        sheet = self.sheets[part]
-        if sheet is not None:
-            sheet.write(self.objects[place], {slot: BufferedWrite(value, "model")})
+        buffer = self.buffers[part]
+        if buffer is not None:
+            buffer.write(self.objects[place], {slot: BufferedWrite(value, "model")})
             self.written[part][place, slot] = value
 
     @rule(part=st.integers(0, 1))
     def end(self, part: int) -> None:
         """It ends well: laid down if all that it read is so still, or it changes nothing."""
-        sheet = self.sheets[part]
-        if sheet is None:
+        buffer = self.buffers[part]
+        if buffer is None:
             return
         now = {each: self.image.get(each, DELETED) for each in self.read[part]}
         sound = all(type(now[each]) is type(seen) and now[each] == seen for each, seen in self.read[part].items())
-        assert (sheet.stale_read() is None) == (sound or not self.written[part])
-        if sheet.stale_read() is None:
-            sheet.merge_down()
+        assert (buffer.stale_read() is None) == (sound or not self.written[part])
+        if buffer.stale_read() is None:
+            buffer.merge_down()
             self.image |= self.written[part]
             self.image = {each: value for each, value in self.image.items() if value is not DELETED}
-        self.sheets[part] = None
+        self.buffers[part] = None
 
     @invariant()
     def the_image_has_what_was_laid_down(self) -> None:
-        """Nothing of a sheet that was not."""
+        """Nothing of a buffer that was not."""
         there = {(at, name): value for at, obj in enumerate(self.objects) for name, value in own_slots(obj).items()}
         assert repr(sorted(there.items())) == repr(sorted(self.image.items()))
 

@@ -13,20 +13,20 @@ from batos.objects.method import Intent
 from batos.objects.prototype import label
 
 
-async def thought_of(errand: Invocation, choice: Resolution) -> Thought:
+async def thought_of(invocation: Invocation, choice: Resolution) -> Thought:
     """Return the persona's answer to the one text argument of the message. The answer is not streamed to the user.
 
     Raises: ObjectError: the message has no intent, or has other arguments than one text that is not blank.
     """
-    intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
+    intent, args = choice.intent, (*invocation.args, *invocation.kwargs.values())
     if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
-        raise ObjectError(f"{errand.selector!r} of {label(errand.receiver)} is interpreted, and takes one text")
-    return await of_intent(errand, choice, _thought(errand, intent, args[0]))
+        raise ObjectError(f"{invocation.selector!r} of {label(invocation.receiver)} is interpreted, and takes one text")
+    return await of_intent(invocation, choice, _thought(invocation, intent, args[0]))
 
 
-async def _thought(errand: Invocation, intent: Intent, text: str) -> Thought:
+async def _thought(invocation: Invocation, intent: Intent, text: str) -> Thought:
     """Ask the model: a protocol to change the text, any other intent to answer it."""
-    context, path = errand.context, sample_paths.call(errand.path, 0)
-    asked = SubQuery(errand.selector, intent, text, 0, path)
-    part = await interpret.interpret(errand.interpreter, context, errand.evidence, asked)
+    context, path = invocation.context, sample_paths.call(invocation.path, 0)
+    asked = SubQuery(invocation.selector, intent, text, 0, path)
+    part = await interpret.interpret(invocation.interpreter, context, invocation.evidence, asked)
     return Thought(part.answer, part.citations, part.known, part.gist)

@@ -52,16 +52,16 @@ class MethodHost:
     run.
     """
 
-    def __init__(self, errand: Invocation, sheet: WriteBuffer, view: View, run: Runner) -> None:
-        self._errand = errand
-        self._sheet = sheet
+    def __init__(self, invocation: Invocation, buffer: WriteBuffer, view: View, run: Runner) -> None:
+        self._invocation = invocation
+        self._buffer = buffer
         self._view = view
         self._run = run
         self._inferred = 0
         self._places: Counter[str] = Counter()
         #: The writes taken over since the method was last shown its slots.
         self._taken = Writes()
-        self._trust = errand.trust
+        self._trust = invocation.trust
         #: The model's answers to the method and to the methods that it sent messages to, in order.
         self.thoughts: list[Thought] = []
         self._ended: BaseException | None = None
@@ -116,11 +116,11 @@ class MethodHost:
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> Sent:
         """Check a message, find its slot, and answer it by the kind of the slot: primitive, intent or method, value."""
-        self._errand.tally.send()
+        self._invocation.tally.send()
         name = name_rules.check_selector(selector)
         given = _Given(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
-        target = self._errand.receiver if to is None else self._other(to)
-        kept = self._sheet.find(target, name)
+        target = self._invocation.receiver if to is None else self._other(to)
+        kept = self._buffer.find(target, name)
         if kept is None:
             raise MessageNotUnderstood(label(target), name)
         if isinstance(kept.value, Primitive):
@@ -139,7 +139,7 @@ class MethodHost:
         """Return the object of a number. Raises: MethodFailed: the object belongs to another user, or the number was
         never given.
         """
-        context = self._errand.context
+        context = self._invocation.context
         found = self._view.table.object(ref)
         try:
             whose.check(context.mission.root, found, context.mission.brief.user)
@@ -149,7 +149,7 @@ class MethodHost:
 
     def _value(self, target: UvmObject, slot: str) -> Sent:
         """Return a slot's value and note its trust. Raises: MessageNotUnderstood: there is no such slot."""
-        kept = self._sheet.read(target, slot)
+        kept = self._buffer.read(target, slot)
         if kept is None:
             raise MessageNotUnderstood(label(target), slot)
         self._saw(kept.trust)
@@ -164,15 +164,15 @@ class MethodHost:
             question = primitives.parse_question(*given)
             # Count before any await: so the numbers are the same in every attempt, under gather too.
             number, self._inferred = self._inferred, self._inferred + 1
-            thought = await primitives.think(self._errand, target, number, question)
-            self._thought([thought], provenance.lineage_trust(self._errand.evidence))
+            thought = await primitives.think(self._invocation, target, number, question)
+            self._thought([thought], provenance.lineage_trust(self._invocation.evidence))
             return Sent(thought.answer)
         if primitive.name in _RECALLS:
-            found = await primitives.recall(self._errand, *given)
+            found = await primitives.recall(self._invocation, *given)
             self._saw(provenance.lineage_trust(found))
             return Sent([*primitives.recalled_texts(found)])
         if primitive.name == "traits.log":
-            primitives.log(self._errand, *given)
+            primitives.log(self._invocation, *given)
             return Sent()
         raise ObjectError(f"{selector!r} of {label(target)} is the kernel's own ({primitive.name}): no method sends it")
 
@@ -184,20 +184,20 @@ class MethodHost:
         Raises: MethodFailed: DEEPEST methods are nested already. CovenantViolation: a method would run while a change
         is not marked.
         """
-        errand = self._errand
-        if errand.depth >= DEEPEST:
+        invocation = self._invocation
+        if invocation.depth >= DEEPEST:
             raise MethodFailed(f"messages are nested {DEEPEST} deep, and {selector!r} would be one more")
-        path = sample_paths.within(errand.path, selector, self._places[selector])
+        path = sample_paths.within(invocation.path, selector, self._places[selector])
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
-        context = primitives.in_voice_of(errand.context, target)
+        context = primitives.in_voice_of(invocation.context, target)
         told = (*given.args, *given.kwargs.values())
         choice = await resolve(context, target, Found(kept.holder, kept.value, 0), selector, told)
         self._flush(pending, runs=choice.method is not None)
         onward = replace(
-            errand,
+            invocation,
             context=context,
-            interpreter=errand.interpreter.in_voice(context),
+            interpreter=invocation.interpreter.in_voice(context),
             receiver=target,
             holder=kept.holder,
             selector=selector,
@@ -208,12 +208,12 @@ class MethodHost:
             trust=self.trust,
             intent=choice.intent,
             kind=choice.kind,
-            below=self._sheet,
-            depth=errand.depth + 1,
+            below=self._buffer,
+            depth=invocation.depth + 1,
         )
         if choice.method is None:
             thought = await interpretation.thought_of(onward, choice)
-            self._thought([thought], provenance.lineage_trust(errand.evidence))
+            self._thought([thought], provenance.lineage_trust(invocation.evidence))
             return Sent(thought.answer, self._shown() if flushed else None)
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
         ran = await asyncio.ensure_future(self._run(onward))

@@ -60,17 +60,17 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
     )
 
 
-def check_result(errand: Invocation, ran: InvocationResult) -> None:
+def check_result(invocation: Invocation, ran: InvocationResult) -> None:
     """Check that the result has the form that the kind of slot requires; a slot of any other kind may return any data.
 
     Raises: MethodFailed: a facet returned neither a text nor {answer, known, citations}, or a protocol no text.
     """
-    if errand.kind == "facet":
-        given = _fields(ran.value, errand.selector)
-        text(given["answer"], errand.selector)
-        _quoted(given.get("citations"), errand.selector)
-    elif errand.kind == "protocol":
-        text(ran.value, errand.selector, "a text")
+    if invocation.kind == "facet":
+        given = _fields(ran.value, invocation.selector)
+        text(given["answer"], invocation.selector)
+        _quoted(given.get("citations"), invocation.selector)
+    elif invocation.kind == "protocol":
+        text(ran.value, invocation.selector, "a text")
 
 
 def _fields(value: Data, selector: str) -> Mapping[str, Any]:

@@ -27,11 +27,11 @@ MOST_RUNS: Final = 12
 Takes: TypeAlias = Callable[[Invocation, InvocationResult], None]
 
 
-def accept_any(errand: Invocation, ran: InvocationResult) -> None:
+def accept_any(invocation: Invocation, ran: InvocationResult) -> None:
     """Accept any result: a method and `batos send` take whatever a method returns."""
 
 
-async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult:
+async def run(invocation: Invocation, takes: Takes = accept_any) -> InvocationResult:
     """Run a method to its end and return its result. Its writes are merged into the buffer below, or the image, on
     success only.
 
@@ -41,63 +41,64 @@ async def run(errand: Invocation, takes: Takes = accept_any) -> InvocationResult
     Raises: CellMissing: there is no cell. MethodFailed, CovenantViolation, CellKilled: the method failed, and wrote
     nothing.
     """
-    cell = errand.context.io.methods.cell
+    cell = invocation.context.io.methods.cell
     if cell is None:
         raise CellMissing(
-            f"{errand.selector!r} of {label(errand.receiver)} is a method, and there is no cell to run it in"
+            f"{invocation.selector!r} of {label(invocation.receiver)} is a method, and there is no cell to run it in"
         )
-    return await of_method(errand, _run(errand, cell, takes))
+    return await of_method(invocation, _run(invocation, cell, takes))
 
 
-async def _run(errand: Invocation, cell: MethodCell, takes: Takes) -> InvocationResult:
+async def _run(invocation: Invocation, cell: MethodCell, takes: Takes) -> InvocationResult:
     """Compile the method and run it until its reads are still valid at its end."""
-    assert errand.method is not None
-    return await run_until_unchanged(errand, cell, await program_of(errand.method), takes)
+    assert invocation.method is not None
+    return await run_until_unchanged(invocation, cell, await program_of(invocation.method), takes)
 
 
 async def run_until_unchanged(
-    errand: Invocation, cell: MethodCell, program: Program, takes: Takes = accept_any
+    invocation: Invocation, cell: MethodCell, program: Program, takes: Takes = accept_any
 ) -> InvocationResult:
     """Run the program until no slot that it read was changed by another part during the run, then merge its writes.
 
     Raises: MethodFailed: a slot that it read was changed during each of MOST_RUNS runs.
     """
     for _ in range(MOST_RUNS):
-        sheet = WriteBuffer(errand.below or errand.mind, errand.context.mission.brief.user)
-        ran = await _once(errand, cell, program, sheet)
-        moved = sheet.stale_read()
+        buffer = WriteBuffer(invocation.below or invocation.mind, invocation.context.mission.brief.user)
+        ran = await _once(invocation, cell, program, buffer)
+        moved = buffer.stale_read()
         if moved is None:
-            takes(errand, ran)
+            takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
-            errand.context.trace.changed(sheet.merge_down())
-            errand.tally.seconds += ran.seconds
-            if errand.below is None:
-                errand.context.trace.saw(ran.trust)
+            invocation.context.trace.changed(buffer.merge_down())
+            invocation.tally.seconds += ran.seconds
+            if invocation.below is None:
+                invocation.context.trace.saw(ran.trust)
             return ran
     raise MethodFailed(
-        f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times that {errand.selector!r} ran",
+        f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times "
+        f"that {invocation.selector!r} ran",
         remedy="Keep what parts write at once in slots of their own.",
     )
 
 
-async def _once(errand: Invocation, cell: MethodCell, program: Program, sheet: WriteBuffer) -> InvocationResult:
+async def _once(invocation: Invocation, cell: MethodCell, program: Program, buffer: WriteBuffer) -> InvocationResult:
     """Run the program once over a fresh write buffer, and return its result; the writes stay in the buffer."""
-    view = View(sheet, errand.receiver, program.view)
-    host = MethodHost(errand, sheet, view, run)
-    call = MethodCall(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
+    view = View(buffer, invocation.receiver, program.view)
+    host = MethodHost(invocation, buffer, view, run)
+    call = MethodCall(view.shown(), [*invocation.args], dict(invocation.kwargs), _seed(invocation), _now(invocation))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
-    result = view.table.meant(outcome.result, f"the result of {errand.selector!r}")
+    result = view.table.meant(outcome.result, f"the result of {invocation.selector!r}")
     return InvocationResult(result, tuple(host.thoughts), host.trust, outcome.seconds)
 
 
-def _seed(errand: Invocation) -> str:
+def _seed(invocation: Invocation) -> str:
     """Return the seed of the run's random numbers: equal in every attempt and retry, different for each path and
     mission time.
     """
-    return hashlib.sha256(f"{errand.context.mission.shared.asked_at} {errand.path}".encode()).hexdigest()
+    return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
 
 
-def _now(errand: Invocation) -> datetime:
+def _now(invocation: Invocation) -> datetime:
     """Return the time that the method sees: the moment when the question was asked, for the whole mission."""
-    return datetime.fromisoformat(errand.context.mission.shared.asked_at)
+    return datetime.fromisoformat(invocation.context.mission.shared.asked_at)

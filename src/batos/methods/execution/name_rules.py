@@ -40,7 +40,7 @@ def check_read(slot: object) -> str:
     return name
 
 
-def check_write(sheet: WriteBuffer, receiver: UvmObject, slot: object) -> str:
+def check_write(buffer: WriteBuffer, receiver: UvmObject, slot: object) -> str:
     """Return the slot's name if a method of the receiver may write or delete it.
 
     Raises: MethodFailed: the name is reserved or protected, the slot holds behaviour (the receiver's own or inherited),
@@ -49,7 +49,7 @@ def check_write(sheet: WriteBuffer, receiver: UvmObject, slot: object) -> str:
     name = _name(slot, "a slot's name")
     if _NEVER.search(name) or is_reserved(name):
         raise MethodFailed(f"no method may write {name!r}")
-    kept = sheet.find(receiver, name)
+    kept = buffer.find(receiver, name)
     if kept is not None and isinstance(kept.value, Behaviour):
         raise MethodFailed(f"{name!r} of {label(receiver)} is behaviour: no method writes over it")
     if kept is not None and kept.holder is receiver and is_record(kept.value):

@@ -102,20 +102,20 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-async def think(errand: Invocation, target: UvmObject, number: int, question: ModelQuestion) -> Thought:
+async def think(invocation: Invocation, target: UvmObject, number: int, question: ModelQuestion) -> Thought:
     """Ask the model, with the mission's evidence beside the question, and return its answer.
 
     `number` counts the calls of this run from 0. The answer is in the voice of `target`, the object to which the method
     sent `infer_`, if that is a persona; otherwise in the voice of the mission.
     """
-    context = in_voice_of(errand.context, target)
+    context = in_voice_of(invocation.context, target)
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
     context = context.with_mind(thinking=thinking)
-    decision, votes = _decision(errand, context)
-    intent = errand.intent if target is errand.receiver else None
-    call = Question(sample_paths.call(errand.path, number), _task(context, intent, question))
-    value, _ = await infer(errand.interpreter.in_voice(context), context, errand.evidence, call, decision)
-    citations = tuple(each for each in decisions.citations_of(value) if stands(each, errand.evidence))
+    decision, votes = _decision(invocation, context)
+    intent = invocation.intent if target is invocation.receiver else None
+    call = Question(sample_paths.call(invocation.path, number), _task(context, intent, question))
+    value, _ = await infer(invocation.interpreter.in_voice(context), context, invocation.evidence, call, decision)
+    citations = tuple(each for each in decisions.citations_of(value) if stands(each, invocation.evidence))
     gist = value.gist.strip() if votes else ""
     return Thought(value.answer, citations, getattr(value, "known", True), gist)
 
@@ -129,15 +129,15 @@ def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     return context_building.as_persona(context, receiver)
 
 
-def _decision(errand: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
+def _decision(invocation: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
     """Return the schema of the answer to a method's question, and True if the answer has a gist for a vote.
 
     A protocol answers in a schema of its own, which allows a longer text.
     """
-    if errand.kind == "protocol":
+    if invocation.kind == "protocol":
         return decisions.CHANGED, False
-    votes = context.mind.parts_vote and errand.depth == 1
-    return decisions.part(bool(errand.evidence.passages), votes=votes), votes
+    votes = context.mind.parts_vote and invocation.depth == 1
+    return decisions.part(bool(invocation.evidence.passages), votes=votes), votes
 
 
 def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> str:
@@ -153,7 +153,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
     return task_of(context.mind.voice, intent, question.prompt)
 
 
-async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
+async def recall(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
     """Recall the evidence for a query within `room` bytes, and note it as seen by the mission.
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
@@ -164,10 +164,10 @@ async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, A
         raise ObjectError("`recall_` takes a text: what is looked for")
     if not isinstance(room, int) or isinstance(room, bool) or not 0 <= room <= MOST_ROOM:
         raise ObjectError(f"`recall_` takes bytes from 0 to {MOST_ROOM:,}, not {str(room)[:40]}")
-    found = await send(errand.interpreter, errand.context.mind.persona, "recall_", query, room)
+    found = await send(invocation.interpreter, invocation.context.mind.persona, "recall_", query, room)
     if not isinstance(found, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
-    errand.context.trace.recalled(found)
+    invocation.context.trace.recalled(found)
     return found
 
 
@@ -179,19 +179,19 @@ def recalled_texts(found: Evidence) -> list[str]:
     return [*passages, *older, *turns]
 
 
-def log(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def log(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Log a line of a method as data. A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are
     dropped.
     """
-    errand.tally.lines += 1
-    if errand.tally.lines > MOST_LINES:
+    invocation.tally.lines += 1
+    if invocation.tally.lines > MOST_LINES:
         return
     text = " ".join(str(each) for each in (*args, *kwargs.values()))
     _log.info(
         "object",
-        mission=errand.context.mission.id,
-        receiver=label(errand.receiver),
-        oid=reference(errand.receiver),
-        selector=errand.selector,
+        mission=invocation.context.mission.id,
+        receiver=label(invocation.receiver),
+        oid=reference(invocation.receiver),
+        selector=invocation.selector,
         text=text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…",
     )

@@ -52,8 +52,8 @@ class ObjectTable:
 class View:
     """The receiver's slots that a method names, read at its start and after each message that may have changed them."""
 
-    def __init__(self, sheet: WriteBuffer, receiver: UvmObject, slots: Iterable[str]) -> None:
-        self._sheet = sheet
+    def __init__(self, buffer: WriteBuffer, receiver: UvmObject, slots: Iterable[str]) -> None:
+        self._buffer = buffer
         self._receiver = receiver
         self._slots = tuple(sorted(slots))
         self.table = ObjectTable()
@@ -68,10 +68,10 @@ class View:
         found: dict[str, Value] = {}
         room = SizeBudget()
         for slot in self._slots:
-            held = self._sheet.find(self._receiver, slot)
+            held = self._buffer.find(self._receiver, slot)
             if held is not None and isinstance(held.value, Behaviour):
                 continue  # it is sent, not read
-            kept = self._sheet.read(self._receiver, slot, room)
+            kept = self._buffer.read(self._receiver, slot, room)
             if kept is not None:
                 self.trust = least_trusted(self.trust, kept.trust)
                 found[slot] = kept.value
@@ -83,13 +83,13 @@ class View:
         Raises: MethodFailed: a slot may not be written, or the audit does not list it.
         """
         for slot in (*writes.values, *writes.deleted):
-            check_write(self._sheet, self._receiver, slot)
+            check_write(self._buffer, self._receiver, slot)
             if slot not in self._slots:
                 raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
         room = SizeBudget()
         changes = {slot: BufferedWrite(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
         gone = {slot: BufferedWrite(DELETED, trust) for slot in writes.deleted if self._owned(slot)}
-        self._sheet.write(self._receiver, changes | gone)
+        self._buffer.write(self._receiver, changes | gone)
 
     def _taken(self, slot: str, value: Value, room: SizeBudget) -> Data:
         """Return a value that the method left in a slot, as data with objects."""
@@ -98,7 +98,7 @@ class View:
 
     def _owned(self, slot: str) -> bool:
         """Test if the slot exists, so that it is deleted. Raises: MethodFailed: the slot is inherited."""
-        kept = self._sheet.find(self._receiver, slot)
+        kept = self._buffer.find(self._receiver, slot)
         if kept is not None and kept.holder is not self._receiver:
             raise MethodFailed(f"{slot!r} of {label(self._receiver)} is its parent's: only an own slot can be deleted")
         return kept is not None

@@ -25,29 +25,29 @@ CONTROL: Final = "interpreted intent, as the control of its method"
 CELLLESS: Final = "interpreted intent, because the cell is missing"
 
 
-async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
+async def of_method(invocation: Invocation, work: Awaitable[T]) -> T:
     """Run a method through `work`, and record its revision and the digest of its source."""
-    method, context = errand.method, errand.context
+    method, context = invocation.method, invocation.context
     assert method is not None
-    made = (reference(errand.holder), errand.selector) in context.trace.generated
-    told = _told(errand.holder, errand.selector)
+    made = (reference(invocation.holder), invocation.selector) in context.trace.generated
+    told = _told(invocation.holder, invocation.selector)
     told |= {
         "revision": str(method.revision),
         "digest": hashlib.sha256(method.source.encode("utf-8", "surrogatepass")).hexdigest(),
         "as": "method, made in this mission" if made else "method",
-        "path": errand.path,
+        "path": invocation.path,
     }
     context.trace.ran(told)
-    return await _SlotUse(errand).during(work, method.revision, control=False)
+    return await _SlotUse(invocation).during(work, method.revision, control=False)
 
 
-async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], how: str = "") -> T:
+async def of_intent(invocation: Invocation, choice: Resolution, work: Awaitable[T], how: str = "") -> T:
     """Interpret an intent through `work`, and record the commit that wrote it and the reason for interpreting it.
 
     The use goes to the ledger only for an intent that may become a method, or as a control; never for want of a cell.
     """
-    context, intent = errand.context, choice.intent
-    told = _told(errand.holder, errand.selector)
+    context, intent = invocation.context, choice.intent
+    told = _told(invocation.holder, invocation.selector)
     told |= {
         "revision": tid_text(intent._p_serial) if intent is not None else "",
         "as": how or (CONTROL if choice.control else INTERPRETED),
@@ -55,7 +55,7 @@ async def of_intent(errand: Invocation, choice: Resolution, work: Awaitable[T], 
     context.trace.ran(told)
     if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
         return await work
-    return await _SlotUse(errand).during(work, choice.revision, control=choice.control)
+    return await _SlotUse(invocation).during(work, choice.revision, control=choice.control)
 
 
 def _told(holder: UvmObject, selector: str) -> RanDocument:
@@ -66,11 +66,11 @@ def _told(holder: UvmObject, selector: str) -> RanDocument:
 class _SlotUse:
     """Measures one use of a slot: the tokens, answers and seconds that it spends, without waiting and repeated runs."""
 
-    def __init__(self, errand: Invocation) -> None:
-        self._context = errand.context
-        self._slot = reference(errand.holder), errand.selector
-        self._path = errand.path
-        self._tally = errand.tally
+    def __init__(self, invocation: Invocation) -> None:
+        self._context = invocation.context
+        self._slot = reference(invocation.holder), invocation.selector
+        self._path = invocation.path
+        self._tally = invocation.tally
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
         """Return the result of `work`, and record the use with its outcome, unless an error ended it that is not the

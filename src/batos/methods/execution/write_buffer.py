@@ -71,9 +71,9 @@ class WriteBuffer:
         """Return the slot by delegation, with the changes of this buffer and those below; None if missing. Nothing is
         recorded.
         """
-        sheets = tuple(self._down())
+        buffers = tuple(self._down())
         for holder in delegation(receiver):
-            held = _of(holder, slot, sheets, self._user)
+            held = _of(holder, slot, buffers, self._user)
             if held is not None:
                 return held
         return None
@@ -95,10 +95,10 @@ class WriteBuffer:
 
     def _down(self) -> Iterator[WriteBuffer]:
         """Yield this buffer and those below it, topmost first."""
-        sheet: WriteBuffer | None = self
-        while sheet is not None:
-            yield sheet
-            sheet = sheet._below
+        buffer: WriteBuffer | None = self
+        while buffer is not None:
+            yield buffer
+            buffer = buffer._below
 
     # -- changing
 
@@ -140,10 +140,10 @@ class WriteBuffer:
         return []
 
 
-def _of(holder: UvmObject, slot: str, sheets: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
+def _of(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
     """Return the slot of this one object, without delegation; None if the object does not have it."""
-    for sheet in sheets:
-        written = sheet._written.get(holder, {}).get(slot)
+    for buffer in buffers:
+        written = buffer._written.get(holder, {}).get(slot)
         if written is not None:
             return None if written.value is DELETED else BufferedSlot(holder, written.value, written.trust)
     slots = own_slots(holder)

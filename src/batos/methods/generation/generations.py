@@ -76,14 +76,14 @@ class Generations:
     lives: Installs
     approvals: Approves | None = None
     flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
-    _purse: GenerationQuota = field(init=False)
-    _declined: NegativeCache = field(init=False)
+    _quota: GenerationQuota = field(init=False)
+    _failures: NegativeCache = field(init=False)
     #: Candidates that passed their checks and are not installed, by log.
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         allowance, clock = self.workshop.allowance, self.workshop.clock
-        self._purse, self._declined = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
+        self._quota, self._failures = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
 
     async def leave(self, asks: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
@@ -123,7 +123,7 @@ class Generations:
         """Return the error of a recent failure of this log, as remembered or as the journal has it; None if there is
         none.
         """
-        return self._declined.failure(log) or self._declined.read(generation_log.current(self.workshop.journal, log))
+        return self._failures.failure(log) or self._failures.read(generation_log.current(self.workshop.journal, log))
 
     async def _made(self, asks: GenerationRequest) -> GenerationOutcome:
         """Return the outcome of the generation, shared by all who wait for it. Raises: Refused: the quota is
@@ -132,11 +132,11 @@ class Generations:
         wanted = asks.wanted
         asks.hold()  # a mission that was asked to stop begins nothing more
         if not self.flights.flying(wanted.key):
-            refusal = self._purse.refusal(sum(bool(each.get("began")) for each in asks.learned))
+            refusal = self._quota.refusal(sum(bool(each.get("began")) for each in asks.learned))
             if refusal:
                 asks.told["outcome"] = "budget"
                 raise Refused(refusal, field="generation", remedy="Wait, or raise the setting in batos.toml.")
-            self._purse.take()
+            self._quota.take()
             asks.told["began"] = True
         self.workshop.events.emit(
             "method.generating",
@@ -178,7 +178,7 @@ class Generations:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
         asks.told["outcome"], asks.told["approval"] = "asked", approval
         if asks.insists:
-            raise reasons.needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
+            raise reasons.approval_needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
 
     # -- one generation
 
@@ -193,11 +193,11 @@ class Generations:
             return GenerationOutcome("failed", cost_of(session), error=error)
         except asyncio.CancelledError:  # cancelled before anything was paid: not counted
             if not cost_of(session).tokens:
-                self._purse.give_back()
+                self._quota.give_back()
             raise
         except BatosError as error:  # Ollama, a limit or a missing cell: no fault of the intent
             if not cost_of(session).tokens:
-                self._purse.give_back()
+                self._quota.give_back()
             return GenerationOutcome("failed", cost_of(session), error=error)
         if _INSTALLS not in flight.wishes:
             self._remember(asks.log, candidate)
@@ -224,7 +224,7 @@ class Generations:
     async def _fail(self, opened: Round, error: MethodFailed) -> None:
         """Record the failure of a round, in memory and in the journal."""
         self._waiting.pop(opened.log, None)
-        self._declined.add(opened.log, error)
+        self._failures.add(opened.log, error)
         failed = error.as_dict()
         if isinstance(error, CovenantViolation):
             failed["faults"] = [dict(fault) for fault in error.faults]
@@ -257,7 +257,7 @@ class Generations:
                 raise
             return GenerationOutcome("made", cost_of(session), candidate)
 
-        self._purse.take()
+        self._quota.take()
         made = await self.flights.run_once((*wanted.key, "redefine"), work)
         assert made.candidate is not None
         return made.candidate

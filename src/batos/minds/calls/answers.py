@@ -25,7 +25,7 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
     `given` is what a protocol was told beside the answer.
     """
     asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
-    recalled = synthesis.recalled.joined(context.trace.seen)
+    recalled = synthesis.recalled.merge(context.trace.seen)
     return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.shared.asked_at[:10])
 
 

@@ -67,7 +67,7 @@ class _Call:
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
-            shared = call.shared.with_evidence(call.shared.evidence.lightened(context.mission.brief.text, excess))
+            shared = call.shared.with_evidence(call.shared.evidence.lighten(context.mission.brief.text, excess))
             call = replace(call, shared=shared)
             excess = prompt.size(call.messages(context)) - most
         if excess > 0 and call.question.shorter is not None:

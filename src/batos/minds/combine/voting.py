@@ -54,7 +54,7 @@ def ballot(answer: str, question: str) -> ComparedAnswer:
     said = words(answer.replace("\u2019", "'"))
     if len(said) <= PHRASE:
         # In a few words a number may be written out; in many it is a way of speaking.
-        spelled = (value for value in numerals.spelled(answer) if value > 1 and value not in asked.values)
+        spelled = (value for value in numerals.numbers_in_words(answer) if value > 1 and value not in asked.values)
         numbers = numbers or tuple(frozenset[object]({value}) for value in sorted(spelled))
     own = frozenset(word for word in said if word not in languages.SMALL_WORDS and not word[0].isdigit())
     return ComparedAnswer(

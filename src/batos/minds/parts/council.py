@@ -94,7 +94,7 @@ async def think(
 def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
     """Store the result of a mind within another as a value, without false citations, which the weave would pass on."""
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
-    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(context.trace.seen)
+    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.merge(context.trace.seen)
     setattr(
         cycle,
         PART_SLOT,

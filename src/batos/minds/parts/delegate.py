@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from batos.approvals.reasons import joined
+from batos.approvals.reasons import combine_reasons
 from batos.errors import (
     ApprovalNeeded,
     BatosError,
@@ -64,7 +64,7 @@ async def delegate(
     failures = [part.failure for part in parts if part.failure is not None]
     needed = [failure for failure in failures if isinstance(failure, ApprovalNeeded)]
     if needed:
-        raise joined(needed)
+        raise combine_reasons(needed)
     if 2 * len(failures) > len(parts):
         raise _quorum_missed(failures, parts)
     return tuple(parts)

@@ -31,7 +31,7 @@ def fit(context: MindContext, evidence: Evidence) -> Evidence:
     Evidence is left out once for all calls: if each call left out its own, they would share no beginning.
     """
     excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - bytes_for_evidence(context)
-    return evidence.lightened(context.mission.brief.text, excess) if excess > 0 else evidence
+    return evidence.lighten(context.mission.brief.text, excess) if excess > 0 else evidence
 
 
 def _like_a_part_of(question: str) -> str:

@@ -45,7 +45,7 @@ def _meant(uvm: UVM, names: list[str], user: str | None) -> list[str]:
 
 def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
     with uvm.image.snapshot() as root:
-        names = documents.matching(root, pattern, iso(uvm.clock()), user)
+        names = documents.find_matching(root, pattern, iso(uvm.clock()), user)
     if not names:
         raise NotFound(
             f"nothing that waits for approval matches {pattern!r}",

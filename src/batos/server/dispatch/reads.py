@@ -98,7 +98,7 @@ class Reader:
             if given.approval is not None:
                 (name,) = documents.meant(root, [given.approval], given.user)
                 return documents.whole(root, name, at)
-            return documents.listing(root, at, given.limit, given.status, given.user)
+            return documents.list_approvals(root, at, given.limit, given.status, given.user)
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
         return {"methods": await self.read(self._of.lives.listed, given.object)}
