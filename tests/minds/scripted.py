@@ -45,12 +45,12 @@ _KINDS: Mapping[str, Decision[Any]] = {
     "plain part": decisions.PLAIN_PART,
     "woven": decisions.WOVEN,
     "plain woven": decisions.PLAIN_WOVEN,
-    "voiced": decisions.VOICED,
-    "plain voiced": decisions.PLAIN_VOICED,
-    "ballot": decisions.BALLOT,
-    "plain ballot": decisions.PLAIN_BALLOT,
-    "mind ballot": decisions.MIND_BALLOT,
-    "plain mind ballot": decisions.PLAIN_MIND_BALLOT,
+    "voiced": decisions.woven(True, inner=True),
+    "plain voiced": decisions.woven(False, inner=True),
+    "ballot": decisions.part(True, votes=True),
+    "plain ballot": decisions.part(False, votes=True),
+    "mind ballot": decisions.woven(True, inner=True, votes=True),
+    "plain mind ballot": decisions.woven(False, inner=True, votes=True),
     "changed": decisions.CHANGED,
 }
 #: Votes are answered as what they are, with a gist.

@@ -35,88 +35,32 @@ class Citation(BaseModel):
     quote: Annotated[str, Field(max_length=QUOTE)]
 
 
-class PlainPart(BaseModel):
-    """A facet's answer when there are no documents."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    known: Annotated[bool, Field(description="whether there is an answer")]
-
-
-class Part(BaseModel):
-    """A facet's answer to its sub-query, from documents."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
-    known: Annotated[bool, Field(description="whether there is an answer")]
-
-
-class PlainWoven(BaseModel):
-    """The answer of a mission when there are no documents."""
-
-    answer: Annotated[str, Field(max_length=ANSWER)]
-    unanswered: _Unanswered
-
-
-class Woven(BaseModel):
-    """The answer of a mission, from documents."""
-
-    answer: Annotated[str, Field(max_length=ANSWER)]
-    citations: Annotated[list[Citation], Field(max_length=4, description="the documents' own words that it rests on")]
-    unanswered: _Unanswered
-
-
-class PlainVoiced(BaseModel):
-    """The answer of a mind within another without documents: no longer than a facet's answer."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    unanswered: _Unanswered
-
-
-class Voiced(BaseModel):
-    """The answer of a mind within another, from documents: no longer than a facet's answer."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
-    unanswered: _Unanswered
-
-
+_Citations: TypeAlias = list[Citation]
 _Gist: TypeAlias = Annotated[
     str, Field(max_length=GIST, description="the answer alone, in a few words: a number, yes or no, a name, a phrase")
 ]
+_Known: TypeAlias = Annotated[bool, Field(description="whether there is an answer")]
 
 
-class PlainBallot(BaseModel):
-    """A facet's vote when there are no documents: `gist` is what is counted."""
+@lru_cache(maxsize=16)
+def _answer(longest: int, quotes: int, *, gist: bool, whole: bool) -> Decision[Any]:
+    """Return the shape of an answer of at most `longest` characters, with up to `quotes` citations if any.
 
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    gist: _Gist
-    known: Annotated[bool, Field(description="whether there is an answer")]
-
-
-class Ballot(BaseModel):
-    """A facet's vote, from documents."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
-    gist: _Gist
-    known: Annotated[bool, Field(description="whether there is an answer")]
-
-
-class PlainMindBallot(BaseModel):
-    """The vote of a mind within another when there are no documents."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    gist: _Gist
-    unanswered: _Unanswered
-
-
-class MindBallot(BaseModel):
-    """The vote of a mind within another, from documents."""
-
-    answer: Annotated[str, Field(max_length=PART_ANSWER)]
-    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
-    gist: _Gist
-    unanswered: _Unanswered
+    A vote has a `gist`, which is counted. A whole answer names the sub-queries that stay open; a part's says whether
+    the part knows an answer.
+    """
+    fields: dict[str, Any] = {"answer": (Annotated[str, Field(max_length=longest)], ...)}
+    if quotes:
+        said = "the documents' own words that it rests on"
+        fields["citations"] = (Annotated[_Citations, Field(max_length=quotes, description=said)], ...)
+    if gist:
+        fields["gist"] = (_Gist, ...)
+    if whole:
+        fields["unanswered"] = (_Unanswered, ...)
+    else:
+        fields["known"] = (_Known, ...)
+    shape: type[BaseModel] = create_model("Answer", **fields)
+    return Decision(shape)
 
 
 class Changed(BaseModel):
@@ -125,33 +69,23 @@ class Changed(BaseModel):
     answer: Annotated[str, Field(max_length=ANSWER)]
 
 
-PART: Decision[Part] = Decision(Part)
-PLAIN_PART: Decision[PlainPart] = Decision(PlainPart)
-WOVEN: Decision[Woven] = Decision(Woven)
-PLAIN_WOVEN: Decision[PlainWoven] = Decision(PlainWoven)
-VOICED: Decision[Voiced] = Decision(Voiced)
-PLAIN_VOICED: Decision[PlainVoiced] = Decision(PlainVoiced)
-BALLOT: Decision[Ballot] = Decision(Ballot)
-PLAIN_BALLOT: Decision[PlainBallot] = Decision(PlainBallot)
-MIND_BALLOT: Decision[MindBallot] = Decision(MindBallot)
-PLAIN_MIND_BALLOT: Decision[PlainMindBallot] = Decision(PlainMindBallot)
 CHANGED: Decision[Changed] = Decision(Changed)
 
 
 def part(cites: bool, *, votes: bool = False) -> Decision[Any]:
     """Return the shape of a facet's answer, with or without documents; with `votes` also the gist that is counted."""
-    if votes:
-        return BALLOT if cites else PLAIN_BALLOT
-    return PART if cites else PLAIN_PART
+    return _answer(PART_ANSWER, 3 if cites else 0, gist=votes, whole=False)
 
 
 def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[Any]:
     """Return the shape of the weave's answer, with or without documents; for a mind within another that of a part."""
-    if inner and votes:
-        return MIND_BALLOT if cites else PLAIN_MIND_BALLOT
     if inner:
-        return VOICED if cites else PLAIN_VOICED
-    return WOVEN if cites else PLAIN_WOVEN
+        return _answer(PART_ANSWER, 3 if cites else 0, gist=votes, whole=True)
+    return _answer(ANSWER, 4 if cites else 0, gist=False, whole=True)
+
+
+PART, PLAIN_PART = part(cites=True), part(cites=False)
+WOVEN, PLAIN_WOVEN = woven(cites=True), woven(cites=False)
 
 
 @lru_cache(maxsize=16)
