@@ -18,6 +18,7 @@ from batos.cli.render.mission import why
 from batos.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
 from batos.image import methods
 from batos.image.roots import named_objects
+from batos.mission_documents import as_mission
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import scripted_uvm
@@ -52,7 +53,7 @@ class Deciding(ABC):
         """Who waits is told so by its end; what is asked is shown whole; the yes says who gave it, and wakes."""
         async with self.opened(tmp_path) as (way, _uvm):
             found, (name,) = await self.waiting(way)
-            error = why(found)
+            error = why(as_mission(found))
             assert isinstance(error, ApprovalNeeded)
             assert (found["status"], error.approval, error.exit_code) == ("waiting", name, 7)
             shown = await way.call("approvals", {"approval": name})

@@ -8,7 +8,7 @@ from typing import Any
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.terminal.console import Console
 
-COST = {
+COST: Any = {
     "calls": 5,
     "embeds": 0,
     "prompt_tokens": 900,
@@ -19,7 +19,7 @@ COST = {
     "from_journal": 0,
     "wasted": 0,
 }
-STATES = [{"state": each, "at": "2026-01-01T00:00:00Z"} for each in ("IDLE", "SYNTHESIZING", "COMPLETE")]
+STATES: Any = [{"state": each, "at": "2026-01-01T00:00:00Z"} for each in ("IDLE", "SYNTHESIZING", "COMPLETE")]
 BRIEF: dict[str, Any] = {
     "text": "What did it cost?",
     "user": "ada",
@@ -27,7 +27,7 @@ BRIEF: dict[str, Any] = {
 }
 
 
-def mission(**changes: Any) -> dict[str, Any]:
+def mission(**changes: Any) -> Any:
     """A mission that is done, as a report has it, with changes."""
     done: dict[str, Any] = {
         "id": "m-1",
@@ -57,10 +57,10 @@ def mission(**changes: Any) -> dict[str, Any]:
     return {**done, **changes}
 
 
-def ended(status: str) -> dict[str, Any]:
-    """A mission without an answer."""
+def ended(status: str, **changes: Any) -> Any:
+    """A mission without an answer, with changes."""
     kept = ("id", "brief", "accepted_at", "states", "cost")
-    return {**{name: mission()[name] for name in kept}, "status": status, "trust": {"brief": "user"}}
+    return {**{name: mission()[name] for name in kept}, "status": status, "trust": {"brief": "user"}, **changes}
 
 
 def printer(
@@ -73,7 +73,7 @@ def printer(
     ), said
 
 
-def placed(where: str, vram: int) -> dict[str, Any]:
+def placed(where: str, vram: int) -> Any:
     """Where a model of 4 GiB lies."""
     return {"model": "batos-robin:1", "runner": "batos-brick:1", "where": where, "size": 4 << 30, "size_vram": vram}
 

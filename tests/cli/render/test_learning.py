@@ -7,12 +7,12 @@ from typing import Any
 from batos.cli.render.learning import learnt_lines, ran_lines
 
 
-def ran(selector: str, way: str, revision: str = "tid:0x1") -> dict[str, Any]:
+def ran(selector: str, way: str, revision: str = "tid:0x1") -> Any:
     """A message that was answered, as provenance has it."""
     return {"selector": selector, "as": way, "revision": revision}
 
 
-def learnt(outcome: str, calls: int = 0, **more: Any) -> dict[str, Any]:
+def learnt(outcome: str, calls: int = 0, **more: Any) -> Any:
     """What became of one generation, as provenance has it."""
     return {"receiver": "r", "selector": "wink_", "outcome": outcome, "calls": calls, "tokens": 1000 * calls, **more}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.cli.render.mission_documents import BRIEF, COST, ended, mission, placed, printer
 
 from batos.cli.render.mission import (
@@ -97,20 +99,20 @@ def test_models_that_are_not_on_the_card() -> None:
         mission(provenance={**mission()["provenance"], "placements": [placed("spilled", 0)]}), voices=False
     )
     assert "\nmemory   batos-robin:1 runs on the CPU, 4.0 GiB\n" in apart  # an embedder beside a model on the card
-    assert spilled in mission_text({**ended("failed"), "provenance": {"placements": places}}, voices=False)
+    assert spilled in mission_text(ended("failed", provenance={"placements": places}), voices=False)
 
 
 def test_models_of_one_base_are_in_memory_once() -> None:
     """A council's four models are one runner on a small card, not four: it is a line, with who shares it."""
     names = ("batos-brick:1", "batos-robin:1", "batos-babs:1")
-    (line,) = placements({"placements": [{**placed("spilled", 1 << 30), "model": name} for name in names]})
+    (line,) = placements({"placements": [placed("spilled", 1 << 30) | {"model": name} for name in names]})
     assert line.startswith("memory   batos-brick:1 does not fit the card")
     assert line.endswith("; batos-robin:1, batos-babs:1 share its runner")
 
 
 def test_states_of_what_was_cancelled() -> None:
     """Who stops a mission did not make it fail: its last state says so; how it stands is said in words."""
-    states = [{"state": each, "at": "2026-01-01T00:00:00Z"} for each in ("IDLE", "FAILED")]
+    states: Any = [{"state": each, "at": "2026-01-01T00:00:00Z"} for each in ("IDLE", "FAILED")]
     assert states_text({"status": "cancelled", "states": states}) == "IDLE > CANCELLED"
     assert states_text({"status": "failed", "states": states}) == "IDLE > FAILED"
     assert [ended_text(each) for each in ("done", "waiting")] == ["is done", "is waiting"]
@@ -119,9 +121,10 @@ def test_states_of_what_was_cancelled() -> None:
 def test_nothing_spent() -> None:
     """A mission that never began has no cost to tell."""
     assert cost_text({"id": "m-1"}) == "nothing was spent"
-    assert cost_text({"cost": dict.fromkeys(COST, 0)}) == "nothing was spent"
-    assert cost_text({"cost": {**dict.fromkeys(COST, 0), "calls": 1, "loads": 1}}) == "1 call, 1 load"
-    assert cost_text({"cost": {**dict.fromkeys(COST, 0), "from_journal": 1}}) == "1 answer from the journal"
+    none: Any = dict.fromkeys(COST, 0)
+    assert cost_text({"cost": none}) == "nothing was spent"
+    assert cost_text({"cost": none | {"calls": 1, "loads": 1}}) == "1 call, 1 load"
+    assert cost_text({"cost": none | {"from_journal": 1}}) == "1 answer from the journal"
 
 
 def test_states_and_parts_of_minds_within_a_mind() -> None:

@@ -41,7 +41,7 @@ def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
     )
     for error, repeats in faults:
         told, said = printer()
-        told.failed({**ended("failed"), "reason": error.as_dict()}, error)
+        told.failed(ended("failed", reason=error.as_dict()), error)
         assert ("`batos retry m-1` reads the same answers" in said.getvalue()) == repeats
         assert ("pays for nothing twice" in said.getvalue()) != repeats
 
@@ -57,19 +57,19 @@ def test_what_met_nobody_is_asked_again_with_few_words() -> None:
             "remedy": "Start it.",
             "retry": retry,
         }
-        told.failed({**ended("failed"), "cost": unpaid, "reason": reason}, Refused("nothing listens there"))
+        told.failed(ended("failed", cost=unpaid, reason=reason), Refused("nothing listens there"))
         assert ("\n`batos retry last` asks it again" in said.getvalue()) == retry
 
 
 def test_a_mission_that_was_cancelled() -> None:
     """What it is and what it cost; where nothing was paid there is nothing to save."""
     told, said = printer()
-    told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 0, "from_journal": 2}})
+    told.cancelled(ended("cancelled", cost={**COST, "calls": 0, "from_journal": 2}))
     assert said.getvalue() == (
         "m-1 was cancelled; 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
     told, said = printer()
-    told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}})
+    told.cancelled(ended("cancelled", cost={**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}))
     assert "batos retry" not in said.getvalue(), "a call that met nobody paid for nothing"
 
 
@@ -88,10 +88,10 @@ def test_a_mission_that_waits_for_a_person_says_which() -> None:
     reason = ApprovalNeeded("it waits for your approval: a-1", "a-1").as_dict()
     told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
     assert said.getvalue() == ""
-    assert told.ended({**ended("waiting"), "reason": reason}) == 7
+    assert told.ended(ended("waiting", reason=reason)) == 7
     assert said.getvalue().count("it waits for your approval: a-1") == 1
     assert "batos approve ID" in said.getvalue()
-    error = why({**ended("waiting"), "reason": reason})
+    error = why(ended("waiting", reason=reason))
     assert isinstance(error, ApprovalNeeded)
     assert error.approval == "a-1"
 
@@ -300,13 +300,14 @@ def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool,
     told, said = printer(stream=stream, quiet=quiet)
     for event, keys in LIFE:
         told.hear(event, spoiled(keys, text))
-    shown = spoiled(mission() if done else {**ended("running"), "reason": {"message": "", "remedy": ""}}, text)
+    shown = spoiled(mission() if done else ended("running", reason={"message": "", "remedy": ""}), text)
     if done:
         told.answer(shown)
     told.failed(shown, Refused(text, remedy=text))
     told.cancelled(shown)
     calls = [spoiled({"path": "", "state": "", "model": "", "tokens": {}}, text) | CALL]
-    told.console.write(mission_text({**shown, "prompts": calls}, voices=True))
+    shown["prompts"] = calls
+    told.console.write(mission_text(shown, voices=True))
     told.console.write(prompts_text(calls))
     assert plain(said.getvalue()) == said.getvalue()
 
@@ -316,9 +317,9 @@ def test_how_a_mission_ended() -> None:
     told, said = printer()
     reason = {"code": "ollama_unreachable", "message": "nothing answers", "remedy": "Start it.", "retry": True}
     assert told.ended(mission()) == 0
-    assert told.ended({**ended("failed"), "reason": reason}) == 3
+    assert told.ended(ended("failed", reason=reason)) == 3
     assert [told.ended(ended(status)) for status in ("paused", "waiting", "cancelled", "undone")] == [7, 7, 1, 1]
-    assert told.ended({**ended("parked"), "reason": {**reason, "code": "refused"}}) == 4
-    assert why({**ended("waiting"), "reason": reason}).message == "m-1 is waiting: nothing answers"
+    assert told.ended(ended("parked", reason={**reason, "code": "refused"})) == 4
+    assert why(ended("waiting", reason=reason)).message == "m-1 is waiting: nothing answers"
 
     assert "error: m-1 is undone\n" in said.getvalue()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.cli.render.mission_documents import BRIEF, ended, mission
 
@@ -13,7 +15,7 @@ from batos.errors import NotFound
 def test_a_mission_read_back() -> None:
     """One that failed shows reason and remedy; one that nobody works on says so; a done one has it all."""
     reason = {"code": "refused", "message": "the budget is spent", "remedy": "Ask less.", "retry": False}
-    failed = mission_text({**ended("failed"), "reason": reason}, voices=False)
+    failed = mission_text(ended("failed", reason=reason), voices=False)
     assert "reason   the budget is spent\nremedy   Ask less.\n" in failed
     assert "undone" not in failed
     for status, said in (
@@ -25,7 +27,7 @@ def test_a_mission_read_back() -> None:
         assert said in undone
         assert "spent    5 calls" in undone
         assert "undone" not in mission_text(ended(status), voices=False, served=True)
-    assert "states   none" in mission_text({**ended("queued"), "states": []}, voices=False)
+    assert "states   none" in mission_text(ended("queued", states=[]), voices=False)
     done = mission_text(mission(), voices=False)
     for line in (
         "file     report.txt (abababababab)",
@@ -38,13 +40,14 @@ def test_a_mission_read_back() -> None:
 
 def test_prompts() -> None:
     """Each call with its path, its messages and the answer, also one that has none yet."""
-    call = {"path": "brick/weave#0", "state": "done", "model": "m", "tokens": {}, "response": {"text": "Yes."}}
+    call: Any = {"path": "brick/weave#0", "state": "done", "model": "m", "tokens": {}, "response": {"text": "Yes."}}
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Is it?"}]
-    shown = prompts_text([{**call, "messages": messages}, {**call, "messages": [], "response": None}])
+    shown = prompts_text([call | {"messages": messages}, call | {"messages": [], "response": None}])
     assert "--- system\nBe brief.\n--- user\nIs it?\n--- answer\nYes." in shown
     assert shown.endswith("--- answer\nnone yet")
-    (told,) = calls_named([{**call, "path": "brick/delegating/Guide#0"}, call], "guide")
-    counted = prompts_text([{**told, "tokens": {"prompt": 1178, "answer": 50}, "messages": []}])
+    (told,) = calls_named([call | {"path": "brick/delegating/Guide#0"}, call], "guide")
+    told["tokens"], told["messages"] = {"prompt": 1178, "answer": 50}, []
+    counted = prompts_text([told])
     assert "=== brick/delegating/Guide#0 (done, m, 1178 -> 50 tokens)" in counted
     with pytest.raises(NotFound, match="no call of this mission has 'rogue'") as raised:
         calls_named([call], "rogue")
@@ -53,8 +56,8 @@ def test_prompts() -> None:
 
 def test_what_hides_in_a_prompt_is_named() -> None:
     """Whoever reads what was sent sees the signs that a terminal does not show."""
-    call = {"path": "p", "state": "done", "model": "m", "tokens": {}, "response": {"text": "No\u200b."}}
-    shown = prompts_text([{**call, "messages": [{"role": "user", "content": "Pay\U000e0041 \u202ehim"}]}])
+    call: Any = {"path": "p", "state": "done", "model": "m", "tokens": {}, "response": {"text": "No\u200b."}}
+    shown = prompts_text([call | {"messages": [{"role": "user", "content": "Pay\U000e0041 \u202ehim"}]}])
     assert "Pay<U+E0041> <U+202E>him" in shown
     assert "No<U+200B>." in shown
 
@@ -70,7 +73,7 @@ def test_what_was_asked_is_read_back_whole() -> None:
         "message": {"receiver": "genesis_obj", "selector": "log_", "arguments": ["a", 1]},
     }
     states = [{"state": each, "at": f"2026-01-01T00:00:0{second}Z"} for second, each in enumerate(("IDLE", "COMPLETE"))]
-    call = {"path": "brick/synthesizing#0", "state": "done", "tokens": {"prompt": 12, "answer": 3}, "model": "m"}
+    call: Any = {"path": "brick/synthesizing#0", "state": "done", "tokens": {"prompt": 12, "answer": 3}, "model": "m"}
     shown = mission_text(
         mission(brief={**BRIEF, **wishes}, states=states, prompts=[{**call, "response": {"total_seconds": 1.25}}]),
         voices=False,

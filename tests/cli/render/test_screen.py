@@ -9,7 +9,7 @@ from tests.cli.render.mission_documents import COST, mission, placed
 from batos.cli.render.screen import footnotes, screen_lines, summary_line, unseen_lines
 
 
-def provenance(**changes: Any) -> dict[str, Any]:
+def provenance(**changes: Any) -> Any:
     """What an answer came of, with changes."""
     return {**mission()["provenance"], **changes}
 

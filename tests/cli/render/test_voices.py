@@ -14,12 +14,12 @@ from batos.cli.render.voices import changes_lines, voices_lines
 from batos.terminal.console import Console
 
 
-def facet(name: str, answer: str = "", **more: Any) -> dict[str, Any]:
+def facet(name: str, answer: str = "", **more: Any) -> Any:
     """A facet's voice."""
     return {"facet": f"{name}_facet_", "name": name, "query": "Why?", "answer": answer, "known": bool(answer), **more}
 
 
-COUNCIL = [
+COUNCIL: Any = [
     {
         "persona": "BRICK",
         "name": "BRICK",
@@ -31,7 +31,7 @@ COUNCIL = [
     },
     {"persona": "ROBIN", "name": "ROBIN", "query": "", "answer": "", "known": False, "faults": [], "voices": []},
 ]
-CHANGES = [
+CHANGES: Any = [
     {"path": "brick/decomposing#0", "did": "decomposing", "changed": True, "what": "3 sub-queries"},
     {"path": "brick/selecting#1", "did": "selecting", "changed": False, "what": "named the same"},
 ]

@@ -432,10 +432,10 @@ def test_texts_of_pages_and_recalls() -> None:
     told = history_text(page)
     assert "The next is 4." in told
     assert "turns 1 to 2, by first sentences:" in told
-    recalled = [
+    recalled: Any = [
         {"turns": [1, 2], "by_model": False, "trust": "model"},
         {"mission": "m-3", "turn": 3},
         {"mission": "m-x", "turn": 0},
     ]
-    told = recalled_text({"recalled": recalled, "omitted": {"turns": 1}}, None)
+    told = recalled_text({"recalled": recalled, "omitted": {"passages": 0, "turns": 1}}, None)
     assert told.splitlines() == ["word for word: 3, m-x", "first sentences of turns 1 to 2", "left out: 1 turn"]

@@ -27,6 +27,7 @@ from batos.minds.calls import decisions, questions
 from batos.minds.context import Thinking
 from batos.minds.prompt import MARGIN
 from batos.minds.trace import ratio
+from batos.mission_documents import as_mission
 
 WINDOW = 4096
 
@@ -251,7 +252,7 @@ async def test_a_question_that_cannot_be_divided_is_answered_all_the_same(mind: 
     combined = shown["provenance"]["combined"]
     assert combined["undivided"]
     assert combined["undivided"] in shown["provenance"]["changes"][0]["what"]
-    assert "each was given the whole question" in notes_text(shown, voices=False)
+    assert "each was given the whole question" in notes_text(as_mission(shown), voices=False)
 
 
 async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:

@@ -16,6 +16,7 @@ from batos.cli.verb_options import Called
 from batos.client.wire import server_file
 from batos.client.wire.pending import Acknowledged, Hear
 from batos.errors import ImageBusy, NoServer
+from batos.mission_documents import LateReport
 
 if TYPE_CHECKING:
     from batos.client.asynchronous import AsyncClient
@@ -65,7 +66,7 @@ class Door(Protocol):
         """Begin in this process what an answered turn made due, and return its id; a server does so by itself."""
         ...
 
-    async def learn(self, mission: str) -> Mapping[str, Any]:
+    async def learn(self, mission: str) -> LateReport:
         """Make methods in this process now that the mission is answered: {made, left, new}; a server does it itself.
 
         `new` is how many of those that are left this mission was the first to do without.

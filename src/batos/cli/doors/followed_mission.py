@@ -12,6 +12,7 @@ from batos.cli.doors.door import Door
 from batos.cli.render.learning import after_lines
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.errors import BatosError, Refused
+from batos.mission_documents import as_mission
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class FollowedMission:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self._telling("Ctrl-C stops it"):
                 found = await asyncio.shield(asked)
-            return self.printer.ended(found)
+            return self.printer.ended(as_mission(found))
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -51,7 +52,7 @@ class FollowedMission:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
         async with self._telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.hear)
-        return self.printer.ended(found)
+        return self.printer.ended(as_mission(found))
 
     @asynccontextmanager
     async def _telling(self, stop: str) -> AsyncIterator[None]:
@@ -79,7 +80,7 @@ class FollowedMission:
         Methods that are still to be made are told once, by the mission that was the first to do without them; `verbose`
         tells them each time.
         """
-        told = dict(await door.learn(self.mission))
+        told = (await door.learn(self.mission)).copy()
         if not (told["new"] or self.printer.verbose):
             told["left"] = 0
         for line in () if self.printer.quiet else after_lines(told):
@@ -106,7 +107,7 @@ class FollowedMission:
             self.printer.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
             # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
             await asyncio.wait_for(self._ended(door, asked), self.patience)
-            self.printer.cancelled(asked.result())
+            self.printer.cancelled(as_mission(asked.result()))
         except (BatosError, TimeoutError) as error:
             why = error.message if isinstance(error, BatosError) else "the server does not answer"
             self.printer.console.say(f"It could not be cancelled: {why}.")

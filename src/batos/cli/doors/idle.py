@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from batos.mission_documents import LateReport
 
 
 class Idle:
@@ -18,7 +17,7 @@ class Idle:
     async def afterwards(self, mission: str) -> None:
         """Do nothing: no work follows here."""
 
-    async def learn(self, mission: str) -> Mapping[str, Any]:
+    async def learn(self, mission: str) -> LateReport:
         """Make no methods here."""
         return {"made": [], "left": 0, "new": 0}
 

@@ -18,6 +18,7 @@ from batos.config import Settings
 from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
 from batos.image.storage import file_of
+from batos.mission_documents import LateReport
 from batos.missions.late_methods import writing_seconds
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep
@@ -96,7 +97,7 @@ class LocalDoor:
             self._begun.add(begun)
         return begun
 
-    async def learn(self, mission: str) -> Mapping[str, Any]:
+    async def learn(self, mission: str) -> LateReport:
         """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace.
 
         The making ends sooner where another process waits for the image.

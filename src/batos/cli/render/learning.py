@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
+from batos.mission_documents import LateReport, LearntDocument, ProvenanceDocument
 from batos.terminal.console import count_text
 
 #: Characters of why something was not learnt.
@@ -19,11 +20,11 @@ _OUTCOMES: Final = {
 }
 
 
-def ran_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+def ran_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     """Tell which methods ran and which intents were interpreted, a line for each way; a method with its revision."""
     ways: dict[str, Counter[str]] = {}
     for each in provenance.get("methods", ()):
-        way = str(each["as"])
+        way = each["as"]
         revision = f" {each['revision']}" if way.startswith("method") else ""
         ways.setdefault(way, Counter())[f"{each['selector']}{revision}"] += 1
     for way, selectors in ways.items():
@@ -31,7 +32,7 @@ def ran_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f"ran      {', '.join(often)}: {way}"
 
 
-def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+def learnt_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     """Tell which methods were made, tried and waited for, with the cost, which is no part of the mission's own."""
     generated = provenance.get("generated", ())
     made = [each for each in generated if each["outcome"] in ("installed", "made")]
@@ -51,7 +52,7 @@ def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f"learnt   later: {', '.join(dict.fromkeys(later))}: interpreted here, made when the answer is out"
 
 
-def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
+def after_lines(told: LateReport) -> Iterator[str]:
     """Yield lines on the methods made after the answer, and on those still to be made: {made, left}."""
     made = [each for each in told["made"] if each["outcome"] == "installed"]
     if made:
@@ -66,15 +67,15 @@ def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
 
 
-def _why(told: Mapping[str, Any]) -> str:
-    why = " ".join(str((told.get("failure") or {}).get("message", "")).split())
+def _why(told: LearntDocument) -> str:
+    why = " ".join(str(told["failure"].get("message", "")).split()) if "failure" in told else ""
     return f" ({why if len(why) <= _WHY else f'{why[: _WHY - 3]}...'})" if why else ""
 
 
-def _cost(generated: Iterable[Mapping[str, Any]]) -> str:
+def _cost(generated: Iterable[LearntDocument]) -> str:
     """Tell the cost of generations to the mission that began them; a mission that only waited for one paid nothing."""
     told = list(generated)
-    calls, tokens = (sum(each[name] for each in told) for name in ("calls", "tokens"))
+    calls, tokens = sum(each["calls"] for each in told), sum(each["tokens"] for each in told)
     if calls:
         return f"{count_text(calls, 'call')}, {count_text(tokens, 'token')}, beside what was spent"
     return "nothing was paid"

@@ -10,10 +10,19 @@ from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.voices import changes_lines, voices_lines
 from batos.client.wire.protocol import error_of
 from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
+from batos.mission_documents import (
+    CombinedDocument,
+    LearningDocument,
+    MissionDocument,
+    PlacementDocument,
+    ProvenanceDocument,
+)
 from batos.terminal.console import count_text, size
 
 #: Seconds of waiting that are told of.
 _NOTICED = 0.1
+#: Said of a mission without a cost.
+_NOTHING = "nothing was spent"
 
 
 def retracted_text(keys: Mapping[str, Any]) -> str:
@@ -30,7 +39,7 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
     return "The gate found a fault in this; it is being revised"
 
 
-def why(mission: Mapping[str, Any]) -> BatosError:
+def why(mission: MissionDocument) -> BatosError:
     """Return the error for which a mission has no answer, for its asker."""
     name, status, reason = mission["id"], mission["status"], mission.get("reason")
     if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
@@ -50,9 +59,9 @@ def ended_text(status: str) -> str:
     return {"failed": "failed", "done": "is done", "cancelled": "was cancelled"}.get(status, f"is {status}")
 
 
-def states_text(mission: Mapping[str, Any]) -> str:
+def states_text(mission: MissionDocument) -> str:
     """Write the states that it was in; a cancelled mission is not told as failed."""
-    states = [str(step["state"]) for step in mission["states"]]
+    states = [step["state"] for step in mission["states"]]
     if mission["status"] == "cancelled" and states and states[-1] == "FAILED":
         states[-1] = "CANCELLED"
     return " > ".join(states)
@@ -92,10 +101,12 @@ def who(route: Mapping[str, Any]) -> str:
     return ", ".join(route["personas"][: None if route["effort"] == "council" else 1])
 
 
-def cost_text(mission: Mapping[str, Any]) -> str:
+def cost_text(mission: MissionDocument) -> str:
     """Write what it cost; of what was not spent nothing is said."""
-    cost = mission.get("cost") or {}
-    told = []
+    if "cost" not in mission:
+        return _NOTHING
+    # A chat sums up some of the fields, and an older server knows fewer.
+    cost, told = mission["cost"], []
     if cost.get("calls"):
         told.append(count_text(cost["calls"], "call"))
     if cost.get("prompt_tokens") or cost.get("answer_tokens"):
@@ -108,17 +119,18 @@ def cost_text(mission: Mapping[str, Any]) -> str:
         told.append(count_text(cost["loads"], "load"))
     if cost.get("from_journal"):
         told.append(f"{count_text(cost['from_journal'], 'answer')} from the journal")
-    return f"{', '.join(told) or 'nothing was spent'}{_learning_text(cost.get('learning') or {})}"
+    spent = ", ".join(told) or _NOTHING
+    return spent + _learning_text(cost["learning"]) if "learning" in cost else spent
 
 
-def _learning_text(learning: Mapping[str, Any]) -> str:
-    if not learning.get("calls"):
+def _learning_text(learning: LearningDocument) -> str:
+    if not learning["calls"]:
         return ""
     calls, tokens = count_text(learning["calls"], "call"), count_text(learning["tokens"], "token")
     return f"; beside it, for methods, {calls} and {tokens}"
 
 
-def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
+def notes_text(mission: MissionDocument, *, voices: bool) -> str:
     """Write the notes under an answer: facets, sources, the gate, route, cost, transitions."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combined(provenance)]
@@ -147,23 +159,23 @@ def placement_text(placement: Mapping[str, Any]) -> str:
     return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
 
 
-def placements(provenance: Mapping[str, Any], where: Collection[str] = ("spilled", "processor")) -> list[str]:
+def placements(provenance: ProvenanceDocument, where: Collection[str] = ("spilled", "processor")) -> list[str]:
     """Write which models did not lie on the card whole, a line a runner: those of one base are in memory once."""
-    runners: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    runners: dict[tuple[str, str, int], list[PlacementDocument]] = {}
     for each in provenance.get("placements", ()):
         if each["where"] in where:
             runners.setdefault((each["runner"], each["where"], each["size_vram"]), []).append(each)
     return [f"memory   {placement_text(one)}{_sharing(more)}" for one, *more in runners.values()]
 
 
-def _sharing(more: Sequence[Mapping[str, Any]]) -> str:
-    names = ", ".join(str(each["model"]) for each in more)
+def _sharing(more: Sequence[PlacementDocument]) -> str:
+    names = ", ".join(each["model"] for each in more)
     return f"; {names} {'shares' if len(more) == 1 else 'share'} its runner" if more else ""
 
 
-def _combined(provenance: Mapping[str, Any]) -> list[str]:
+def _combined(provenance: ProvenanceDocument) -> list[str]:
     """Tell how one part's answer came to stand, and for whom nobody was asked; the usual, a weave, is not told."""
-    combined = provenance.get("combined") or {}
+    combined = provenance.get("combined", CombinedDocument())
     undivided = (
         [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []
     )
@@ -176,20 +188,21 @@ def _combined(provenance: Mapping[str, Any]) -> list[str]:
     return [*undivided, f"combined {way}: that of {combined['winner']['name']} stands"]
 
 
-def _sources(provenance: Mapping[str, Any]) -> list[str]:
+def _sources(provenance: ProvenanceDocument) -> list[str]:
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
     lines = [
         f'source   [{each["document"]}] {names.get(each["document"], "?")}: "{each["quote"]}"'
         for each in provenance["citations"]
     ]
     omitted = provenance["omitted"]
-    left = [count_text(omitted[what], what[:-1]) for what in ("passages", "turns") if omitted[what]]
+    left = [count_text(omitted["passages"], "passage")] if omitted["passages"] else []
+    left += [count_text(omitted["turns"], "turn")] if omitted["turns"] else []
     if left:
         lines.append(f"left out {' and '.join(left)}, for want of room")
     return lines
 
 
-def _gate(provenance: Mapping[str, Any]) -> list[str]:
+def _gate(provenance: ProvenanceDocument) -> list[str]:
     gate = provenance["gate"]
     if gate["ok"] and not gate["checked"]:  # a value that a message read: nothing of it could be faulty
         return []

@@ -21,6 +21,7 @@ from batos.cli.render.mission import (
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
 from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
+from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
 
 #: Events that a program is told of while a mission runs.
@@ -98,7 +99,10 @@ class MissionPrinter:
         if keys["runner"] not in self._alarmed:
             self._alarmed.add(str(keys["runner"]))
             self._close_line()
-            self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.", warn=True)
+            self.console.say(
+                f"warning: {placement_text(keys)}; every answer is many times slower.",
+                warn=True,
+            )
             self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
     def _retracted(self, keys: Mapping[str, Any]) -> None:
@@ -142,7 +146,7 @@ class MissionPrinter:
         if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
             self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
 
-    def ended(self, mission: Mapping[str, Any]) -> int:
+    def ended(self, mission: MissionDocument) -> int:
         """Report a mission that ended or stands still; return the exit code that it deserves."""
         if mission["status"] == "done":
             self.answer(mission)
@@ -151,7 +155,7 @@ class MissionPrinter:
         self.failed(mission, error)
         return error.exit_code
 
-    def answer(self, mission: Mapping[str, Any]) -> None:
+    def answer(self, mission: MissionDocument) -> None:
         """Report a mission that is done."""
         if self.console.as_json:
             self.console.document(mission)
@@ -173,32 +177,33 @@ class MissionPrinter:
             again = f"batos show {mission['id']}" if self.again is None else self.again
             self.console.say(summary_line(mission, again), dim=True)
 
-    def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
+    def failed(self, mission: MissionDocument, error: BatosError) -> None:
         """Report a mission that failed."""
         self._close_line()
         self._report(mission)
         self.console.error(error)
         self._ended(mission)
 
-    def cancelled(self, mission: Mapping[str, Any]) -> None:
+    def cancelled(self, mission: MissionDocument) -> None:
         """Report a mission that was interrupted."""
         self._close_line()
         self._report(mission)
         self._ended(mission)
 
-    def _report(self, mission: Mapping[str, Any]) -> None:
+    def _report(self, mission: MissionDocument) -> None:
         """Give programs the mission, whose status says how it ended, before the document with the error."""
         if self.console.as_json and not self.quiet:
             self.console.event("mission.report", {"mission": mission})
 
-    def _ended(self, mission: Mapping[str, Any]) -> None:
+    def _ended(self, mission: MissionDocument) -> None:
         self.console.say(f"{mission['id']} {ended_text(mission['status'])}; {cost_text(mission)}.")
         if self.verbose:
-            for line in learnt_lines(mission.get("provenance") or {}):
+            for line in learnt_lines(mission.get("provenance", ProvenanceDocument())):
                 self.console.say(line)
         # A mission that stands still goes on as it is: only an ended one needs another mission for what it paid for.
-        cost, reason = mission.get("cost", {}), mission.get("reason") or {}
-        paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
+        cost, reason = mission.get("cost"), mission.get("reason") or {}
+        # A call may have found nobody.
+        paid = cost is not None and cost["calls"] and cost["prompt_tokens"] + cost["answer_tokens"]
         if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:
             same = "reads the same answers in the journal and fails the same"
             self.console.say(f"`batos retry {mission['id']}` {same}, until what the error names is changed.")

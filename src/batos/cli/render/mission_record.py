@@ -12,6 +12,7 @@ from batos.cli.render.mission import cost_text, moment, notes_text, placements, 
 from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
 from batos.errors import NotFound
+from batos.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
 from batos.terminal.layout import reveal, table, wrap
 
 #: The words for missions that nobody works on.
@@ -34,7 +35,7 @@ _WISHES = {
 }
 
 
-def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = False) -> str:
+def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False) -> str:
     """Write a mission read back; `served` by a server, which runs what waits. Calls are told where they belong."""
     reason = mission.get("reason")
     lines = [*_asked(mission), "", wrap(mission["brief"]["text"]), ""]
@@ -51,13 +52,13 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = Fal
         lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
         lines += [f"read at  {provenance['read_at']}"]
     else:
-        known = mission.get("provenance") or {}
+        known = mission.get("provenance", ProvenanceDocument())
         lines += [*ran_lines(known), f"spent    {cost_text(mission)}", *learnt_lines(known), *placements(known)]
         lines.append(f"states   {states_text(mission) or 'none'}")
     return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
 
 
-def _asked(mission: Mapping[str, Any]) -> Iterator[str]:
+def _asked(mission: MissionDocument) -> Iterator[str]:
     brief = mission["brief"]
     yield f"mission  {mission['id']}"
     yield f"status   {mission['status']}"
@@ -81,11 +82,11 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _times(states: Sequence[StateDocument]) -> Iterator[str]:
     """Tell the time of each state: from its beginning to that of the next one of the same mind."""
-    minds: dict[str, list[Mapping[str, Any]]] = {}
+    minds: dict[str, list[StateDocument]] = {}
     for step in states:
-        minds.setdefault(str(step.get("path") or ""), []).append(step)
+        minds.setdefault(step.get("path", ""), []).append(step)
     for path, steps in minds.items():
         took = [
             f"{one['state']} {(moment(after['at']) - moment(one['at'])).total_seconds():.1f} s"
@@ -95,7 +96,7 @@ def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"took     {f'{path}: ' if path else ''}{', '.join(took)}"
 
 
-def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _calls(calls: Sequence[PromptDocument]) -> Iterator[str]:
     """List calls, a line each, in the order in which they were made."""
     if not calls:
         return
@@ -117,7 +118,7 @@ def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield table(rows, ("call", "state", "prompt", "answer", "seconds", "model"))
 
 
-def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+def calls_named(calls: Sequence[PromptDocument], name: str) -> list[PromptDocument]:
     """Return the calls that have a name in their path; NotFound where none has."""
     found = [call for call in calls if name.lower() in str(call["path"]).lower()]
     if not found:
@@ -126,7 +127,7 @@ def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[s
     return found
 
 
-def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
+def prompts_text(calls: Sequence[PromptDocument]) -> str:
     """Write every call's exact prompt; signs in it that cannot be seen are named."""
     lines = []
     for call in calls:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from batos.cli.render.mission import moment, placements, who
 from batos.cli.render.voices import voices_lines
+from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
 
 #: Characters of a quotation in a footnote, and how many of one document are shown.
@@ -14,7 +15,7 @@ _QUOTE: Final = 240
 _QUOTES: Final = 3
 
 
-def screen_lines(mission: Mapping[str, Any], *, voices: bool) -> list[str]:
+def screen_lines(mission: MissionDocument, *, voices: bool) -> list[str]:
     """Give what stands under an answer above its one line; nothing where it has no source and no fault."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
@@ -25,7 +26,7 @@ def screen_lines(mission: Mapping[str, Any], *, voices: bool) -> list[str]:
     return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
 
 
-def _waiting(provenance: Mapping[str, Any]) -> Iterator[str]:
+def _waiting(provenance: ProvenanceDocument) -> Iterator[str]:
     """Yield one line, however many methods wait for a person."""
     asked = [each for each in provenance.get("generated", ()) if each["outcome"] == "asked"]
     if len(asked) == 1:
@@ -34,10 +35,10 @@ def _waiting(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count_text(len(asked), 'method')} wait for your approval: batos approvals"
 
 
-def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
+def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
     """Yield a line for each document that the answer cites, with the sentences that it quotes."""
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
-    quotes: dict[Any, dict[str, None]] = {}
+    quotes: dict[int, dict[str, None]] = {}
     for each in provenance["citations"]:
         quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
     for document, said in sorted(quotes.items()):
@@ -51,7 +52,7 @@ def _short(quote: str) -> str:
     return told if len(told) <= _QUOTE else f"{told[: _QUOTE - 3]}..."
 
 
-def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+def unseen_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     """Yield lines on what did not fit into the prompt, so that nothing is left out in silence."""
     omitted = provenance["omitted"]
     gone = []
@@ -66,7 +67,7 @@ def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f"Not shown to the model, for want of room: {', '.join(gone)}."
 
 
-def summary_line(mission: Mapping[str, Any], again: str) -> str:
+def summary_line(mission: MissionDocument, again: str) -> str:
     """Say in one line who answered, with how much effort, the cost, and where all of it can be read."""
     cost, route = mission["cost"], mission["route"]
     seconds = _seconds(mission)
@@ -79,9 +80,9 @@ def summary_line(mission: Mapping[str, Any], again: str) -> str:
     return " · ".join([*took, again] if again else took)
 
 
-def _seconds(mission: Mapping[str, Any]) -> float:
+def _seconds(mission: MissionDocument) -> float:
     """Return the seconds from the first state to the last; without states, those of its calls."""
     states = mission["states"]
     if len(states) < 2:
-        return float(mission["cost"]["seconds"])
+        return mission["cost"]["seconds"]
     return (moment(states[-1]["at"]) - moment(states[0]["at"])).total_seconds()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.cli.render.short_names import local_time
+from batos.mission_documents import ProvenanceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
 
@@ -37,7 +38,7 @@ def compacted_text(result: Mapping[str, Any], cost: str) -> str:
     return " ".join(each for each in (done, result["note"]) if each)
 
 
-def recalled_text(provenance: Mapping[str, Any], compaction: str | None) -> str:
+def recalled_text(provenance: ProvenanceDocument, compaction: str | None) -> str:
     """Write which turns the last answer was shown, and in what form."""
     recalled = provenance["recalled"]
     turns = [str(each["turn"]) if each["turn"] else each["mission"] for each in recalled if "turn" in each]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from batos.mission_documents import ProvenanceDocument, VoiceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
 
@@ -12,7 +12,7 @@ from batos.terminal.layout import wrap
 _MARGIN = 9
 
 
-def voices_lines(voices: Sequence[Mapping[str, Any]], *, whole: bool, depth: int = 0) -> Iterator[str]:
+def voices_lines(voices: Sequence[VoiceDocument], *, whole: bool, depth: int = 0) -> Iterator[str]:
     """List the parts, a line each, and with `whole` their answers; a persona's facets stand beneath, further in."""
     for voice in voices:
         indent = "  " * depth
@@ -24,7 +24,7 @@ def voices_lines(voices: Sequence[Mapping[str, Any]], *, whole: bool, depth: int
         yield from voices_lines(voice.get("voices", ()), whole=whole, depth=depth + 1)
 
 
-def _came_of(voice: Mapping[str, Any]) -> str:
+def _came_of(voice: VoiceDocument) -> str:
     if "failure" in voice:
         return f"failed: {voice['failure']['message']}"
     said = "answered" if voice["known"] else "had no answer"
@@ -32,8 +32,8 @@ def _came_of(voice: Mapping[str, Any]) -> str:
     return f"{said}; the gate found {count_text(len(faults), 'fault')}" if faults else said
 
 
-def changes_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+def changes_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     """List the changes of each call, a line each."""
     for change in provenance.get("changes", ()):
         kind = "changed" if change["changed"] else "same"
-        yield f"{kind.ljust(_MARGIN)}{str(change['path']).removesuffix('#0')}: {change['what']}"
+        yield f"{kind.ljust(_MARGIN)}{change['path'].removesuffix('#0')}: {change['what']}"

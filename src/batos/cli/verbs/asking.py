@@ -16,6 +16,7 @@ from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.briefing import Wish, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.errors import BatosError
+from batos.mission_documents import as_mission
 
 
 def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> MissionPrinter:
@@ -57,7 +58,7 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
             )
             ended = await way.call("wait", {"mission": begun})
             if ended["status"] != "done":
-                followed.printer.console.say(f"{begun} is {ended['status']}: {why(ended).message}")
+                followed.printer.console.say(f"{begun} is {ended['status']}: {why(as_mission(ended)).message}")
         return code
 
 

@@ -15,6 +15,7 @@ from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import Called
 from batos.cli.verbs.briefing import Wish
 from batos.errors import BatosError, NotFound
+from batos.mission_documents import MissionDocument, as_mission
 from batos.terminal.console import count_text
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
@@ -23,13 +24,13 @@ _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited
 class ChatPrinter(MissionPrinter):
     """Tells turns: what `ask` is told of its options is nothing that can be typed here."""
 
-    def answer(self, mission: Mapping[str, Any]) -> None:
+    def answer(self, mission: MissionDocument) -> None:
         """Report a turn that is done; an empty line precedes the next one typed."""
         super().answer(mission)
         if not self.quiet:
             self.console.say("")
 
-    def _ended(self, mission: Mapping[str, Any]) -> None:
+    def _ended(self, mission: MissionDocument) -> None:
         """Tell how it ended and what it cost."""
         self.console.say(f"It {ended_text(mission['status'])}; {cost_text(mission)}.")
 
@@ -149,7 +150,7 @@ class Chat:
         """Send the conversation a message, and tell what it made; the exit code that it deserves."""
         name = (await self.page(door, -1, 1))["conversation"]
         message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
-        shown = await door.call("send", {**message, "follow": True}, self._hear)
+        shown = as_mission(await door.call("send", {**message, "follow": True}, self._hear))
         if shown["status"] != "done":
             return ChatPrinter(self.console, self._quiet, False, False).ended(shown)
         result = shown["provenance"]["message"]["result"]

@@ -15,6 +15,7 @@ from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verbs.chatting import Chat
 from batos.errors import BatosError, NotFound, UsageError
+from batos.mission_documents import as_mission
 from batos.terminal.console import count_text
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
@@ -154,7 +155,8 @@ def _new(chat: Chat, rest: str) -> None:
 def _cost(chat: Chat, rest: str) -> None:
     timed = ("seconds", "waited")
     spent = {name: round(value, 3) if name in timed else int(value) for name, value in chat.spent.items()}
-    text = f"{count_text(chat.turns, 'turn')}: {cost_text({'cost': spent})}." if chat.turns else "Nothing was asked."
+    cost = cost_text(as_mission({"cost": spent}))
+    text = f"{count_text(chat.turns, 'turn')}: {cost}." if chat.turns else "Nothing was asked."
     chat.tell({"turns": chat.turns, "cost": spent}, text)
 
 

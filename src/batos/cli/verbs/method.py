@@ -79,7 +79,11 @@ def make(called: Called) -> int:
         called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
 
     found = run(ask_once(open_door(called), "method_make", {}, hear))
-    return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
+
+    def text(told: Any) -> str:
+        return "\n".join(after_lines(told)) or "Nothing is to be made."
+
+    return _told(called, found, text)
 
 
 @method.command(short_help="Let a former revision be active again.")

@@ -18,6 +18,7 @@ from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import Hear
+from batos.mission_documents import as_mission
 from batos.terminal.layout import table
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
@@ -100,7 +101,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
     if call is not None:
         called.console.write(prompts_text(found["prompts"]).lstrip("\n"))
         return 0
-    called.console.write(mission_text(found, voices=voices, served=served))
+    called.console.write(mission_text(as_mission(found), voices=voices, served=served))
     if prompts:
         called.console.write(prompts_text(found["prompts"]))
     return 0
