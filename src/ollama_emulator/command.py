@@ -25,7 +25,7 @@ _PORT = click.IntRange(0, 65535)
 
 
 def command(name: str, run: Callable[[Options], int], manual: Callable[[str], str]) -> click.Command:
-    """Return a command that calls `run` with the options given and exits with its result.
+    """Return a command that calls `run` with the options given.
 
     `manual` returns the reference to the manual for a topic: "faults", "the-registry" or "authors-of-methods".
     """
@@ -85,7 +85,7 @@ def _flag(name: str, **given: Any) -> click.Option:
 
 
 def _run(options: Options) -> int:
-    """Serve until a signal ends the process; return the exit code.
+    """Serve until a signal ends it, and return 0.
 
     Raises: click.UsageError: an option is invalid.
     """
