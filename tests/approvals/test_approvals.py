@@ -122,21 +122,21 @@ async def test_a_rejection_is_the_answer_to_who_asks_the_same(desk: Desk) -> Non
         with pytest.raises(GenerationFailed, match="rejected by ada: too loud"):
             await desk.ask(mission=mission)
         with pytest.raises(GenerationFailed, match="too loud"):
-            await desk.approvals.asked(HOLDER, SELECTOR, DIGEST, mission)
+            await desk.approvals.find_asked(HOLDER, SELECTOR, DIGEST, mission)
     desk.clock.pass_(8)
-    assert await desk.approvals.asked(HOLDER, SELECTOR, DIGEST, None) is None
+    assert await desk.approvals.find_asked(HOLDER, SELECTOR, DIGEST, None) is None
     with pytest.raises(GenerationFailed, match="too loud"):  # it waited for that answer, however late it looks
         await desk.ask(mission="m-1")
     again = await desk.ask(mission="m-2")
     assert again != name
-    assert await desk.approvals.asked(HOLDER, SELECTOR, DIGEST, "m-3") == again
+    assert await desk.approvals.find_asked(HOLDER, SELECTOR, DIGEST, "m-3") == again
 
 
 async def test_what_waits_is_known_before_another_is_made(desk: Desk) -> None:
     """By its slot and intent, whatever its source."""
-    assert await desk.approvals.asked(HOLDER, SELECTOR, DIGEST, "m-1") is None
+    assert await desk.approvals.find_asked(HOLDER, SELECTOR, DIGEST, "m-1") is None
     name = await desk.ask()
-    assert await desk.approvals.asked(HOLDER, SELECTOR, DIGEST, "m-1") == name
+    assert await desk.approvals.find_asked(HOLDER, SELECTOR, DIGEST, "m-1") == name
     assert (await desk.approvals.approve([name], "ada")).woken == ("m-1",)
 
 

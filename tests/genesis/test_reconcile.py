@@ -50,7 +50,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
     await stage.ask()
     (gone,) = [keys for event, keys in told if event == "method.retired"]
     assert (gone["receiver"], gone["selector"], gone["revision"]) == ("robin_prototype_obj", "sage_facet_", 1)
-    states = {line["selector"]: line["state"] for line in uvm.lives.listed("robin_prototype_obj")}
+    states = {line["selector"]: line["state"] for line in uvm.lives.list_methods("robin_prototype_obj")}
     assert states == {"sage_facet_": "intent", "joyful_spark_facet_": "active"}
     with uvm.image.snapshot() as root:
         assert "Offer company." in root["robin_prototype_obj"].sage_facet_.text

@@ -50,7 +50,7 @@ async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
         for number in (1, 2):
             made = await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
             assert len(mind.coded) == 8 + number
-            await mind.jit.redefined(made)
+            await mind.jit.close_redefinition(made)
 
 
 async def test_what_was_written_for_a_wish_is_not_paid_twice(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ async def test_what_is_wished_has_its_mission(tmp_path: Path) -> None:
     async with learning(tmp_path, Held(), install="auto") as mind:
         first = await mind.uvm.ask(MESSAGE)
         await mind.uvm.ask(MESSAGE)
-        assert [each["mission"] for each in mind.uvm.learning.wished()] == [first["id"]]
+        assert [each["mission"] for each in mind.uvm.learning.list_wishes()] == [first["id"]]
 
 
 async def test_what_fails_is_to_be_made_no_more(tmp_path: Path) -> None:

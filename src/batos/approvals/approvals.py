@@ -135,7 +135,7 @@ class Approvals:
             self._events.emit("approval.asked", approval=answer.name, **told)
         return _id_of(answer)
 
-    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+    async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
         """Return the id of the open question about a slot as it is; None if there is none.
 
         `intent` is `image.methods.digest_of` its Intent. The mission is added to those that wait, instead of making
@@ -153,7 +153,7 @@ class Approvals:
             )
         return None if answer is None else _id_of(answer)
 
-    def heed(self, candidate: Candidate) -> None:
+    def check_not_rejected(self, candidate: Candidate) -> None:
         """Check that no person's rejection of exactly this source is in force, under any policy.
 
         Raises: GenerationFailed: there is one.

@@ -116,26 +116,26 @@ class Counters:
         histogram["counts"][bisect_left(bounds, seconds)] += 1
         histogram["seconds"] += seconds
 
-    def _accepted(self, keys: Mapping[str, Any]) -> None:
+    def _on_accepted(self, keys: Mapping[str, Any]) -> None:
         self._count("accepted")
         total = self._pending["total"]
         total["queue_highest"] = max(total.get("queue_highest", 0), keys["waiting"])
 
-    def _called(self, keys: Mapping[str, Any]) -> None:
+    def _on_call(self, keys: Mapping[str, Any]) -> None:
         self._count("calls")
 
-    def _answered(self, keys: Mapping[str, Any]) -> None:
+    def _on_answer(self, keys: Mapping[str, Any]) -> None:
         if keys["from_journal"]:
             self._count("from_journal")
             return
         self._count("prompt_tokens", keys["prompt_tokens"])
         self._count("answer_tokens", keys["answer_tokens"])
 
-    def _first_token(self, keys: Mapping[str, Any]) -> None:
+    def _on_first_token(self, keys: Mapping[str, Any]) -> None:
         self._observe("first_token", keys["seconds"], FIRST_TOKEN)
 
-    def _done(self, keys: Mapping[str, Any]) -> None:
-        self._ended(keys, "done")
+    def _on_done(self, keys: Mapping[str, Any]) -> None:
+        self._count_end(keys, "done")
         since = (self._clock() - begun_at(keys["mission"])).total_seconds()
         self._observe("mission", max(0.0, since), MISSION)
         gate = keys.get("gate") or {}
@@ -145,16 +145,16 @@ class Counters:
         if gate.get("revised"):
             self._count("revised")
 
-    def _failed(self, keys: Mapping[str, Any]) -> None:
+    def _on_failed(self, keys: Mapping[str, Any]) -> None:
         word, reason = keys["status"], keys["reason"]
-        self._ended(keys, word)
+        self._count_end(keys, word)
         if word == "cancelled":
             return
         self._count("failures", 1, reason["code"])
         failure = {"at": iso(self._clock()), "mission": keys["mission"], "status": word, "reason": reason}
         self._pending["failures"].append(failure)
 
-    def _ended(self, keys: Mapping[str, Any], word: str) -> None:
+    def _count_end(self, keys: Mapping[str, Any], word: str) -> None:
         persona = (keys.get("personas") or ("none",))[0]
         self._count("missions", 1, persona, word)
         cost = keys.get("cost") or {}
@@ -162,47 +162,47 @@ class Counters:
             if cost.get(name):
                 self._count(name, cost[name])
 
-    def _busy(self, keys: Mapping[str, Any]) -> None:
+    def _on_busy(self, keys: Mapping[str, Any]) -> None:
         self._count("busy")
 
-    def _entered(self, keys: Mapping[str, Any]) -> None:
+    def _on_state(self, keys: Mapping[str, Any]) -> None:
         self._count("transitions", 1, keys["state"])
 
-    def _committed(self, keys: Mapping[str, Any]) -> None:
+    def _on_commit(self, keys: Mapping[str, Any]) -> None:
         # A batch of the writer names its database and the number of changes; a thought names its mission.
         self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
 
-    def _left(self, keys: Mapping[str, Any]) -> None:
+    def _on_abort(self, keys: Mapping[str, Any]) -> None:
         self._count("aborts")
 
-    def _conflict(self, keys: Mapping[str, Any]) -> None:
+    def _on_conflict(self, keys: Mapping[str, Any]) -> None:
         self._count("conflicts")
 
-    def _sampled(self, keys: Mapping[str, Any]) -> None:
+    def _on_sample(self, keys: Mapping[str, Any]) -> None:
         self._pending["vram"].append({"at": iso(self._clock()), **keys})
 
-    def _spilled(self, keys: Mapping[str, Any]) -> None:
+    def _on_spill(self, keys: Mapping[str, Any]) -> None:
         self._count("spills")
 
-    def _judged(self, keys: Mapping[str, Any]) -> None:
+    def _on_verdict(self, keys: Mapping[str, Any]) -> None:
         self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")
         for rule in set(keys["faults"]):
             self._count("refusals", 1, rule)
 
-    def _tried(self, keys: Mapping[str, Any]) -> None:
+    def _on_trial(self, keys: Mapping[str, Any]) -> None:
         self._count("mutants", keys["mutants"])
         self._count("mutants_killed", keys["killed"])
 
-    def _killed(self, keys: Mapping[str, Any]) -> None:
+    def _on_kill(self, keys: Mapping[str, Any]) -> None:
         self._count("kills", 1, keys["limit"])
 
-    def _repaired(self, keys: Mapping[str, Any]) -> None:
+    def _on_repair(self, keys: Mapping[str, Any]) -> None:
         self._count("repairs")
 
-    def _installed(self, keys: Mapping[str, Any]) -> None:
+    def _on_installed(self, keys: Mapping[str, Any]) -> None:
         self._count("installs")
 
-    def _retired(self, keys: Mapping[str, Any]) -> None:
+    def _on_retired(self, keys: Mapping[str, Any]) -> None:
         self._count("retired")
 
     # -- keeping
@@ -253,25 +253,25 @@ class Counters:
 
 
 _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
-    "mission.accepted": Counters._accepted,
-    "mission.done": Counters._done,
-    "mission.failed": Counters._failed,
-    "queue.busy": Counters._busy,
-    "inference.start": Counters._called,
-    "inference.first_token": Counters._first_token,
-    "inference.end": Counters._answered,
-    "mission.state": Counters._entered,
-    "txn.commit": Counters._committed,
-    "txn.abort": Counters._left,
-    "txn.conflict": Counters._conflict,
-    "vram.sample": Counters._sampled,
-    "vram.spill": Counters._spilled,
-    "guardian.verdict": Counters._judged,
-    "cell.kill": Counters._killed,
-    "method.repair": Counters._repaired,
-    "method.tried": Counters._tried,
-    "method.installed": Counters._installed,
-    "method.retired": Counters._retired,
+    "mission.accepted": Counters._on_accepted,
+    "mission.done": Counters._on_done,
+    "mission.failed": Counters._on_failed,
+    "queue.busy": Counters._on_busy,
+    "inference.start": Counters._on_call,
+    "inference.first_token": Counters._on_first_token,
+    "inference.end": Counters._on_answer,
+    "mission.state": Counters._on_state,
+    "txn.commit": Counters._on_commit,
+    "txn.abort": Counters._on_abort,
+    "txn.conflict": Counters._on_conflict,
+    "vram.sample": Counters._on_sample,
+    "vram.spill": Counters._on_spill,
+    "guardian.verdict": Counters._on_verdict,
+    "cell.kill": Counters._on_kill,
+    "method.repair": Counters._on_repair,
+    "method.tried": Counters._on_trial,
+    "method.installed": Counters._on_installed,
+    "method.retired": Counters._on_retired,
 }
 
 

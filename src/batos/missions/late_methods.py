@@ -168,7 +168,7 @@ class LateMethods:
         with self._parts.image.snapshot() as root:
             return {"made": told, "left": len(root[roots.WISHES])}
 
-    def wished(self) -> list[WishDocument]:
+    def list_wishes(self) -> list[WishDocument]:
         """List all wishes, each with the mission that was the first to do without."""
         with self._parts.image.snapshot() as root:
             return wishes.listed(root)
@@ -203,7 +203,7 @@ class LateMethods:
         about the other wishes.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
-        self._task = asyncio.ensure_future(self._made(wish))
+        self._task = asyncio.ensure_future(self._make(wish))
         try:
             await asyncio.wait({self._task})
         except asyncio.CancelledError:
@@ -224,7 +224,7 @@ class LateMethods:
         self._patience = self._pause
         return True, task.result()
 
-    async def _made(self, wish: WishDocument) -> LearntDocument:
+    async def _make(self, wish: WishDocument) -> LearntDocument:
         """Make the method of a wish, and drop the wish from the image unless it is to be tried again."""
         await self._parts.ready()
         try:

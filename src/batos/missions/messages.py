@@ -170,7 +170,7 @@ async def _run_behaviour(sent: _Sent) -> _Result:
     value, draft = method_results.as_plain(ran), None
     if isinstance(value, str) and choice.kind in ("facet", "protocol"):
         cited = tuple(each for thought in ran.thoughts for each in thought.citations)
-        draft = await _judged(sent, MindAnswer(value.strip(), cited))
+        draft = await _judge(sent, MindAnswer(value.strip(), cited))
     return _Result(value, ran.trust, draft)
 
 
@@ -190,11 +190,11 @@ async def _spoken_result(sent: _Sent, answer: Any) -> _Result:
     """Return the result of an interpreted intent."""
     if isinstance(answer, PartResult):
         said = answers.stand(sent.context, answer, f"{sent.context.mind.name}/{sent.message.selector}")
-        return _Result({"answer": said.answer, "known": answer.known}, draft=await _judged(sent, said))
-    return _Result(str(answer), draft=await _judged(sent, MindAnswer(str(answer).strip())))
+        return _Result({"answer": said.answer, "known": answer.known}, draft=await _judge(sent, said))
+    return _Result(str(answer), draft=await _judge(sent, MindAnswer(str(answer).strip())))
 
 
-async def _judged(sent: _Sent, said: MindAnswer) -> JudgedAnswer:
+async def _judge(sent: _Sent, said: MindAnswer) -> JudgedAnswer:
     """Return the answer with the gate's verdict on it."""
     return await answers.judge(sent.synthesis, said, answers.ground_of(sent.context, sent.synthesis))
 
@@ -206,7 +206,7 @@ async def _infer_text(sent: _Sent) -> _Result:
     sent = sent.asking(text)
     await _recall_evidence(sent, text, prompt.reflex_task(sent.context.mind.voice, text), decisions.WOVEN)
     said = await weave.reflex(sent.interpreter, sent.context, sent.synthesis)
-    return _Result(said.answer, draft=await _judged(sent, said))
+    return _Result(said.answer, draft=await _judge(sent, said))
 
 
 async def _recall_evidence(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:

@@ -117,7 +117,7 @@ class Missions:
         Raises the image's error if that fails: the answer is safe, but the mission is not yet done.
         """
         while True:
-            word = self._word(mission)
+            word = self._status_of(mission)
             here = self._workers.has(mission)
             if not here and (word not in _UNDER_WAY or self._workers.stopping):
                 return
@@ -166,7 +166,7 @@ class Missions:
         """Cancel a mission at once. If its commit has gone through, the mission is done. Raises: Refused: it had ended
         before.
         """
-        await self._open(mission)
+        await self._require_open(mission)
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
 
@@ -174,7 +174,7 @@ class Missions:
         """Pause a mission after its running calls are paid for and journaled. Raises: Refused: the mission has
         ended.
         """
-        if await self._open(mission) in _STANDING:
+        if await self._require_open(mission) in _STANDING:
             return
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "paused", paused_error(), force=False)
@@ -184,12 +184,12 @@ class Missions:
         ended.
         """
         await self._workers.wait_settled(mission)
-        word = await self._open(mission)
+        word = await self._require_open(mission)
         if self._workers.release(mission):
             return
         while self._workers.has(mission) and word == "running":  # it is about to stand still
             await self.ended(mission)
-            word = await self._open(mission)
+            word = await self._require_open(mission)
         if word in _STANDING:
             with suppress(Refused):  # its status has changed: `begin` below checks it
                 await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
@@ -203,11 +203,11 @@ class Missions:
         each, woken = list(dict.fromkeys(missions)), list[str]()
         for first in range(0, len(each), _TOGETHER):
             batch = each[first : first + _TOGETHER]
-            found = await asyncio.gather(*map(self._woken, batch))
+            found = await asyncio.gather(*map(self._wake_one, batch))
             woken += [mission for mission, queued in zip(batch, found, strict=True) if queued]
         return woken
 
-    async def _woken(self, mission: str) -> bool:
+    async def _wake_one(self, mission: str) -> bool:
         """Queue one mission again, and return True if it waits for a worker now."""
         if self._workers.has(mission):  # it is being stopped, and will see the answer by itself
             return False
@@ -224,19 +224,19 @@ class Missions:
         self._places[mission] = seen.place
         return True
 
-    async def _open(self, mission: str) -> StatusWord:
+    async def _require_open(self, mission: str) -> StatusWord:
         """Return the status of a mission that has not ended, after recovering one whose process has ended. Raises:
         Refused.
         """
-        word = self._word(mission)
+        word = self._status_of(mission)
         if word == "running" and not self._workers.has(mission):
             await self._recovery.one(mission)
-            word = self._word(mission)
+            word = self._status_of(mission)
         if word not in OPEN:
             raise _has_ended(mission, word)
         return word
 
-    def _word(self, mission: str) -> StatusWord:
+    def _status_of(self, mission: str) -> StatusWord:
         """Return the status of a mission."""
         with self._image.snapshot() as root:
             return self._image.find(root, mission)[1].word

@@ -115,14 +115,14 @@ class Recovery:
     def look(self, mission: str) -> Seen:
         """Return the state of a mission. Raises: NotFound."""
         with self._image.snapshot() as root:
-            return self._seen(root, mission)
+            return self._state_of(root, mission)
 
     def _read(self) -> list[Seen]:
         """Return the states of all missions that are not folded in."""
         with self._image.snapshot() as root:
-            return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
+            return [self._state_of(root, mission) for mission in root[roots.UNFOLDED]]
 
-    def _seen(self, root: Root, mission: str) -> Seen:
+    def _state_of(self, root: Root, mission: str) -> Seen:
         """Return the state of a mission in this root."""
         brief, status, thought = self._image.find(root, mission)
         # Only a mission that began can have been committed.
@@ -148,7 +148,7 @@ class Recovery:
         self._events.emit("mission.done", mission=mission, tid=tid, **told)
         self._events.emit("mission.status", mission=mission, status="done", reason=None)
 
-    def _reached(self, mission: str) -> tuple[int, int, str]:
+    def _progress_of(self, mission: str) -> tuple[int, int, str]:
         """Measure a mission's progress in the journal, including the generations that it waited for."""
         entries, closed, path = self._journal.progress(mission)
         beside = [self._journal.progress(log) for log in generation_log.awaited_logs(self._journal.notes(mission))]
@@ -158,25 +158,25 @@ class Recovery:
         """Queue the mission again, or park it and return None. A death counts if there was no progress since the last
         one.
         """
-        mark = self._reached(mission)
+        mark = self._progress_of(mission)
         with self._image.snapshot() as root:
             brief, status, _ = self._image.find(root, mission)
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
             place = replace(entry_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
         if alone and deaths > DEATHS:
-            await self._image.move(mission, "parked", _parked(deaths), deaths=deaths, mark=mark)
+            await self._image.move(mission, "parked", _parked_reason(deaths), deaths=deaths, mark=mark)
             return None
-        await self._image.move(mission, "queued", _left_behind(), deaths=deaths, mark=mark)
+        await self._image.move(mission, "queued", _queued_again_reason(), deaths=deaths, mark=mark)
         return place
 
 
-def _left_behind() -> BatosError:
+def _queued_again_reason() -> BatosError:
     """Return the reason of a mission that is queued again."""
     return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 
 
-def _parked(deaths: int) -> BatosError:
+def _parked_reason(deaths: int) -> BatosError:
     """Return the reason of a mission that is parked."""
     return BatosError(
         f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",

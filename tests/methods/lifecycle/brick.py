@@ -75,12 +75,12 @@ class Receiver:
 
     def active(self, selector: str) -> int:
         """The revision that acts."""
-        lines = self.lives.listed(NAME)
+        lines = self.lives.list_methods(NAME)
         return next((int(line["active"]) for line in lines if line["selector"] == selector), 0)
 
     def acting(self) -> set[str]:
         """Every slot in which a method acts."""
-        return {line["selector"] for line in self.lives.listed(NAME) if line["active"]}
+        return {line["selector"] for line in self.lives.list_methods(NAME) if line["active"]}
 
     def slot(self, selector: str) -> Any:
         """What stands there: the type and the text or source."""

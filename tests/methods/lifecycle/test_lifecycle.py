@@ -34,7 +34,7 @@ async def test_what_is_refused_is_not_told() -> None:
         with pytest.raises(Refused, match="nobody approved"):
             await brick.lives.install(brick.candidate("plan_facet_", provenance=provenance(trust="external")))
         assert brick.told == []
-        assert brick.lives.listed() == []
+        assert brick.lives.list_methods() == []
 
 
 async def test_all_or_none() -> None:
@@ -81,7 +81,7 @@ async def test_a_method_that_fails_is_retired() -> None:
             "method.retired",
             {"receiver": NAME, "selector": "plan_facet_", "revision": 1, "reason": reason},
         )
-        shown = brick.lives.shown(f"{NAME}.plan_facet_")
+        shown = brick.lives.describe(f"{NAME}.plan_facet_")
         assert (shown["state"], shown["source"], shown["retired"]["reason"]) == (
             "retired",
             "source of plan_facet_",
@@ -99,7 +99,7 @@ async def test_one_bad_use_retires_nobody_twice() -> None:
         for _ in range(4):
             await brick.use("plan_facet_", revision=1, outcome="fault", control=False)
         assert [event for event, _ in brick.told].count("method.retired") == 1
-        assert brick.lives.shown(f"{NAME}.plan_facet_")["ledger"]["calls"] == 4
+        assert brick.lives.describe(f"{NAME}.plan_facet_")["ledger"]["calls"] == 4
 
 
 async def test_the_receivers_active_set_is_bounded() -> None:
@@ -189,7 +189,7 @@ async def test_a_name_that_is_none(name: str, why: str) -> None:
         await brick.learn("plan_facet_")
         await brick.declare("idle_facet_")
         with pytest.raises(NotFound, match=why) as raised:
-            brick.lives.shown(name)
+            brick.lives.describe(name)
         assert raised.value.remedy
 
 
@@ -198,7 +198,7 @@ async def test_a_revision_that_is_none() -> None:
     async with receiver() as brick:
         await brick.learn("plan_facet_")
         with pytest.raises(NotFound, match="no revision 2"):
-            brick.lives.shown(f"{NAME}.plan_facet_", 2)
+            brick.lives.describe(f"{NAME}.plan_facet_", 2)
 
 
 async def test_uses_before_there_was_a_method() -> None:
@@ -206,7 +206,7 @@ async def test_uses_before_there_was_a_method() -> None:
     async with receiver() as brick:
         await brick.declare("plan_facet_")
         await brick.use("plan_facet_", control=True)
-        assert brick.lives.listed() == []
+        assert brick.lives.list_methods() == []
         await brick.learn("plan_facet_")
         await brick.lives.roll_back(f"{NAME}.plan_facet_", 0, "tester")
         await brick.use("plan_facet_", control=True)
@@ -255,7 +255,7 @@ async def test_the_active_set_returns_to_the_good_ones(seed: int) -> None:
 
 def check(brick: Receiver) -> None:
     """What is left is worth it, what went says why and is readable, and no use was lost."""
-    lines = {line["selector"]: line for line in brick.lives.listed(NAME)}
+    lines = {line["selector"]: line for line in brick.lives.list_methods(NAME)}
     assert lines["good_facet_"]["tokens_saved"] > 0
     assert all(lines[name]["reason"] for name in SEEDED.keys() - GOOD)
     with brick.image.snapshot() as root:

@@ -62,7 +62,7 @@ async def ask(uvm: UVM, persona: str) -> dict[str, Any]:
 
 def acting(uvm: UVM, holder: str) -> set[str]:
     """The slots of an object in which a method acts."""
-    return {line["selector"] for line in uvm.lives.listed(holder) if line["active"]}
+    return {line["selector"] for line in uvm.lives.list_methods(holder) if line["active"]}
 
 
 async def test_the_good_ones_are_left(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ async def test_the_good_ones_are_left(tmp_path: Path) -> None:
             rounds += 1
             await ask(uvm, "BRICK")
             await ask(uvm, "ROBIN")
-        assert acting(uvm, BRICK) == set(), uvm.lives.listed(BRICK)
+        assert acting(uvm, BRICK) == set(), uvm.lives.list_methods(BRICK)
         assert acting(uvm, ROBIN) == set(PILLARS["ROBIN"])
-        lines = {line["selector"]: line for line in uvm.lives.listed(BRICK)}
+        lines = {line["selector"]: line for line in uvm.lives.list_methods(BRICK)}
         assert "failed in" in lines[SLOTS[0]]["reason"]
         assert "ended badly" in lines[SLOTS[1]]["reason"]
         assert lines[SLOTS[2]]["reason"]
@@ -99,7 +99,7 @@ async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path
             assert acting(mind.uvm, BRICK) == {SLOTS[0]}, number
             with pytest.raises(MethodFailed):
                 await mind.send(SLOTS[0], "a shed")
-        (line,) = mind.uvm.lives.listed(BRICK)
+        (line,) = mind.uvm.lives.list_methods(BRICK)
         assert (line["state"], line["calls"], line["faults"]) == ("retired", 3, 3)
         found = await mind.send(SLOTS[0], "a shed")
         assert [each["as"] for each in found["provenance"]["methods"]] == ["interpreted intent"]
@@ -126,11 +126,11 @@ async def test_no_method_goes_for_what_it_waits_for(tmp_path: Path) -> None:
                 await mind.uvm.lives.install(seeded(mind.uvm, holder, slot, source))
         for _ in range(60):  # a mission's id decides who is its control: seldom more than fifteen rounds
             await asyncio.gather(*(ask(mind.uvm, persona) for persona in PILLARS))
-            lines = [line for holder in holders.values() for line in mind.uvm.lives.listed(holder)]
+            lines = [line for holder in holders.values() for line in mind.uvm.lives.list_methods(holder)]
             if all(line["control"] >= 3 and line["chosen"] >= 3 for line in lines):
                 break
         for persona, holder in holders.items():
-            assert acting(mind.uvm, holder) == set(PILLARS[persona]), mind.uvm.lives.listed(holder)
-            for line in mind.uvm.lives.listed(holder):
+            assert acting(mind.uvm, holder) == set(PILLARS[persona]), mind.uvm.lives.list_methods(holder)
+            for line in mind.uvm.lives.list_methods(holder):
                 assert line["control"] >= 3
                 assert abs(line["seconds_saved"]) < line["chosen"] * 0.25

@@ -106,7 +106,7 @@ class LocalDoor:
         image = file_of(self.uvm.settings.image_uri)
         unless = None if image is None else wait_until_wanted(image)
         told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
-        return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.wished())}
+        return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.list_wishes())}
 
     async def keep_learning(self) -> None:
         """Begin to make methods in this process while nobody asks anything."""

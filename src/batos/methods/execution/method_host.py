@@ -83,13 +83,13 @@ class MethodHost:
         """Answer a message that the method sends; `pending` are the slots that it has changed so far. `to` is None for
         the receiver itself.
         """
-        return await self._answered(lambda: self._send(to, selector, args, kwargs, pending))
+        return await self._answer(lambda: self._send(to, selector, args, kwargs, pending))
 
     async def read(self, of: Ref, slot: str) -> Sent:
         """Return the value of another object's slot."""
-        return await self._answered(lambda: self._read(of, slot))
+        return await self._answer(lambda: self._read(of, slot))
 
-    async def _answered(self, work: Callable[[], Awaitable[Sent]]) -> Sent:
+    async def _answer(self, work: Callable[[], Awaitable[Sent]]) -> Sent:
         """Return the answer of `work`, with MessageNotUnderstood, MethodFailed and ObjectError as errors that the
         method may catch.
 
@@ -214,11 +214,11 @@ class MethodHost:
         if choice.method is None:
             thought = await interpretation.thought_of(onward, choice)
             self._thought([thought], provenance.lineage_trust(invocation.evidence))
-            return Sent(thought.answer, self._shown() if flushed else None)
+            return Sent(thought.answer, self._reload_slots() if flushed else None)
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
         ran = await asyncio.ensure_future(self._run(onward))
         self._thought(ran.thoughts, ran.trust)
-        return Sent(self._view.table.shown(ran.value), self._shown())
+        return Sent(self._view.table.shown(ran.value), self._reload_slots())
 
     def _thought(self, thoughts: Iterable[Thought], trust: str) -> None:
         """Add answers of the model to the run, and note their trust."""
@@ -260,7 +260,7 @@ class MethodHost:
         self._view.take(Writes(fresh, writes.deleted - self._taken.deleted, marked=True), self.trust)
         self._taken = Writes({**before, **writes.values}, self._taken.deleted | writes.deleted, marked=True)
 
-    def _shown(self) -> Mapping[str, Value]:
+    def _reload_slots(self) -> Mapping[str, Value]:
         """Return the receiver's slots anew, for the method to continue with."""
         self._taken = Writes()
         return self._view.shown()

@@ -43,7 +43,7 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
     if known is None:
         known = not ran.thoughts or any(thought.known for thought in ran.thoughts)
     cited = [
-        *_quoted(given.get("citations"), asked.slot),
+        *_read_citations(given.get("citations"), asked.slot),
         *(each for thought in ran.thoughts for each in thought.citations),
     ]
     votes = context.mind.parts_vote
@@ -68,7 +68,7 @@ def check_result(invocation: Invocation, ran: InvocationResult) -> None:
     if invocation.kind == "facet":
         given = _fields(ran.value, invocation.selector)
         text(given["answer"], invocation.selector)
-        _quoted(given.get("citations"), invocation.selector)
+        _read_citations(given.get("citations"), invocation.selector)
     elif invocation.kind == "protocol":
         text(ran.value, invocation.selector, "a text")
 
@@ -84,7 +84,7 @@ def _fields(value: Data, selector: str) -> Mapping[str, Any]:
     raise _wrong(selector, f"it returned {_kind(value)}")
 
 
-def _quoted(value: Data, selector: str) -> list[Quoted]:
+def _read_citations(value: Data, selector: str) -> list[Quoted]:
     """Read the citations of a facet's result; each quote is cut to QUOTE characters. Raises: MethodFailed: the form is
     wrong.
     """

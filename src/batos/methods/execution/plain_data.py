@@ -47,10 +47,10 @@ def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
 
     Raises: MethodFailed: the value is too large or holds something that is no plain data.
     """
-    return _copied(value, what, room or SizeBudget(), ())
+    return _copy(value, what, room or SizeBudget(), ())
 
 
-def _copied(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> Data:
+def _copy(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> Data:
     """Copy one value; `above` are the ids of the containers around it, which find a cycle."""
     room.values -= 1
     if room.values < 0:
@@ -69,11 +69,11 @@ def _copied(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> 
         raise MethodFailed(f"{what} holds itself, or is nested more than {DEPTH} deep")
     above = (*above, id(value))
     if isinstance(value, _MAPPINGS):
-        return {_key(key, what, room): _copied(each, what, room, above) for key, each in value.items()}
+        return {_key(key, what, room): _copy(each, what, room, above) for key, each in value.items()}
     if isinstance(value, _SEQUENCES):
-        return [_copied(each, what, room, above) for each in value]
+        return [_copy(each, what, room, above) for each in value]
     if isinstance(value, _SETS):
-        return [_copied(each, what, room, above) for each in sorted(value, key=repr)]
+        return [_copy(each, what, room, above) for each in sorted(value, key=repr)]
     raise _no_data(what, value)
 
 

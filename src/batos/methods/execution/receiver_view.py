@@ -87,16 +87,18 @@ class View:
             if slot not in self._slots:
                 raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
         room = SizeBudget()
-        changes = {slot: BufferedWrite(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
-        gone = {slot: BufferedWrite(DELETED, trust) for slot in writes.deleted if self._owned(slot)}
+        changes = {
+            slot: BufferedWrite(self._read_back(slot, value, room), trust) for slot, value in writes.values.items()
+        }
+        gone = {slot: BufferedWrite(DELETED, trust) for slot in writes.deleted if self._is_own(slot)}
         self._buffer.write(self._receiver, changes | gone)
 
-    def _taken(self, slot: str, value: Value, room: SizeBudget) -> Data:
+    def _read_back(self, slot: str, value: Value, room: SizeBudget) -> Data:
         """Return a value that the method left in a slot, as data with objects."""
         what = f"the slot {slot!r} as the method left it"
         return data_of(self.table.meant(value, what, room), what)
 
-    def _owned(self, slot: str) -> bool:
+    def _is_own(self, slot: str) -> bool:
         """Test if the slot exists, so that it is deleted. Raises: MethodFailed: the slot is inherited."""
         kept = self._buffer.find(self._receiver, slot)
         if kept is not None and kept.holder is not self._receiver:

@@ -92,14 +92,14 @@ def _before(message: _Message) -> Resolution | None:
     choice.
     """
     decided = message.context.trace.decided
-    choice = decided.choice(message.slot) or _retried(message)
+    choice = decided.choice(message.slot) or _retried_choice(message)
     answer = None if choice is None else _as_chosen(message, choice)
     if choice is not None and answer is not None:
         decided.choose(message.slot, choice)
     return answer
 
 
-def _retried(message: _Message) -> Choice | None:
+def _retried_choice(message: _Message) -> Choice | None:
     """Return the choice of the mission that this one retries; a chosen method only while that revision is
     still active.
     """

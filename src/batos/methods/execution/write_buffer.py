@@ -129,7 +129,7 @@ class WriteBuffer:
         below = self._below
         if below is None:
             return [
-                each for receiver, changes in self._written.items() for each in _applied(receiver, changes, self._user)
+                each for receiver, changes in self._written.items() for each in _apply(receiver, changes, self._user)
             ]
         for read, seen in self._seen.items():
             # The result that the sender got depends on this read too.
@@ -160,7 +160,7 @@ def trust_of(slots: Mapping[str, Any], slot: str) -> str:
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
-def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
+def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
     """Change the object in the image, and return a record of each slot whose value is different now, with its former
     value.
     """

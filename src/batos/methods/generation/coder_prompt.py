@@ -51,13 +51,13 @@ CHECKS: Final = (
 def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...]:
     """Return the messages of the first request; `guide` is the reply's schema in prose."""
     sections = [
-        _long("Owner", wanted.owner),
-        _heads(wanted),
-        _long("Intent", wanted.text),
-        _listed("Examples", wanted.examples),
-        _listed("Slots", [f"{name}: {kind}" for name, kind in wanted.slots]),
-        _listed("Messages", wanted.messages),
-        _long("Task", with_guide(task(wanted), guide)),
+        _section("Owner", wanted.owner),
+        _head_lines(wanted),
+        _section("Intent", wanted.text),
+        _list_section("Examples", wanted.examples),
+        _list_section("Slots", [f"{name}: {kind}" for name, kind in wanted.slots]),
+        _list_section("Messages", wanted.messages),
+        _section("Task", with_guide(task(wanted), guide)),
     ]
     asked = "\n\n".join(section for section in sections if section)
     system = f"{HEAD}\n\n{dialect.strip()}"
@@ -79,7 +79,7 @@ def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
     return ({"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
 
-def _heads(wanted: MethodSpec) -> str:
+def _head_lines(wanted: MethodSpec) -> str:
     """Return the lines that name the receiver, selector, signature, kind and arguments."""
     lines = [
         f"Receiver: {wanted.name}",
@@ -93,14 +93,14 @@ def _heads(wanted: MethodSpec) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _long(heading: str, text: str) -> str:
+def _section(heading: str, text: str) -> str:
     """Return a section of the prompt; "" if its text is empty."""
     return f"{heading}:\n{text.strip()}" if text.strip() else ""
 
 
-def _listed(heading: str, lines: Sequence[str]) -> str:
+def _list_section(heading: str, lines: Sequence[str]) -> str:
     """Return a section with a list; "" if the list is empty."""
-    return _long(heading, "\n".join(f"- {line}" for line in lines))
+    return _section(heading, "\n".join(f"- {line}" for line in lines))
 
 
 def shorten(text: str) -> str:

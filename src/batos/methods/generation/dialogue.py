@@ -73,43 +73,45 @@ class Dialogue:
         for attempt in range(REPAIRS + 1):
             self.attempts = attempt + 1
             step = Step(f"{self.path}/attempt{attempt}")
-            text, judged = await self._attempted(step)
+            text, judged = await self._attempt(step)
             if not judged.faults:
                 return judged
             self.session.waste(step.path)
             self._repairs.append(coder_prompt.repair(text, judged.faults))
             if attempt < REPAIRS:
-                self._told(attempt + 1, judged)
-        raise self._given_up(judged)
+                self._emit_repair(attempt + 1, judged)
+        raise self._failure(judged)
 
-    async def _attempted(self, step: Step) -> tuple[str, Judged]:
+    async def _attempt(self, step: Step) -> tuple[str, Judged]:
         """Ask the coder once and try its reply. An endless answer counts as a reply with a fault."""
         try:
-            text = await self._asked(step)
+            text = await self._ask(step)
         except Runaway as error:
             # An endless answer is a fault like any other, and the coder is asked again.
             return "", Judged((f"The reply is not valid: {error.message}.",))
         except (Refused, TimedOut) as error:
             raise GenerationFailed(
-                f"{self._what()} has used up what it may cost: {error.message}",
+                f"{self._method_name()} has used up what it may cost: {error.message}",
                 remedy="Raise generation_tokens or generation_seconds in batos.toml, or name another coder.",
             ) from error
         return text, await self.trial.reply(text)
 
-    async def _asked(self, step: Step) -> str:
+    async def _ask(self, step: Step) -> str:
         """Return the coder's text. If the request does not fit, ask again with the last attempt only."""
         try:
-            return (await whole(self.session, self._request(self._paid(step) or self._fitted()), step)).text
+            return (
+                await whole(self.session, self._request(self._paid_request(step) or self._fitting_messages()), step)
+            ).text
         except (ContextOverflow, AnswerCut) as overflow:
             lighter = self._messages(self._repairs[-1:])
             if len(self._repairs) < 2:
-                raise self._too_long(overflow) from overflow
+                raise self._overflow_error(overflow) from overflow
             try:
                 return (await whole(self.session, self._request(lighter), step)).text
             except (ContextOverflow, AnswerCut) as again:
-                raise self._too_long(again) from again
+                raise self._overflow_error(again) from again
 
-    def _paid(self, step: Step) -> tuple[Message, ...]:
+    def _paid_request(self, step: Step) -> tuple[Message, ...]:
         """Return the request of this step if the journal has its answer, otherwise (). The wording of faults may differ
         now.
         """
@@ -118,10 +120,10 @@ class Dialogue:
                 return tuple(record.request["messages"])
         return ()
 
-    def _fitted(self) -> tuple[Message, ...]:
+    def _fitting_messages(self) -> tuple[Message, ...]:
         """Return all messages so far; only the last attempt's if the coder's window is too small for all."""
         said = self._messages(self._repairs)
-        room = prompt.room(self.wanted.coder.window, self._predicted(), self._measured())
+        room = prompt.room(self.wanted.coder.window, self._answer_tokens(), self._token_ratio())
         return said if prompt.size(said) <= room else self._messages(self._repairs[-1:])
 
     def _messages(self, repairs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:
@@ -131,41 +133,41 @@ class Dialogue:
     def _request(self, messages: tuple[Message, ...]) -> ChatRequest:
         """Return the request to the coder with these messages."""
         coder = self.wanted.coder
-        options = {**coder.options, "num_predict": self._predicted()}
+        options = {**coder.options, "num_predict": self._answer_tokens()}
         return ChatRequest(coder.model, messages, options, schema=self.decision.format, think=False)
 
-    def _predicted(self) -> int:
+    def _answer_tokens(self) -> int:
         """Return the number of tokens that the answer may have."""
         needed = min(self.decision.num_predict, self.wanted.coder.window // 2)
         return max(needed, int(self.wanted.coder.options.get("num_predict", 0)))
 
-    def _measured(self) -> float:
+    def _token_ratio(self) -> float:
         """Return the coder's tokens for each byte of prompt, as measured in this session."""
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
-    def _told(self, attempt: int, judged: Judged) -> None:
+    def _emit_repair(self, attempt: int, judged: Judged) -> None:
         """Emit the event of a repair."""
         first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
         about = {"receiver": self.wanted.name, "selector": self.wanted.selector}
         self.events.emit("method.repair", **about, attempt=attempt, why=why)
 
-    def _given_up(self, judged: Judged) -> MethodFailed:
+    def _failure(self, judged: Judged) -> MethodFailed:
         """Return the error for a dialogue whose last attempt failed."""
         said = "; ".join(judged.faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
         if judged.refused:
             return CovenantViolation(
-                f"the guardian refuses {self._what()} after {REPAIRS} repairs: {said}", faults=judged.refused
+                f"the guardian refuses {self._method_name()} after {REPAIRS} repairs: {said}", faults=judged.refused
             )
-        return GenerationFailed(f"{self._what()} does not pass its checks after {REPAIRS} repairs: {said}")
+        return GenerationFailed(f"{self._method_name()} does not pass its checks after {REPAIRS} repairs: {said}")
 
-    def _too_long(self, overflow: ContextOverflow | AnswerCut) -> GenerationFailed:
+    def _overflow_error(self, overflow: ContextOverflow | AnswerCut) -> GenerationFailed:
         """Return the error for a request that does not fit the coder's window."""
         return GenerationFailed(
-            f"the request for {self._what()} does not fit the coder's window: {overflow.message}",
+            f"the request for {self._method_name()} does not fit the coder's window: {overflow.message}",
             remedy="Raise num_ctx in the codex, or shorten the intent.",
         )
 
-    def _what(self) -> str:
+    def _method_name(self) -> str:
         """Name the method in errors."""
         return f"{self.wanted.selector!r} of {self.wanted.name}"

@@ -89,7 +89,7 @@ class Generations:
         """End the generation of this request at once, unless another request waits for it."""
         await self.flights.leave(asks.wanted.key)
 
-    async def learnt(self, asks: GenerationRequest) -> Method | None:
+    async def obtain(self, asks: GenerationRequest) -> Method | None:
         """Return the installed method after joining or starting its generation; None if a person has to approve the
         method first.
 
@@ -98,7 +98,7 @@ class Generations:
         """
         log = asks.log
         if not asks.installs:
-            pending = await self.asked(asks)
+            pending = await self.find_approval(asks)
             if pending is not None:
                 self._pending(asks, pending)
                 return None
@@ -108,7 +108,7 @@ class Generations:
             raise failure
         candidate = self._waiting.get(log)
         if candidate is None:
-            made = await self._made(asks)
+            made = await self._run_generation(asks)
             asks.told["calls"], asks.told["tokens"] = made.spent.calls, made.spent.tokens
             asks.told["outcome"] = made.outcome
             if made.error is not None:
@@ -117,7 +117,7 @@ class Generations:
                 return made.method
             candidate = made.candidate
             assert candidate is not None
-        return await self._settled(asks, candidate)
+        return await self._install_or_ask(asks, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return the error of a recent failure of this log, as remembered or as the journal has it; None if there is
@@ -125,7 +125,7 @@ class Generations:
         """
         return self._failures.failure(log) or self._failures.read(generation_log.current(self.workshop.journal, log))
 
-    async def _made(self, asks: GenerationRequest) -> GenerationOutcome:
+    async def _run_generation(self, asks: GenerationRequest) -> GenerationOutcome:
         """Return the outcome of the generation, shared by all who wait for it. Raises: Refused: the quota is
         used up.
         """
@@ -150,7 +150,7 @@ class Generations:
         )
         return made if asks.told.get("began") else replace(made, spent=GenerationCost())
 
-    async def _settled(self, asks: GenerationRequest, candidate: Candidate) -> Method | None:
+    async def _install_or_ask(self, asks: GenerationRequest, candidate: Candidate) -> Method | None:
         """Install a candidate, or ask a person about it and return None."""
         opened = generation_log.current(self.workshop.journal, asks.log)
         if asks.installs:
@@ -167,12 +167,12 @@ class Generations:
         self._pending(asks, approval)
         return None
 
-    async def asked(self, asks: GenerationRequest) -> str | None:
+    async def find_approval(self, asks: GenerationRequest) -> str | None:
         """Return the id of the approval that a person was already asked for, if any."""
         if self.approvals is None:
             return None
         wanted = asks.wanted
-        return await self.approvals.asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
+        return await self.approvals.find_asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
 
     def _pending(self, asks: GenerationRequest, approval: str) -> None:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
@@ -212,7 +212,7 @@ class Generations:
         """Install a candidate and close its round. Raises: GenerationFailed: a person refused exactly this source."""
         try:
             if self.approvals is not None:
-                self.approvals.heed(candidate)
+                self.approvals.check_not_rejected(candidate)
         except GenerationFailed as error:
             await self._fail(opened, error)
             raise
@@ -240,7 +240,7 @@ class Generations:
         while len(self._waiting) > _KEPT:
             self._waiting.popitem(last=False)
 
-    async def rewritten(self, wanted: MethodSpec, by: str) -> Candidate:
+    async def rewrite(self, wanted: MethodSpec, by: str) -> Candidate:
         """Make a candidate for a person's new intent, without installing it.
 
         Raises: CovenantViolation, GenerationFailed: the generation failed.

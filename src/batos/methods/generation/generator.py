@@ -58,27 +58,27 @@ class Jit:
         interpretation.
         """
         if context.mind.policy.install == "never":
-            _interpreted(context, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
+            _check_may_interpret(context, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
             return None
-        there = self._there(found, selector, args)
+        there = self._current_state(found, selector, args)
         if not isinstance(there, MethodSpec):
-            return self._as_it_is(context, found, selector, there)
+            return self._existing_method(context, found, selector, there)
         log = there.log(self.workshop.dialect_digest)
         told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
         context.trace.learns(told)
-        asks = _asks(context, there, told)
+        asks = _request_of(context, there, told)
         if context.mind.policy.install == "auto" and not asks.insists:
             await self._later(context, asks)
             return None
         await generation_log.record_wait(self.workshop.journal, context.mission.id, log)
         try:
-            method = await self.generations.learnt(asks)
+            method = await self.generations.obtain(asks)
         except ApprovalNeeded:
             raise
         except BatosError as error:
             asks.told["outcome"] = asks.told["outcome"] or "failed"
             asks.told["failure"] = error.as_dict()
-            _interpreted(context, error)
+            _check_may_interpret(context, error)
             return None
         finally:
             if asks.told["outcome"]:
@@ -93,7 +93,7 @@ class Jit:
         """Record the wish for a method, to be made after the answer, unless it failed lately or a person is already
         asked.
         """
-        pending = None if asks.installs else await self.generations.asked(asks)
+        pending = None if asks.installs else await self.generations.find_approval(asks)
         failure = self.generations.failed_lately(asks.log)
         if pending is not None:
             asks.told["outcome"], asks.told["approval"] = "asked", pending
@@ -144,7 +144,7 @@ class Jit:
             wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False
         )
         try:
-            await self.generations.learnt(asks)
+            await self.generations.obtain(asks)
         except asyncio.CancelledError:
             await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(asks)))
             raise
@@ -159,7 +159,7 @@ class Jit:
         generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
         await self.workshop.journal.flush(wish["mission"])
 
-    def _there(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
+    def _current_state(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """Return the state of the slot in the newest image: a specification to make, a method that exists, or a reason
         to make none.
         """
@@ -184,12 +184,12 @@ class Jit:
             assert wanted is not None
             return methods.barred(holder, selector, wanted.coder.digest) or wanted
 
-    def _as_it_is(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
-        """Return the method that exists; None, or the error of `_interpreted`, if none is to be made."""
+    def _existing_method(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
+        """Return the method that exists; None, or the error of `_check_may_interpret`, if none is to be made."""
         if isinstance(there, Method):
             context.trace.generated[reference(found.holder), selector] = there
             return there
-        _interpreted(context, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
+        _check_may_interpret(context, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
         return None
 
     # -- for a person
@@ -219,13 +219,13 @@ class Jit:
             wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.workshop.digests)
             given = kept if checks is None else tuple(map(Check.from_dict, checks))
         if source is None:
-            candidate = await self.generations.rewritten(wanted, by)
+            candidate = await self.generations.rewrite(wanted, by)
         else:
             candidate = await handwritten(self.workshop, wanted, source, given, by)
         new = None if wish is None else {"text": wish}
         return replace(candidate, intent=methods.digest_of(standing), wish=new)
 
-    async def redefined(self, candidate: Candidate) -> None:
+    async def close_redefinition(self, candidate: Candidate) -> None:
         """Close the round of a candidate of `redefine` that was installed or submitted for approval.
 
         The same intent then starts a new generation; before this call it would reuse the paid answers.
@@ -235,7 +235,7 @@ class Jit:
             await self.generations.close(generation_log.current(self.workshop.journal, log), "installed")
 
 
-def _asks(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> GenerationRequest:
+def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> GenerationRequest:
     """Return a mission's request for a method. A method with external trust always needs a person's approval."""
     return GenerationRequest(
         wanted,
@@ -250,7 +250,7 @@ def _asks(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> Gen
     )
 
 
-def _interpreted(context: MindContext, error: BatosError) -> None:
+def _check_may_interpret(context: MindContext, error: BatosError) -> None:
     """Raise the error if policy forbids interpretation; otherwise return, and the intent is interpreted."""
     if context.mind.policy.interpret == "never":
         raise error

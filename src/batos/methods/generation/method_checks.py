@@ -51,7 +51,7 @@ class Check:
         if unknown:
             raise UsageError(f"a check has no {unknown[0]!r}", field="checks", remedy=f"It has {', '.join(_KINDS)}.")
         try:
-            return cls(**{name: _shaped(name, shown[name]) for name in shown})
+            return cls(**{name: _check_form(name, shown[name]) for name in shown})
         except _Wrong as wrong:
             raise UsageError(
                 f"a check's {wrong}", field="checks", remedy="`batos help generation` shows one."
@@ -84,7 +84,7 @@ def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
         fields: dict[str, Any] = {}
         for name, (_, empty) in _KINDS.items():
             try:
-                fields[name] = _shaped(name, _decoded(getattr(text, name), empty))
+                fields[name] = _check_form(name, _decode(getattr(text, name), empty))
             except _Wrong as wrong:
                 faults.append(f"check {number}: its {wrong}")
         if len(fields) == len(_KINDS):
@@ -168,7 +168,7 @@ _KINDS: Final[Mapping[str, tuple[type | None, str]]] = {
 }
 
 
-def _decoded(text: str, empty: str) -> Any:
+def _decode(text: str, empty: str) -> Any:
     """Return the value of a JSON text, or of `empty` for a blank one. Raises: _Wrong."""
     if not text.strip() and not empty:
         raise _Wrong("`result` is empty: write JSON, `null` for nothing")
@@ -193,7 +193,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _shaped(name: str, value: object) -> Any:
+def _check_form(name: str, value: object) -> Any:
     """Return the value of a field if its form is right. Raises: _Wrong."""
     kind, _ = _KINDS[name]
     if kind is not None and not isinstance(value, kind):

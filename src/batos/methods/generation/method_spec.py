@@ -161,7 +161,7 @@ def spec_of_intent(
         trust=least_trusted("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
         protected=protected(holder),
-        given=_given(holder),
+        given=_identity(holder),
         former=_former(root, holder, selector),
     )
 
@@ -227,7 +227,7 @@ def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
     """
     named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
     persona = named_objects(root).get(named)
-    given = _given(holder if persona is None else persona)
+    given = _identity(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
     if not texts:
         charter = lookup(root["orchestrator_obj"], "charter")
@@ -235,7 +235,7 @@ def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
     return "\n\n".join(texts)
 
 
-def _given(holder: UvmObject) -> dict[str, str]:
+def _identity(holder: UvmObject) -> dict[str, str]:
     """Return the texts of the object's identity, which only the codex writes, by slot."""
     found = {slot: lookup(holder, slot) for slot in IDENTITY}
     return {slot: each.value for slot, each in found.items() if each is not None and isinstance(each.value, str)}
@@ -271,7 +271,7 @@ def _messages(holder: UvmObject) -> Iterator[str]:
         for name, value in own_slots(each).items():
             if isinstance(value, Behaviour) and name not in seen:
                 seen.add(name)
-                yield _called(name, value)
+                yield _call_form(name, value)
 
 
 def _tools(holder: UvmObject) -> Iterator[str]:
@@ -280,10 +280,10 @@ def _tools(holder: UvmObject) -> Iterator[str]:
     shelf = None if found is None else found.value
     for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
         if isinstance(value, Method):
-            yield f"tools.{_called(name, value)}"
+            yield f"tools.{_call_form(name, value)}"
 
 
-def _called(name: str, value: object) -> str:
+def _call_form(name: str, value: object) -> str:
     """Return a selector with its parameters if known."""
     if isinstance(value, Intent) and value.signature:
         return _line(value.signature)

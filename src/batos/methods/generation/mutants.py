@@ -72,20 +72,20 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for number, statement in enumerate(node.body):
             if _matters(statement):
-                yield _without(number)
+                yield _leave_out(number)
     elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-        yield _nothing_returned
+        yield _return_none
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED:
-        yield _compared
+        yield _swap_comparison
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED:
-        yield _computed
+        yield _swap_operator
     elif isinstance(node, ast.BoolOp):
-        yield _either
+        yield _swap_and_or
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        yield _negated
+        yield _negate_condition
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         # Texts stay unchanged: a check cannot see the wording of a prompt.
-        yield _another
+        yield _change_constant
 
 
 def _matters(statement: ast.stmt) -> bool:
@@ -111,7 +111,7 @@ def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _without(number: int) -> Change:
+def _leave_out(number: int) -> Change:
     """Return a change that replaces a statement of the body with `pass`."""
 
     def change(node: ast.AST) -> None:
@@ -121,37 +121,37 @@ def _without(number: int) -> Change:
     return change
 
 
-def _nothing_returned(node: ast.AST) -> None:
+def _return_none(node: ast.AST) -> None:
     """Make a return statement return None."""
     assert isinstance(node, ast.Return)
     node.value = ast.Constant(None)
 
 
-def _compared(node: ast.AST) -> None:
+def _swap_comparison(node: ast.AST) -> None:
     """Replace the first comparison operator with its opposite."""
     assert isinstance(node, ast.Compare)
     node.ops[0] = _COMPARED[type(node.ops[0])]()
 
 
-def _computed(node: ast.AST) -> None:
+def _swap_operator(node: ast.AST) -> None:
     """Replace an arithmetic operator."""
     assert isinstance(node, ast.BinOp | ast.AugAssign)
     node.op = _COMPUTED[type(node.op)]()
 
 
-def _either(node: ast.AST) -> None:
+def _swap_and_or(node: ast.AST) -> None:
     """Replace `and` with `or`, and the reverse."""
     assert isinstance(node, ast.BoolOp)
     node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
 
 
-def _negated(node: ast.AST) -> None:
+def _negate_condition(node: ast.AST) -> None:
     """Replace a condition with its negation."""
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
     node.test = ast.UnaryOp(ast.Not(), node.test)
 
 
-def _another(node: ast.AST) -> None:
+def _change_constant(node: ast.AST) -> None:
     """Replace a truth value with its opposite, and a number with the next."""
     assert isinstance(node, ast.Constant)
     value = node.value

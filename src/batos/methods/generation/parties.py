@@ -15,11 +15,11 @@ class Approves(Protocol):
         """Ask for an approval once and return its id. Raises: GenerationFailed: the candidate was rejected before."""
         ...
 
-    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+    async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
         """Return the id of the approval that is already asked for a slot's intent, if any."""
         ...
 
-    def heed(self, candidate: Candidate) -> None:
+    def check_not_rejected(self, candidate: Candidate) -> None:
         """Raise GenerationFailed if a person rejected exactly this source."""
         ...
 

@@ -54,7 +54,7 @@ class SingleFlight(Generic[T]):
         while True:
             while key in self._leaving:
                 await asyncio.wait({self._leaving[key]})
-            flight = self._flying.get(key) or self._begun(key, begin)
+            flight = self._flying.get(key) or self._start(key, begin)
             flight.waiting += 1
             flight.wishes.add(wish)
             try:
@@ -75,15 +75,15 @@ class SingleFlight(Generic[T]):
         flight.task.cancel()
         await asyncio.wait({flight.task})
 
-    def _begun(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> Flight[T]:
+    def _start(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> Flight[T]:
         """Start the work in a task of its own."""
         flight: Flight[T] = Flight()
         flight.task = asyncio.ensure_future(begin(flight))
         self._flying[key] = flight
-        flight.task.add_done_callback(lambda task: self._landed(key, flight, task))
+        flight.task.add_done_callback(lambda task: self._forget(key, flight, task))
         return flight
 
-    def _landed(self, key: Hashable, flight: Flight[T], task: asyncio.Task[T]) -> None:
+    def _forget(self, key: Hashable, flight: Flight[T], task: asyncio.Task[T]) -> None:
         """Forget work that has ended."""
         if self._flying.get(key) is flight:
             del self._flying[key]

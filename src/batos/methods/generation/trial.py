@@ -66,16 +66,16 @@ class Trial:
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""
-        verdict = await self._audited(source)
+        verdict = await self._audit(source)
         found = [*map(str, verdict.faults), *faults]
         if verdict.listable and not faults:
             found += checking.weaknesses(checks, verdict.slots.writes | verdict.slots.deletes)
-            found += self._mute(checks)
+            found += self._textless_checks(checks)
         if verdict.listable:
-            found += self._not_its_own(verdict)
+            found += self._foreign_writes(verdict)
         refused = tuple(each.as_dict() for each in verdict.faults)
         judged = Judged(tuple(found), refused, source, verdict, tuple(checks))
-        return judged if found else await self._rehearsed(judged, verdict)
+        return judged if found else await self._rehearse(judged, verdict)
 
     async def worth(self, judged: Judged) -> dict[str, int]:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
@@ -83,14 +83,14 @@ class Trial:
         made = killed = 0
         for text in await asyncio.to_thread(mutants, judged.source):
             try:
-                program = await self._prepared(text, judged.verdict)
+                program = await self._prepare(text, judged.verdict)
             except MethodFailed:  # not a method at all, so no check is needed to detect it
                 continue
             made += 1
             killed += await self._kills(program, judged.checks)
         return {"made": made, "killed": killed}
 
-    async def _audited(self, source: str) -> Verdict:
+    async def _audit(self, source: str) -> Verdict:
         """Audit the source in a thread, and emit the guardian's verdict."""
         context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
         verdict = await asyncio.to_thread(audit, source, context)
@@ -104,7 +104,7 @@ class Trial:
         )
         return verdict
 
-    def _not_its_own(self, verdict: Verdict) -> list[str]:
+    def _foreign_writes(self, verdict: Verdict) -> list[str]:
         """Return a fault for each slot that the source changes and only the codex and the kernel may write."""
         slots = verdict.slots
         # The guardian itself refuses writes to slots that are the kernel's in every object.
@@ -112,7 +112,7 @@ class Trial:
         taken = sorted((slots.writes | slots.mutates | slots.deletes) & own)
         return [f"it changes `{name}`, which only the codex and the kernel write" for name in taken]
 
-    def _mute(self, checks: Sequence[Check]) -> list[str]:
+    def _textless_checks(self, checks: Sequence[Check]) -> list[str]:
         """Return a fault for each check of a facet or protocol whose expected result is no text."""
         if self.wanted.kind not in _SPEAKS:
             return []
@@ -122,16 +122,16 @@ class Trial:
             if not isinstance(check.result, str)
         ]
 
-    async def _rehearsed(self, judged: Judged, verdict: Verdict) -> Judged:
+    async def _rehearse(self, judged: Judged, verdict: Verdict) -> Judged:
         """Run the checks on a source without faults, and return the result."""
         try:
-            program = await self._prepared(judged.source, verdict)
+            program = await self._prepare(judged.source, verdict)
         except MethodFailed as error:
             return Judged((error.message,), (), judged.source, verdict, judged.checks)
         faults = await self._rehearsal.all(program, judged.checks)
         return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
 
-    async def _prepared(self, source: str, verdict: Verdict) -> Program:
+    async def _prepare(self, source: str, verdict: Verdict) -> Program:
         """Lower the source in a thread: for a hundred lines this takes most of the time that a callback may use."""
         return await asyncio.to_thread(programs.prepare, source, verdict.slots, self.wanted.selector)
 

@@ -62,7 +62,7 @@ class MethodLifecycle(MethodReader):
         emit.
         """
         gone = ledger.fold(root, mission, payload, self.rules, self._now())
-        return [] if gone is None else [lambda: self._tell_gone(gone)]
+        return [] if gone is None else [lambda: self._emit_retired(gone)]
 
     async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
         """Add the uses of a failed mission, whose thought is never published: a method that fails missions must be
@@ -70,9 +70,9 @@ class MethodLifecycle(MethodReader):
         """
         told = list(payloads)
         if told:
-            self._told(await self._image.writer.apply(lambda root: self._counted(root, mission, told)))
+            self._emit_all(await self._image.writer.apply(lambda root: self._count_all(root, mission, told)))
 
-    def _counted(self, root: Root, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
+    def _count_all(self, root: Root, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
         """Add several uses within one commit."""
         return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
 
@@ -107,12 +107,12 @@ class MethodLifecycle(MethodReader):
                 made.append(Method(**method.as_dict()))
                 receiver = roots.named(root, methods.holder_named(root, candidate.holder))
                 if new:
-                    tellings.append(self._telling_installed(receiver, made[-1]))
-                tellings += self._telling_gone(gone)
+                    tellings.append(self._installed_event(receiver, made[-1]))
+                tellings += self._retired_events(gone)
             return made, tellings
 
         made, tellings = await self._image.writer.apply(change)
-        self._told(tellings)
+        self._emit_all(tellings)
         return made
 
     async def settle(self, holder: str, selector: str) -> None:
@@ -122,20 +122,20 @@ class MethodLifecycle(MethodReader):
         def change(root: Root) -> list[Telling]:
             whole = tools.made(root, selector) if holder == roots.TOOLS else None
             if whole is not None:
-                return [each for one in methods.lineages_of(root, whole) for each in self._settled(root, one, at)]
+                return [each for one in methods.lineages_of(root, whole) for each in self._enforce_limit(root, one, at)]
             lineage = methods.lineage_of(root, methods.holder_named(root, holder), selector)
-            return [] if lineage is None else self._settled(root, lineage, at)
+            return [] if lineage is None else self._enforce_limit(root, lineage, at)
 
-        self._told(await self._image.writer.apply(change))
+        self._emit_all(await self._image.writer.apply(change))
 
-    def _settled(self, root: Root, lineage: Lineage, at: str) -> list[Telling]:
+    def _enforce_limit(self, root: Root, lineage: Lineage, at: str) -> list[Telling]:
         """Enforce the limit for one lineage, and return the events to emit."""
         if not lineage.active:
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
         gone = installation.enforce_limit(root, lineage, self.rules, at)
         receiver = roots.named(root, lineage.holder)
-        return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
+        return [self._installed_event(receiver, method), *self._retired_events(gone)]
 
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
         """Make a former revision of `OBJECT.SELECTOR` active, and return the method's description.
@@ -160,11 +160,11 @@ class MethodLifecycle(MethodReader):
             tellings: list[Telling] = []
             if number:
                 receiver = roots.named(root, lineage.holder)
-                tellings.append(self._telling_installed(receiver, Method(**lineage.revisions[number].as_dict())))
-            return method_reports.describe(root, lineage), [*tellings, *self._telling_gone(gone)]
+                tellings.append(self._installed_event(receiver, Method(**lineage.revisions[number].as_dict())))
+            return method_reports.describe(root, lineage), [*tellings, *self._retired_events(gone)]
 
         shown, tellings = await self._image.writer.apply(change)
-        self._told(tellings)
+        self._emit_all(tellings)
         return shown
 
     # -- telling
@@ -173,12 +173,12 @@ class MethodLifecycle(MethodReader):
         """Return the time in ISO format."""
         return iso(self._clock())
 
-    def _told(self, tellings: Iterable[Telling]) -> None:
+    def _emit_all(self, tellings: Iterable[Telling]) -> None:
         """Emit the events."""
         for tell in tellings:
             tell()
 
-    def _telling_installed(self, receiver: str, method: Method) -> Telling:
+    def _installed_event(self, receiver: str, method: Method) -> Telling:
         """Return a function that emits the event of an installed method."""
         return lambda: self._events.emit(
             "method.installed",
@@ -188,11 +188,11 @@ class MethodLifecycle(MethodReader):
             digest=method.provenance["digest"],
         )
 
-    def _telling_gone(self, gone: Iterable[Retirement]) -> list[Telling]:
+    def _retired_events(self, gone: Iterable[Retirement]) -> list[Telling]:
         """Return functions that emit the events of these retirements."""
-        return [lambda each=each: self._tell_gone(each) for each in gone]  # type: ignore[misc]
+        return [lambda each=each: self._emit_retired(each) for each in gone]  # type: ignore[misc]
 
-    def _tell_gone(self, gone: Retirement) -> None:
+    def _emit_retired(self, gone: Retirement) -> None:
         """Emit the event of a retirement."""
         self._events.emit(
             "method.retired",

@@ -23,7 +23,7 @@ class MethodReader:
         with self._image.snapshot() as root:
             return method_reports.locate(root, name)
 
-    def listed(self, name: str | None = None) -> list[dict[str, Any]]:
+    def list_methods(self, name: str | None = None) -> list[dict[str, Any]]:
         """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
             return method_reports.list_methods(root, None if name is None else find_object(root, name, whose.NOBODY))
@@ -33,7 +33,7 @@ class MethodReader:
         with self._image.snapshot() as root:
             return method_reports.tools(root)
 
-    def shown(self, name: str, revision: int | None = None) -> dict[str, Any]:
+    def describe(self, name: str, revision: int | None = None) -> dict[str, Any]:
         """Return the description of `OBJECT.SELECTOR`, with its active or the named revision. Raises: NotFound."""
         with self._image.snapshot() as root:
             return method_reports.describe(root, method_reports.find_lineage(root, name), revision)

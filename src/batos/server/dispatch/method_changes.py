@@ -86,9 +86,9 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> dict[str, Any]:
         else:
             await uvm.lives.install(candidate)
     except (GenerationFailed, Refused):  # it was rejected before, or is for another wish by now: the next one is anew
-        await uvm.crafts.jit.redefined(candidate)
+        await uvm.crafts.jit.close_redefinition(candidate)
         raise
-    await uvm.crafts.jit.redefined(candidate)
+    await uvm.crafts.jit.close_redefinition(candidate)
     if approval:
         raise approval_needed([approval], f"the new {given.method}")
-    return uvm.lives.shown(given.method)
+    return uvm.lives.describe(given.method)

@@ -101,10 +101,10 @@ class Reader:
             return documents.list_approvals(root, at, given.limit, given.status, given.user)
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
-        return {"methods": await self.read(self._of.lives.listed, given.object)}
+        return {"methods": await self.read(self._of.lives.list_methods, given.object)}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
-        return await self.read(self._of.lives.shown, given.method, given.revision)
+        return await self.read(self._of.lives.describe, given.method, given.revision)
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._of.lives.history, given.method)
