@@ -48,7 +48,7 @@ RIDDLES = frozenset("what whether who whom whose why how which it one he they".s
 
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
-_BREAK = re.compile(r"(?:^|(?<=[.!?])|(?<=[.!?][)\"'`*]))\s+(?=[\"'`(*]*[A-Z])")
+_BREAK = re.compile(r"(?:^|(?<=[.!?])|(?<=[.!?][)\"'`*])|(?<=[.!?]\*\*))\s+(?=[\"'`(*]*[A-Z])")
 _WORD = re.compile(r"[A-Za-z]+")
 
 

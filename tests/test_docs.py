@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,11 @@ from batos.guardian import dialect
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+#: A file or folder of the repository, and a name with dots in one of our packages, as pages write them.
+PLACE = re.compile(r"(?<![\w./-])((?:src|tests|bench|docs|examples|scripts|\.ci)/[\w./*-]*\w)")
+NAME = re.compile(r"(?<![\w./@-])((?:batos|ollama_emulator|model_files)(?:\.\w+)+)(?![\w/])")
+#: Names with dots that are files of a home or an address, not names of Python.
+FILES = frozenset(("batos.toml", "batos.log"))
 
 
 def settings_table() -> str:
@@ -211,6 +217,43 @@ def test_links_lead_somewhere(document: Path) -> None:
     for link in LINK.findall(document.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (document.parent / link).exists(), link
+
+
+def pages() -> list[Path]:
+    """Every page that says how things are now: a changelog may tell of names that are no more."""
+    return [
+        *(page for page in documents() if page.name != "CHANGELOG.md"),
+        ROOT / "src" / "ollama_emulator" / "README.md",
+    ]
+
+
+def absent(text: str) -> list[str]:
+    """Return the paths and the dotted names of a text that the repository does not have."""
+    places = [place for place in PLACE.findall(text) if not any(ROOT.glob(place))]
+    return [*places, *(name for name in NAME.findall(text) if name not in FILES and not resolves(name))]
+
+
+def resolves(name: str) -> bool:
+    """Tell whether a dotted name is a module or something in one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_and_names_of_a_page_exist(page: Path) -> None:
+    """Each file, folder, module and class that a page names is there."""
+    assert absent(page.read_text(encoding="utf-8")) == []
+
+
+def test_an_absent_path_or_name_is_found() -> None:
+    """Files, patterns and names are looked up, and each kind can fail."""
+    there = "`src/batos/missions`, `docs/*.md`, `batos.errors.NotFound`, `batos.toml`"
+    gone = ["src/batos/cognition", "docs/*.rst", "batos.cognition", "batos.errors.Gone"]
+    assert absent(there) == []
+    assert absent(", ".join(f"`{name}`" for name in gone)) == gone
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plain words as a test: docstrings hold the rules of bench/prose_side.py, and a name means one thing."""
+"""Plain words as a test: docstrings and pages hold the rules of bench/prose_side.py, and a name means one thing."""
 
 from __future__ import annotations
 
@@ -51,6 +51,25 @@ HELD = (
     "ollama_emulator",
 )
 
+#: Pages of which no sentence begins with a riddle. The list only grows, until it is all pages but old decisions.
+PAGES = (
+    "README.md",
+    "docs/README.md",
+    "docs/design.md",
+    "docs/emulator.md",
+    "docs/events.md",
+    "docs/guardian.md",
+    "docs/python.md",
+    "docs/running.md",
+    "docs/tutorial.md",
+    "docs/why.md",
+    "docs/words.md",
+    "docs/decisions/0038-emulator-uvicorn.md",
+    "docs/decisions/0040-small-nodes.md",
+    "docs/decisions/0043-typed-documents.md",
+    "src/ollama_emulator/README.md",
+)
+
 
 def sources() -> Iterator[tuple[Path, str]]:
     for held in HELD:
@@ -73,6 +92,27 @@ def test_docstrings_of_converted_packages_hold_the_rules() -> None:
 def test_comments_of_converted_packages_hold_the_rules() -> None:
     """No sentence of a comment begins with a riddle or with a pronoun whose noun stands elsewhere."""
     assert [fault for path, text in sources() for fault in prose_side.comments(path, text)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_hold_the_rule_of_sentences(page: str) -> None:
+    """No sentence or heading of a page begins with a riddle; code, tables and output are not prose."""
+    assert list(prose_side.riddles((ROOT / page).read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("# Why\n\n- **What is kept.** It is kept.", 3),
+        (
+            "The list:\n\n| What | Who |\n\n```text\nIt is output.\n```\n\n    It = code()\n\nThe text, which goes on.",
+            0,
+        ),
+    ],
+)
+def test_a_riddle_on_a_page_is_found(text: str, count: int) -> None:
+    """Headings, items and paragraphs are read; tables, framed text and indented code are not."""
+    assert len(list(prose_side.riddles(text))) == count
 
 
 @pytest.mark.parametrize(
