@@ -113,7 +113,7 @@ class Reach:
 
 
 def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
-    """Return the past that a mission sees; None outside a conversation. Raises what `mine` raises.
+    """Return the past that a mission sees; None outside a conversation. Raises what `own_conversation` raises.
 
     `notes` are of earlier attempts at the same question, nearest first. The first note for this conversation is used,
     so that the prompts are the same whatever was said or compacted since. If its summaries are gone from the image, the
@@ -218,7 +218,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     """Return turns verbatim by position, for doors: `start` counts from 1, or from the end if negative.
 
     `next` is the position after the page, None at the end: a page of long turns ends early. `files` can be used by the
-    next question; `compactions` are the summaries that stand for older turns in prompts. Raises what `mine` raises.
+    next question; `compactions` are the summaries that stand for older turns in prompts. Raises: as `own_conversation`.
     """
     conversation = own_conversation(root, name, user)
     whole = count(conversation)

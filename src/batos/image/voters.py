@@ -59,7 +59,7 @@ def makes_no_behaviour(transaction: MissionTransaction) -> None:
 def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
     """Veto a thought that changes the parents or a codex or kernel slot of any object but itself.
 
-    The guardian refuses a method that would, and so does the sheet that it writes on; this holds whatever did it.
+    The guardian refuses a method that would, and so does the write buffer; this check holds for every other writer.
     """
     for changed in transaction.changed():
         if not isinstance(changed, UvmObject) or changed is transaction.thought:

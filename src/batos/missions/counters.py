@@ -48,8 +48,9 @@ class Apply(Protocol):
 
 
 def add_counts(kept: Any, more: Any) -> Any:
-    """Add two counts: numbers are added, lists item by item, mappings key by key; of a key that ends in `highest` the
-    larger is kept.
+    """Add two counts: numbers are added, lists item by item, mappings key by key.
+
+    Of a key that ends in `highest` the larger value is kept.
 
         >>> add_counts({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
         {'calls': 5, 'failures': {'busy': 1, 'timed_out': 1}}
@@ -239,9 +240,7 @@ class Counters:
         await self.flush()
 
     def snapshot(self, root: Root) -> dict[str, Any]:
-        """Return all counts, written or not: `total`, `days`, and the last samples `vram` and `failures`,
-        newest first.
-        """
+        """Return all counts, written or not: `total`, `days`, `vram` and `failures`; lists are newest first."""
         kept, written = _kept(root)
         with self._lock:
             pending = deepcopy(self._pending)

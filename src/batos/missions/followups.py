@@ -40,10 +40,9 @@ class FollowUps:
         events.subscribe(told)
 
     async def begin(self, mission: str) -> str | None:
-        """Start the compaction that the answered mission made due, at the lowest priority; return its id, None if none
-        is due.
+        """Start the compaction that the answered mission made due; return its id, None if none is due.
 
-        A compaction that was left behind is resumed.
+        The compaction has the lowest priority. A compaction that was left behind is resumed.
 
         Raises: Busy: no more missions may wait; the compaction is due again after the next turn.
         """

@@ -56,8 +56,9 @@ class MissionInterpreter:
         self._buffer = buffer
 
     def within(self, context: MindContext, cycle: UvmObject) -> MissionInterpreter:
-        """Return an interpreter for a mind within this one. Its methods' writes stay in a buffer until
-        `merge_writes`.
+        """Return an interpreter for a mind within this one.
+
+        The writes of its methods stay in a buffer until `merge_writes`.
         """
         return MissionInterpreter(context, cycle, self._derive, WriteBuffer(self._buffer, context.mission.brief.user))
 
@@ -76,9 +77,7 @@ class MissionInterpreter:
         return MissionInterpreter(context, self.cycle, self._derive, self._buffer)
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
-        """Change data that is derived from the image's records (a conversation's summaries), in a short commit of its
-        own.
-        """
+        """Change data derived from the image's records, such as summaries, in a short commit of its own."""
         if self._derive is None:
             raise InternalError("there is nothing to change a view with")
         return await self._derive(change)
@@ -105,8 +104,9 @@ class MissionInterpreter:
         return await self._run_behaviour(receiver, found, selector, args)
 
     async def _run_behaviour(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """Answer a message to an intent or method with a PartResult (facet), a text (protocol) or plain data (any
-        other).
+        """Answer a message to an intent or method.
+
+        A facet answers with a PartResult, a protocol with a text, any other slot with plain data.
         """
         choice = await resolution.resolve(self.context, receiver, found, selector, args)
         if choice.method is None and not args:
@@ -125,8 +125,9 @@ class MissionInterpreter:
     def invocation(
         self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
     ) -> Invocation:
-        """Return the invocation for a message, with the evidence of this cycle and a trust class no higher than the
-        evidence's.
+        """Return the invocation for a message, with the evidence of this cycle.
+
+        Its trust class is no higher than that of the evidence.
         """
         synthesis = states.synthesis_of(self.cycle)
         # A protocol's text depends on all earlier runs; parts are asked independently of each other.

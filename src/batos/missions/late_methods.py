@@ -88,8 +88,9 @@ class LearningParts(Protocol):
 
 
 def writing_seconds(cost: CostDocument) -> float:
-    """Estimate the seconds of making one method from the cost of a mission's own calls; at least the time of
-    one call.
+    """Estimate the seconds of making one method from the cost of a mission's own calls.
+
+    The estimate is at least the time of one call.
     """
     if not (cost["calls"] and cost["answer_tokens"]):
         return math.inf  # no call was measured
@@ -250,9 +251,7 @@ class LateMethods:
     # -- telling
 
     def snapshot(self, root: Root) -> dict[str, Any]:
-        """Return the number of waiting wishes, and the one being made: {waiting, making {object, selector, since} or
-        None}.
-        """
+        """Return {waiting, making {object, selector, since} or None}: the number of wishes, and the one being made."""
         making = None
         if self._making is not None:
             making = dict(self._making)

@@ -53,9 +53,7 @@ _DATA = "Send plain data: text, numbers, lists, objects."
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The result of a message: plain data, its trust class, and the judged answer if the result is an answer
-    in words.
-    """
+    """The result of a message: plain data and its trust class; the judged answer if it is in words."""
 
     value: Any
     trust: str = "user"
@@ -84,8 +82,9 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
 
 
 def _thinker(root: Root, receiver: UvmObject) -> str:
-    """Return the persona that thinks for a message: the receiver; else the lead of a conversation's newest turn; else
-    the steward.
+    """Return the persona that thinks for a message.
+
+    This is the receiver if it is a persona, the lead of a conversation's newest turn, or else the steward.
     """
     if context_building.is_persona(receiver):
         return str(receiver.name)
@@ -238,8 +237,9 @@ async def _run(sent: _Sent, name: str) -> _Result | None:
 
 
 def _as_text(value: Any) -> JudgedAnswer:
-    """Return data as an answer that needs no verdict. Raises: ObjectError: the text has more than LONGEST
-    characters.
+    """Return data as an answer that needs no verdict.
+
+    Raises: ObjectError: the text has more than LONGEST characters.
     """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) > LONGEST:
@@ -265,8 +265,9 @@ def _receiver(root: Root, message: Message, user: str) -> UvmObject:
 
 
 def _find_slot(receiver: UvmObject, message: Message) -> Found:
-    """Return the slot that answers the selector. Raises: MessageNotUnderstood: there is none; its remedy names similar
-    ones.
+    """Return the slot that answers the selector.
+
+    Raises: MessageNotUnderstood: there is none; its remedy names similar ones.
     """
     selector = message.selector
     found = lookup(receiver, selector)
@@ -310,8 +311,9 @@ def _none(message: Message) -> tuple[()]:
 
 
 def _places(message: Message) -> tuple[int, ...]:
-    """Return the first turn's position and the number of turns, as far as given. Raises: ObjectError: the arguments are
-    others.
+    """Return the first turn's position and the number of turns, as far as given.
+
+    Raises: ObjectError: the arguments are others.
     """
     args = message.arguments
     if len(args) > 2 or not all(_whole(each) for each in args):

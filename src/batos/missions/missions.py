@@ -75,8 +75,9 @@ class Missions:
         return mission
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
-        """Leave files of a conversation out of its next questions. Raises: NotFound: a file is not there; nothing is
-        changed.
+        """Leave files of a conversation out of its next questions.
+
+        Raises: NotFound: a file is not there; nothing is changed.
         """
 
         def change(root: Root) -> BatosError | None:
@@ -111,8 +112,9 @@ class Missions:
         return not self._workers.stopping
 
     async def ended(self, mission: str) -> None:
-        """Wait until a mission has ended or is paused. An answer that is committed but not folded in is folded in
-        first.
+        """Wait until a mission has ended or is paused.
+
+        An answer that is committed but not folded in is folded in first.
 
         Raises the image's error if that fails: the answer is safe, but the mission is not yet done.
         """
@@ -163,16 +165,18 @@ class Missions:
     # -- steering
 
     async def cancel(self, mission: str) -> None:
-        """Cancel a mission at once. If its commit has gone through, the mission is done. Raises: Refused: it had ended
-        before.
+        """Cancel a mission at once. If its commit has gone through, the mission is done.
+
+        Raises: Refused: it had ended before.
         """
         await self._require_open(mission)
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
 
     async def pause(self, mission: str) -> None:
-        """Pause a mission after its running calls are paid for and journaled. Raises: Refused: the mission has
-        ended.
+        """Pause a mission after its running calls are paid for and journaled.
+
+        Raises: Refused: the mission has ended.
         """
         if await self._require_open(mission) in _STANDING:
             return
@@ -180,8 +184,9 @@ class Missions:
         await self._workers.stop_as(mission, "paused", paused_error(), force=False)
 
     async def resume(self, mission: str) -> None:
-        """Continue a mission that is paused or parked, or whose process has ended. Raises: Refused: the mission has
-        ended.
+        """Continue a mission that is paused or parked, or whose process has ended.
+
+        Raises: Refused: the mission has ended.
         """
         await self._workers.wait_settled(mission)
         word = await self._require_open(mission)
@@ -225,8 +230,9 @@ class Missions:
         return True
 
     async def _require_open(self, mission: str) -> StatusWord:
-        """Return the status of a mission that has not ended, after recovering one whose process has ended. Raises:
-        Refused.
+        """Return the status of a mission that has not ended, after recovering one whose process has ended.
+
+        Raises: Refused.
         """
         word = self._status_of(mission)
         if word == "running" and not self._workers.has(mission):
@@ -258,8 +264,9 @@ class Missions:
 
 
 def _place_of(seen: Seen) -> QueueEntry | None:
-    """Return the queue entry of a mission to start; None if it is done or waits for a person. Raises: Refused: as
-    `begin`.
+    """Return the queue entry of a mission to start; None if it is done or waits for a person.
+
+    Raises: Refused: as `begin`.
     """
     if seen.word == "done" or seen.awaits:
         return None

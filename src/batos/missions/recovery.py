@@ -39,8 +39,9 @@ _STANDING: Final = frozenset({"paused", "parked"})
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """Missions that were left behind: those that wait for a worker, and those that are paused, parked or wait for a
-    person.
+    """Missions that an earlier process left behind.
+
+    `waiting` wait for a worker; `standing` are paused, parked or wait for a person.
     """
 
     waiting: tuple[QueueEntry, ...]
@@ -49,8 +50,9 @@ class LeftBehind:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of a mission in its records. `answered`: committed but not folded in. `awaits`: waits for a person's
-    answer.
+    """The state of a mission in its records.
+
+    `answered`: committed but not folded in. `awaits`: waits for a person's answer.
     """
 
     place: QueueEntry
@@ -77,10 +79,10 @@ class Recovery:
         self._publisher = publisher
 
     async def all(self, here: Callable[[str], bool]) -> LeftBehind:
-        """Settle every mission that is neither ended nor folded in, except those that `here` says this process works
-        on.
+        """Settle every mission that is neither ended nor folded in.
 
-        A mission that cannot be settled is logged and left as it is.
+        Missions for which `here` returns True are this process's own work and are left out. A mission that cannot be
+        settled is logged and left as it is.
         """
         # There may be ten thousand records: read them in a thread.
         waiting: list[QueueEntry] = []
@@ -155,8 +157,9 @@ class Recovery:
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
     async def _count(self, mission: str) -> QueueEntry | None:
-        """Queue the mission again, or park it and return None. A death counts if there was no progress since the last
-        one.
+        """Queue the mission again, or park it and return None.
+
+        A death counts if there was no progress since the last one.
         """
         mark = self._progress_of(mission)
         with self._image.snapshot() as root:

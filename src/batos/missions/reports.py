@@ -84,8 +84,9 @@ def running_line(root: Root, line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
-    """Return one screen of status; `counted` are the counters' snapshot, and `limit` is the number of missions that may
-    wait.
+    """Return one screen of status.
+
+    `counted` are the counters' snapshot, and `limit` is the number of missions that may wait.
     """
     return {
         "queue": {"waiting": roots.waiting(root), "limit": limit},

@@ -120,8 +120,9 @@ class MissionRunner:
         self.watch = Watch(self.bridge, self.events)
 
     async def run(self, mission: str, hold: StopRequest | None = None) -> None:
-        """Run a mission until it ends or `hold` stops it. An error is raised after the status and the journal record
-        it.
+        """Run a mission until it ends or `hold` stops it.
+
+        An error is raised after the status and the journal record it.
 
         A mission whose answer is committed already is only folded in.
 
@@ -216,9 +217,7 @@ class MissionRunner:
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
     async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
-        """Record the reason for the end in the journal and, in a short transaction of its own, in the
-        mission's status.
-        """
+        """Record the reason for the end in the journal and, in a transaction of its own, in the mission's status."""
         mission = attempt.mission
         word, reason = await attempt.hold.outcome(error)
         if isinstance(reason, InternalError):
@@ -254,8 +253,9 @@ class MissionRunner:
             self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
-        """Record a state in the journal and as an event; in the report only if it is the mission's own and not an inner
-        mind's.
+        """Record a state in the journal and as an event.
+
+        Only the mission's own states are put into its report, not those of an inner mind.
         """
         entered = StateDocument(state=state, at=iso(self.clock()))
         within = {} if path is None else {"path": path}

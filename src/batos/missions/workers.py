@@ -125,8 +125,9 @@ class Workers:
             self._ring(place.mission)
 
     def watch_deadline(self, place: QueueEntry) -> bool:
-        """Set an alarm that ends the mission at its deadline, even if it waits or is paused; return False if it has
-        passed.
+        """Set an alarm that ends the mission at its deadline; return False if the deadline has passed.
+
+        The mission is ended even if it waits or is paused.
         """
         if place.deadline is None:
             return True
@@ -218,6 +219,7 @@ class Workers:
 
     def end(self, mission: str) -> asyncio.Future[MissionOutcome]:
         """Return a future for the mission's next outcome: when it leaves the workers, or is stopped while it waits.
+
         Never cancel it.
         """
         if mission not in self._ends:
@@ -283,8 +285,9 @@ class Workers:
             self._go_on()
 
     def release(self, mission: str) -> bool:
-        """Withdraw the request to pause a running mission; return False if there is none or the mission is stopping
-        already.
+        """Withdraw the request to pause a running mission; return False if there is none to withdraw.
+
+        A mission that is already stopping cannot be released.
         """
         run = self._running.get(mission)
         if run is None or run.hold.held or run.hold.word not in (None, "paused"):

@@ -18,8 +18,9 @@ _KEPT: Final = 512
 
 
 async def program_of(method: Method) -> Program:
-    """Return the program of a method for the cell. Programs are cached in memory by source, and never stored in the
-    image.
+    """Return the program of a method for the cell.
+
+    Programs are cached in memory by source, and never stored in the image.
 
     The verdict that is stored with a method records the policy of the day on which it was made. This function audits
     the source again, so only methods that the guardian accepts now are run.

@@ -76,8 +76,9 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """An answer of the model to a method, with its citations. `known` is False if the model said that it does not know,
-    and `gist` is the short form that a vote compares.
+    """An answer of the model to a method, with its citations.
+
+    `known` is False if the model said that it does not know, and `gist` is the short form that a vote compares.
     """
 
     answer: str
@@ -88,7 +89,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class InvocationResult:
-    """The result of an invocation: data (which may hold UvmObjects), the model's answers on the way, and the trust
+    """The result of an invocation: data, which may hold UvmObjects, the model's answers on the way, and the trust
     class.
     """
 

@@ -48,8 +48,9 @@ class _Given(NamedTuple):
 
 
 class MethodHost:
-    """Answers the requests of one run. An error that the method may catch is returned as `raised`; any other ends the
-    run.
+    """Answers the requests of one run.
+
+    An error that the method may catch is returned as `raised`; any other ends the run.
     """
 
     def __init__(self, invocation: Invocation, buffer: WriteBuffer, view: View, run: Runner) -> None:
@@ -80,8 +81,9 @@ class MethodHost:
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> Sent:
-        """Answer a message that the method sends; `pending` are the slots that it has changed so far. `to` is None for
-        the receiver itself.
+        """Answer a message that the method sends; `pending` are the slots that it has changed so far.
+
+        `to` is None for the receiver itself.
         """
         return await self._answer(lambda: self._send(to, selector, args, kwargs, pending))
 
@@ -90,10 +92,10 @@ class MethodHost:
         return await self._answer(lambda: self._read(of, slot))
 
     async def _answer(self, work: Callable[[], Awaitable[Sent]]) -> Sent:
-        """Return the answer of `work`, with MessageNotUnderstood, MethodFailed and ObjectError as errors that the
-        method may catch.
+        """Return the answer of `work`, or its error if the method may catch that.
 
-        Any other error ends the run: it is raised now, and again for each later request of this run.
+        MessageNotUnderstood, MethodFailed and ObjectError may be caught. Any other error ends the run: it is raised
+        now, and again for each later request of this run.
         """
         if self._ended is not None:
             raise self._ended
@@ -136,8 +138,9 @@ class MethodHost:
         return self._value(self._other(of), name_rules.check_read(slot))
 
     def _other(self, ref: Ref) -> UvmObject:
-        """Return the object of a number. Raises: MethodFailed: the object belongs to another user, or the number was
-        never given.
+        """Return the object of a number.
+
+        Raises: MethodFailed: the object belongs to another user, or the number was never given.
         """
         context = self._invocation.context
         found = self._view.table.object(ref)
@@ -246,8 +249,9 @@ class MethodHost:
         return False
 
     def take(self, writes: Writes) -> None:
-        """Take over marked writes, all or none. A value that was taken over before and is unchanged is not written
-        again.
+        """Take over marked writes, all or none.
+
+        A value that was taken over before and is unchanged is not written again.
 
         Raises: CovenantViolation: the writes are not marked. MethodFailed: a method may not write one of the slots.
         """

@@ -29,8 +29,9 @@ _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
 def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
-    """Return a facet's answer as a part of the mission's answer. The method returned a text or {answer, known,
-    citations}.
+    """Return a facet's answer as a part of the mission's answer.
+
+    The method returned a text or {answer, known, citations}.
 
     Citations of the model's answers to the method are kept too; citations that are not found in their documents are
     dropped. Without `known` the part is known if any of the model's answers was, or if the model was not asked.
@@ -85,8 +86,9 @@ def _fields(value: Data, selector: str) -> Mapping[str, Any]:
 
 
 def _read_citations(value: Data, selector: str) -> list[Quoted]:
-    """Read the citations of a facet's result; each quote is cut to QUOTE characters. Raises: MethodFailed: the form is
-    wrong.
+    """Read the citations of a facet's result; each quote is cut to QUOTE characters.
+
+    Raises: MethodFailed: the form is wrong.
     """
     if value is None:
         return []
@@ -102,8 +104,9 @@ def _read_citations(value: Data, selector: str) -> list[Quoted]:
 
 
 def text(value: Data, selector: str, shape: str = _PART) -> str:
-    """Return the value if it is a text. Raises: MethodFailed: the value is no text, or has more than LONGEST
-    characters.
+    """Return the value if it is a text.
+
+    Raises: MethodFailed: the value is no text, or has more than LONGEST characters.
     """
     if not isinstance(value, str):
         raise _wrong(selector, f"it returned {_kind(value)}", shape)
@@ -118,8 +121,9 @@ def as_plain(ran: InvocationResult) -> Any:
 
 
 def _gist(answer: str, thoughts: Iterable[Thought]) -> str:
-    """Return the short form of an answer for a vote: the model's gist if the method returned its answer unchanged, else
-    the first _GIST characters.
+    """Return the short form of an answer for a vote.
+
+    If the method returned the model's answer unchanged, this is the model's gist, else the first _GIST characters.
     """
     return (
         next((thought.gist for thought in thoughts if thought.answer.strip() == answer.strip()), "") or answer[:_GIST]

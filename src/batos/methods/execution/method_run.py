@@ -32,8 +32,9 @@ def accept_any(invocation: Invocation, ran: InvocationResult) -> None:
 
 
 async def run(invocation: Invocation, takes: Takes = accept_any) -> InvocationResult:
-    """Run a method to its end and return its result. Its writes are merged into the buffer below, or the image, on
-    success only.
+    """Run a method to its end and return its result.
+
+    Its writes are merged into the buffer below, or the image, on success only.
 
     `takes` may refuse the result, which then counts as the method's failure. Besides the errors listed, errors that
     messages may not catch pass through: a spent budget, a stopped mission, a daemon that cannot be reached.
@@ -93,8 +94,9 @@ async def _once(invocation: Invocation, cell: MethodCell, program: Program, buff
 
 
 def _seed(invocation: Invocation) -> str:
-    """Return the seed of the run's random numbers: equal in every attempt and retry, different for each path and
-    mission time.
+    """Return the seed of the run's random numbers, made of the path and of the time of the question.
+
+    The seed is equal in every attempt and retry.
     """
     return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
 

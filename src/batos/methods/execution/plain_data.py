@@ -107,8 +107,9 @@ def _no_data(what: str, value: Any) -> MethodFailed:
 
 
 def check_size(value: Any, what: str, room: SizeBudget) -> None:
-    """Subtract the size of plain data from the budget. The check ends at the limit, so that huge data is not walked
-    whole.
+    """Subtract the size of plain data from the budget.
+
+    The check ends at the limit, so that huge data is not walked whole.
 
     Raises: MethodFailed: the data does not fit.
     """

@@ -49,8 +49,9 @@ class ModelQuestion:
 
 
 def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
-    """Return the question in the arguments of `infer_`. Raises: ObjectError: an argument is wrong; the message names
-    it.
+    """Return the question in the arguments of `infer_`.
+
+    Raises: ObjectError: an argument is wrong; the message names it.
     """
     given = _bound(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
@@ -85,8 +86,9 @@ def _bound(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def _option(name: str, value: Any) -> int | float:
-    """Return an option's value if a method may set it so. Raises: ObjectError: the option is unknown or out of its
-    bounds.
+    """Return an option's value if a method may set it so.
+
+    Raises: ObjectError: the option is unknown or out of its bounds.
     """
     if name not in OPTIONS:
         raise ObjectError(f"`infer_` takes no option {name[:40]!r}: it takes {', '.join(OPTIONS)}")
@@ -121,9 +123,7 @@ async def think(invocation: Invocation, target: UvmObject, number: int, question
 
 
 def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
-    """Return the mission's context with the receiver's voice if the receiver is another persona, otherwise
-    unchanged.
-    """
+    """Return the context with the receiver's voice if the receiver is another persona, otherwise unchanged."""
     if receiver is context.mind.persona or not context_building.is_persona(receiver):
         return context
     return context_building.as_persona(context, receiver)
@@ -180,8 +180,9 @@ def recalled_texts(found: Evidence) -> list[str]:
 
 
 def log(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Log a line of a method as data. A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are
-    dropped.
+    """Log a line of a method as data.
+
+    A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are dropped.
     """
     invocation.tally.lines += 1
     if invocation.tally.lines > MOST_LINES:

@@ -33,9 +33,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message to a slot with behaviour: the value that lookup found, and the intent that the slot was
-    declared with.
-    """
+    """A message to a slot with behaviour, with the value that lookup found and the slot's declared intent."""
 
     context: MindContext
     receiver: UvmObject
@@ -69,8 +67,9 @@ class _Message:
 async def resolve(
     context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Resolution:
-    """Choose the answer to a message: the mission's earlier choice for the slot, otherwise a new choice, which is
-    recorded.
+    """Choose the answer to a message: the mission's earlier choice for the slot, otherwise a new one.
+
+    A new choice is recorded for the mission.
 
     Raises: GenerationFailed, CovenantViolation, ApprovalNeeded: policy lets nothing answer.
     """
@@ -88,9 +87,7 @@ async def resolve(
 
 
 def _before(message: _Message) -> Resolution | None:
-    """Return the answer that this mission, or the mission that it retries, chose earlier; None if there is no such
-    choice.
-    """
+    """Return the earlier choice of this mission, or of the mission that it retries; None if there is none."""
     decided = message.context.trace.decided
     choice = decided.choice(message.slot) or _retried_choice(message)
     answer = None if choice is None else _as_chosen(message, choice)
@@ -100,9 +97,7 @@ def _before(message: _Message) -> Resolution | None:
 
 
 def _retried_choice(message: _Message) -> Choice | None:
-    """Return the choice of the mission that this one retries; a chosen method only while that revision is
-    still active.
-    """
+    """Return the choice of the mission that this one retries; a method only while its revision is active."""
     choice, value = message.context.trace.decided.retried(message.slot), message.found.value
     if choice is None or choice.how != "method":
         return choice
@@ -122,11 +117,10 @@ def _as_chosen(message: _Message, choice: Choice) -> Resolution | None:
 
 
 async def _choose(message: _Message) -> Choice:
-    """Choose an installed method, unless the mission is a control for it; otherwise a method made now; otherwise the
-    intent.
+    """Choose an installed method; otherwise a method made now; otherwise the intent.
 
-    The draw for the control group holds for all messages of the mission to that slot; a message that cannot be
-    interpreted runs the method.
+    A mission in the control group of an installed method interprets the intent instead. The draw for the control group
+    holds for all messages of the mission to that slot; a message that cannot be interpreted runs the method.
 
     Raises: GenerationFailed: there is no method, and policy forbids interpretation.
     """

@@ -73,8 +73,9 @@ class _SlotUse:
         self._tally = invocation.tally
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
-        """Return the result of `work`, and record the use with its outcome, unless an error ended it that is not the
-        slot's fault.
+        """Return the result of `work`, and record the use with its outcome.
+
+        An error that is not the slot's fault, such as a missing cell, is not recorded.
         """
         session = self._context.io.session
         before, own = session.spent(self._path), self._tally.seconds

@@ -47,9 +47,7 @@ class BufferedWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The value that a run read from below its buffer, at the first read; `there` is False if there was no
-    such slot.
-    """
+    """The value that a run first read from below its buffer; `there` is False if there was no such slot."""
 
     data: Data | None
     there: bool
@@ -68,8 +66,9 @@ class WriteBuffer:
     # -- reading
 
     def find(self, receiver: UvmObject, slot: str) -> BufferedSlot | None:
-        """Return the slot by delegation, with the changes of this buffer and those below; None if missing. Nothing is
-        recorded.
+        """Return the slot by delegation, with the changes of this buffer and those below; None if missing.
+
+        Nothing is recorded.
         """
         buffers = tuple(self._down())
         for holder in delegation(receiver):
@@ -108,8 +107,9 @@ class WriteBuffer:
             self._written.setdefault(receiver, {}).update(changes)
 
     def stale_read(self) -> str | None:
-        """Describe a slot that was changed below since this buffer read it; None if there is none, or if nothing was
-        written.
+        """Describe a slot that was changed below since this buffer read it; None if there is none.
+
+        A buffer without writes has no stale reads, since nothing depends on them.
         """
         if not self._written:
             return None
@@ -152,18 +152,14 @@ def _of(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str)
 
 
 def trust_of(slots: Mapping[str, Any], slot: str) -> str:
-    """Return the trust class of an object's own slot: the lower of the slot's own class and the object's
-    lineage class.
-    """
+    """Return the trust class of a slot: the lower of its own class and the object's lineage class."""
     kept = slots.get(SLOT_TRUST)
     classes = (slots.get("lineage_trust"), kept.get(slot) if isinstance(kept, Mapping) else None)
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
 def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
-    """Change the object in the image, and return a record of each slot whose value is different now, with its former
-    value.
-    """
+    """Change the object in the image, and return each changed slot with its former value."""
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():

@@ -14,9 +14,7 @@ from batos.objects.prototype import Found
 
 
 class Appeared(Exception):
-    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again on a
-    newer one.
-    """
+    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
 
 
 def is_absent(root: Root, message: Message) -> bool:

@@ -51,8 +51,9 @@ class GenerationDeps:
 
     @property
     def dialect_digest(self) -> str:
-        """Return the digest of the dialect: a generation under another dialect has another log, and its failures do not
-        count.
+        """Return the digest of the dialect.
+
+        A generation under another dialect has another log, and earlier failures do not count for it.
         """
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
@@ -75,8 +76,9 @@ class GenerationDeps:
         )
 
     async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
-        """Make a candidate by a dialogue with the coder; `about` is added to its provenance. Raises: as
-        `Dialogue.run`.
+        """Make a candidate by a dialogue with the coder; `about` is added to its provenance.
+
+        Raises: as `Dialogue.run`.
         """
         parts = prototypes.parts_of(wanted)
         if not parts:

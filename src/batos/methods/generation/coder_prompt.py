@@ -104,8 +104,9 @@ def _list_section(heading: str, lines: Sequence[str]) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return a fault on one line of at most FAULT characters, without control characters: the fault may quote a model's
-    text.
+    """Return a fault on one line of at most FAULT characters, without control characters.
+
+    The fault may quote a model's text, which could otherwise move a cursor.
     """
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = " ".join(text.split())

@@ -16,8 +16,9 @@ LEAST_CHECKS, MOST_CHECKS = 2, 3
 
 
 class CheckText(BaseModel):
-    """A call of the method and its expected outcome. Each field is JSON in a text, because a grammar needs closed
-    types.
+    """A call of the method and its expected outcome.
+
+    Each field is JSON in a text, because a grammar needs closed types.
     """
 
     arguments: Annotated[str, Field(max_length=SHORT, description="a JSON list: what the method is called with")]

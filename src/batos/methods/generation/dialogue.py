@@ -43,8 +43,9 @@ class Tries(Protocol):
 
 @dataclass(slots=True)
 class Dialogue:
-    """A dialogue with the coder. Each call has its own path in the journal, so that an interrupted dialogue continues
-    without paying again.
+    """A dialogue with the coder.
+
+    Each call has its own path in the journal, so that an interrupted dialogue continues without paying again.
 
     `begun` are the messages of its first request, as they were if the dialogue was begun before. The object may have
     other slots by now, but the journal finds a paid answer only by the same request.
@@ -63,8 +64,9 @@ class Dialogue:
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
 
     async def run(self) -> Judged:
-        """Return the reply that passed its trial. Errors of Ollama, and CellMissing, pass through: they say nothing
-        about the method.
+        """Return the reply that passed its trial.
+
+        Errors of Ollama, and CellMissing, pass through: they say nothing about the method.
 
         Raises: CovenantViolation: the guardian refuses the last attempt. GenerationFailed: the last attempt fails
         otherwise, the request does not fit, or the limits are used up.
@@ -112,8 +114,9 @@ class Dialogue:
                 raise self._overflow_error(again) from again
 
     def _paid_request(self, step: Step) -> tuple[Message, ...]:
-        """Return the request of this step if the journal has its answer, otherwise (). The wording of faults may differ
-        now.
+        """Return the request of this step if the journal has its answer, otherwise ().
+
+        The wording of faults may differ now.
         """
         for record in self.session.earlier:
             if record.path == step.path and record.state == "done":

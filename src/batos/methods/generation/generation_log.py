@@ -63,9 +63,7 @@ def record(journal: Journal, mission: str, told: LearntDocument) -> None:
 
 
 async def record_wait(journal: Journal, mission: str, log: str) -> None:
-    """Note durably that a mission waits for a generation, so that the generation's calls count as the mission's
-    progress.
-    """
+    """Note durably that a mission waits for a generation, whose calls then count as the mission's progress."""
     if log not in awaited_logs(journal.notes(mission)):
         journal.note(mission, {AWAITED: log})
         await journal.flush(mission)

@@ -68,8 +68,9 @@ class GenerationRequest:
 
 @dataclass(slots=True)
 class Generations:
-    """The generations of all missions: a method made for one mission serves the others, and a failure is not repeated
-    by each.
+    """The generations of all missions.
+
+    A method made for one mission serves the others, and a failure is not repeated by each.
     """
 
     workshop: GenerationDeps
@@ -90,8 +91,7 @@ class Generations:
         await self.flights.leave(asks.wanted.key)
 
     async def obtain(self, asks: GenerationRequest) -> Method | None:
-        """Return the installed method after joining or starting its generation; None if a person has to approve the
-        method first.
+        """Return the installed method after joining or starting its generation; None if a person has to approve it.
 
         Raises: GenerationFailed, CovenantViolation: the generation failed, now or lately. Refused: the quota is used
         up. ApprovalNeeded: the request insists on a method, and a person has not answered.
@@ -120,14 +120,13 @@ class Generations:
         return await self._install_or_ask(asks, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
-        """Return the error of a recent failure of this log, as remembered or as the journal has it; None if there is
-        none.
-        """
+        """Return the error of a recent failure of this log, from memory or the journal; None if there is none."""
         return self._failures.failure(log) or self._failures.read(generation_log.current(self.workshop.journal, log))
 
     async def _run_generation(self, asks: GenerationRequest) -> GenerationOutcome:
-        """Return the outcome of the generation, shared by all who wait for it. Raises: Refused: the quota is
-        used up.
+        """Return the outcome of the generation, shared by all who wait for it.
+
+        Raises: Refused: the quota is used up.
         """
         wanted = asks.wanted
         asks.hold()  # a mission that was asked to stop begins nothing more

@@ -90,8 +90,9 @@ class Jit:
         return method
 
     async def _later(self, context: MindContext, asks: GenerationRequest) -> None:
-        """Record the wish for a method, to be made after the answer, unless it failed lately or a person is already
-        asked.
+        """Record the wish for a method, to be made after the answer.
+
+        No wish is recorded if the same failed lately or a person is already asked.
         """
         pending = None if asks.installs else await self.generations.find_approval(asks)
         failure = self.generations.failed_lately(asks.log)
@@ -111,8 +112,9 @@ class Jit:
         generation_log.record(self.workshop.journal, context.mission.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
-        """Return the error of a recent failure to make a method of this intent, if any. The slot need not hold the
-        intent yet.
+        """Return the error of a recent failure to make a method of this intent, if any.
+
+        The slot need not hold the intent yet.
         """
         with self.image.snapshot() as root:
             there = methods.holder_named(root, reference(holder))
@@ -160,8 +162,9 @@ class Jit:
         await self.workshop.journal.flush(wish["mission"])
 
     def _current_state(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
-        """Return the state of the slot in the newest image: a specification to make, a method that exists, or a reason
-        to make none.
+        """Return what to make of the slot in the newest image.
+
+        This is the specification to generate from, the method if one exists by now, or the reason to make none.
         """
         if not isinstance(found.value, Intent) or not found.value.may_learn:
             return "it may not learn"
@@ -204,8 +207,9 @@ class Jit:
         source: str | None = None,
         checks: Sequence[Mapping[str, Any]] | None = None,
     ) -> Candidate:
-        """Return a candidate for a new intent (None: the current one), or of a person's own source. Nothing is
-        installed.
+        """Return a candidate for a new intent (None: the current one), or of a person's own source.
+
+        Nothing is installed.
 
         A person's source is audited and tried like a coder's, with the given checks or those of the newest revision.
 

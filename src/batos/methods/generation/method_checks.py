@@ -93,8 +93,9 @@ def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
 
 
 def weaknesses(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
-    """Return the weaknesses of these checks: too few fail a method that does nothing, or a written slot is never
-    compared.
+    """Return the weaknesses of these checks.
+
+    Too few of them may fail a method that does nothing, or a slot may be written and never compared.
     """
     telling = sum(check.tells for check in checks)
     found = []

@@ -116,8 +116,9 @@ def spec_for(
 
 
 def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> MethodSpec | None:
-    """Return the specification for a recorded wish; None if the method exists or is barred, or its intent has
-    changed.
+    """Return the specification for a recorded wish.
+
+    None means that the method exists or is barred, or that its intent has changed.
     """
     try:
         holder = methods.holder_named(root, wish["holder"])
@@ -222,8 +223,9 @@ def type_name(value: object) -> str:
 
 
 def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
-    """Return the identity and method of the object's persona; for a tool those of the persona that inspired it; else
-    the charter.
+    """Return the identity and method of the object's persona, or the charter if there is no persona.
+
+    For a tool this is the persona that inspired it.
     """
     named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
     persona = named_objects(root).get(named)

@@ -89,8 +89,9 @@ def _changes(node: ast.AST) -> Iterator[Change]:
 
 
 def _matters(statement: ast.stmt) -> bool:
-    """Test if the method changes when the statement is left out: not for a docstring or the marker, nor if it would not
-    parse.
+    """Test if the method changes when the statement is left out.
+
+    A docstring and the marker do not matter, and a statement without which the source does not parse is kept.
     """
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)

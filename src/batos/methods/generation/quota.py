@@ -42,8 +42,9 @@ class GenerationQuota:
     _begun: deque[datetime] = field(default_factory=deque)
 
     def refusal(self, of_mission: int) -> str:
-        """Return the reason to refuse a mission that began `of_mission` generations another one; "" if it may begin
-        one.
+        """Return the reason to refuse one more generation; "" if there is none.
+
+        `of_mission` is the number of generations that the mission has begun.
         """
         now = self.clock()
         while self._begun and now - self._begun[0] >= _HOUR:
@@ -59,8 +60,9 @@ class GenerationQuota:
         self._begun.append(self.clock())
 
     def give_back(self) -> None:
-        """Remove the last generation from the count: the coder, Ollama or a cell was missing, and nothing was
-        paid for.
+        """Remove the last generation from the count, because nothing was paid for it.
+
+        The coder, Ollama or a cell was missing.
         """
         if self._begun:
             self._begun.pop()

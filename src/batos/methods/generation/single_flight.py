@@ -45,11 +45,10 @@ class SingleFlight(Generic[T]):
         return key in self._flying
 
     async def run_once(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: str = "") -> T:
-        """Return the result of the running work for `key`, starting it if needed; an error of the work is raised to
-        each waiter.
+        """Return the result of the running work for `key`, starting it if needed.
 
-        Cancelling one waiter does not cancel the work for the others. `wish` records this waiter's policy in the
-        flight.
+        An error of the work is raised to each waiter. Cancelling one waiter does not cancel the work for the others.
+        `wish` records this waiter's policy in the flight.
         """
         while True:
             while key in self._leaving:

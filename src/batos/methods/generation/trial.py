@@ -30,8 +30,9 @@ _SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of a trial: the `faults` in words, none if it passed. `refused` are the guardian's faults as plain
-    data.
+    """The result of a trial: the `faults` in words, none if it passed.
+
+    `refused` are the guardian's faults as plain data.
     """
 
     faults: tuple[str, ...]

@@ -30,8 +30,9 @@ class Rules:
 
 
 def is_control(mission: str, selector: str, every: int) -> bool:
-    """Test if this mission interprets the method's intent as a control. The answer depends on nothing but the
-    arguments.
+    """Test if this mission interprets the method's intent as a control.
+
+    The answer depends on nothing but the arguments.
 
         >>> [is_control("m-1", f"slot{number}_", 3) for number in range(6)].count(True)
         2

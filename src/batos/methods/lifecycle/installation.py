@@ -62,8 +62,9 @@ def previous_revision(root: Root, lineage: Lineage) -> int:
 
 
 def enforce_limit(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Retirement]:
-    """Retire the receiver's worst methods until at most `rules.active` are active, never the newest; return the
-    retirements.
+    """Retire the receiver's worst methods until at most `rules.active` are active; return the retirements.
+
+    The newest method is never retired here.
     """
     holder: UvmObject = newest.holder
     active = [each for each in methods.lineages_of(root, holder) if each.active]

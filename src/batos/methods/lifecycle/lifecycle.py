@@ -25,8 +25,9 @@ from batos.objects.prototype import UvmObject
 
 
 class MethodLifecycle(MethodReader):
-    """The lifecycle of an open image's methods. Each change is committed, and its events are emitted, before a method
-    returns.
+    """The lifecycle of an open image's methods.
+
+    Each change is committed, and its events are emitted, before a method returns.
     """
 
     def __init__(
@@ -52,21 +53,24 @@ class MethodLifecycle(MethodReader):
         return control_group.is_control(mission, selector, self.rules.every)
 
     def may_generate(self, holder: UvmObject, selector: str, coder: str) -> bool:
-        """Test if the coder (a model's digest) may make a method for the slot: not again one that was retired for the
-        same intent.
+        """Test if the coder (a model's digest) may make a method for the slot.
+
+        A coder may not make again a method that was retired for the same intent.
         """
         return methods.may_generate(holder, selector, coder)
 
     def fold(self, root: Root, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
-        """Apply an entry of the kind `method` for the publisher: add one use to its ledger, and return the events to
-        emit.
+        """Apply an entry of the kind `method` for the publisher.
+
+        The use is added to its ledger; functions that emit the events are returned.
         """
         gone = ledger.fold(root, mission, payload, self.rules, self._now())
         return [] if gone is None else [lambda: self._emit_retired(gone)]
 
     async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
-        """Add the uses of a failed mission, whose thought is never published: a method that fails missions must be
-        retired.
+        """Add the uses of a failed mission, whose thought is never published.
+
+        A method that fails missions must be retired too.
         """
         told = list(payloads)
         if told:

@@ -17,8 +17,9 @@ class MethodReader:
         self._image = image
 
     def slot(self, name: str) -> tuple[str, str]:
-        """Return the holder's reference and the selector of `OBJECT.SELECTOR`. Raises: NotFound: there is no
-        such slot.
+        """Return the holder's reference and the selector of `OBJECT.SELECTOR`.
+
+        Raises: NotFound: there is no such slot.
         """
         with self._image.snapshot() as root:
             return method_reports.locate(root, name)

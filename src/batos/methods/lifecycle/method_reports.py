@@ -49,8 +49,9 @@ def locate(root: Root, name: str) -> tuple[str, str]:
 
 
 def _split(root: Root, name: str) -> tuple[UvmObject, str]:
-    """Return the object and the selector of a name. Raises: NotFound: the name has no dot, or there is no such
-    object.
+    """Return the object and the selector of a name.
+
+    Raises: NotFound: the name has no dot, or there is no such object.
     """
     holder, dot, selector = name.rpartition(".")
     if not dot or not selector:

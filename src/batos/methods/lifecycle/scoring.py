@@ -33,8 +33,9 @@ def recent(lineage: Lineage) -> Counts:
 
 
 def control(lineage: Lineage, revision: int = 0) -> Counts:
-    """Return the counts of interpreted calls with the intent of a revision (0: the active one), over all its
-    revisions.
+    """Return the counts of interpreted calls with the intent of a revision, over all its revisions.
+
+    Revision 0 means the active one.
     """
     number = revision or lineage.active
     if number == 0:
