@@ -12,7 +12,7 @@ import asyncio
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,13 @@ async def measure(missions: int, home: Path) -> dict[str, Any]:
     return told
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and report."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--missions", type=int, default=1500)
     options.add_argument("--quick", action="store_true", help="a few missions: the shape alone")
     options.add_argument("--json", type=Path, help="write the document there too")
-    given = options.parse_args()
+    given = options.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="batos-growth-") as folder:
         told = asyncio.run(measure(40 if given.quick else given.missions, Path(folder)))
     goals = [Goal(f"growth of the {name}", told["growth"][name], GROWTH) for name in FILES]

@@ -237,8 +237,8 @@ def test_missions_are_followed(user: User) -> None:
     process.communicate(timeout=20)
     assert process.returncode == 130
     heard = {json.loads(line)["mission"] for line in told.splitlines()}
-    # The server may at last make a method that a mission of another test did without.
-    assert {each for each in heard if not each.startswith("g-")} == {asked}
+    # Missions of other tests may go on meanwhile, and methods may be made that they did without.
+    assert asked in heard
 
 
 def test_genesis_and_adapters_go_through_the_server(user: User) -> None:

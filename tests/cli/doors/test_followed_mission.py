@@ -30,11 +30,11 @@ from batos.testing import scripted_uvm
 CYCLE = {"brief": {"text": "How do I build a shed?", "effort": "cycle", "persona": "BRICK"}}
 
 
-def followed(*, as_json: bool = False) -> tuple[FollowedMission, io.StringIO]:
+def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedMission, io.StringIO]:
     """A mission that is followed, and what it tells."""
     said = io.StringIO()
     return FollowedMission(
-        MissionPrinter(Console(said, said, as_json, colour=False), False, False, False), patience=0.2
+        MissionPrinter(Console(said, said, as_json, colour=False), False, False, False), patience=patience
     ), said
 
 
@@ -93,7 +93,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
     bridge = Waiting()
     async with scripted_uvm(tmp_path, bridge) as uvm:
         way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
-        found, said = followed(as_json=True)
+        found, said = followed(as_json=True, patience=20)
         asked = asyncio.create_task(found.run(way, "submit", CYCLE))
         await bridge.asked.wait()
         asked.cancel()
