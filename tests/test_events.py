@@ -7,14 +7,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, get_origin, get_type_hints
 
 import pytest
 from ZODB.POSException import ConflictError
 
 from batos.brief import as_file
 from batos.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
-from batos.events import NAMES, Events
+from batos.events import NAMES, PAYLOADS, Events
 from batos.inference.ollama.bridge import ChatRequest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
@@ -98,6 +98,14 @@ def test_the_names_are_what_the_code_tells() -> None:
         assert set(NAMES[name]) <= keys or "**" in keys, name
 
 
+@pytest.mark.parametrize("event", PAYLOADS)
+def test_a_payload_has_the_keys_of_its_event(event: str) -> None:
+    """What a type checker holds readers to is what the event always carries; the rest may be absent."""
+    hints = get_type_hints(PAYLOADS[event], include_extras=True)
+    always = {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}
+    assert always - {"context_length"} == set(NAMES[event])
+
+
 def faulty(request: ChatRequest) -> str | BatosError:
     """A mind that quotes what nobody wrote, so that the gate has it revise."""
     return plain_reply(request).replace('"word"', json.dumps('She wrote "the pier was made of old cheese and tar".'))
@@ -123,6 +131,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
             await waiting
     for event, keys in heard:
         assert set(NAMES[event]) <= set(keys), event
+        assert event not in PAYLOADS or keys.keys() <= get_type_hints(PAYLOADS[event]).keys(), event
     # A scripted model lies nowhere: tests/inference/vram/test_placement.py has what is told of memory.
     generation = {name for name in NAMES if name.startswith(("approval.", "cell.", "guardian.", "method."))}
     assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"} - generation

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import structlog
 
 from batos.errors import InternalError
+from batos.mission_documents import CostDocument, GateDocument, PlacementDocument
 
 Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
@@ -42,6 +43,189 @@ NAMES: dict[str, tuple[str, ...]] = {
     "vram.spill": ("model", "runner", "where", "size", "size_vram"),
     "approval.asked": ("approval", "receiver", "selector", "digest"),
     "approval.answered": ("approval", "answer", "by"),
+}
+
+
+class MissionStatus(TypedDict):
+    """A mission's status; `reason` is an error object, `attempt` counts its runs."""
+
+    mission: str
+    status: str
+    reason: Mapping[str, Any] | None
+    attempt: NotRequired[int]
+
+
+class MissionAccepted(TypedDict):
+    """A mission on the disk; `waiting` counts the missions in the queue."""
+
+    mission: str
+    user: str
+    waiting: int
+
+
+class MissionState(TypedDict):
+    """A state that a mind entered; `path` names a mind within another."""
+
+    mission: str
+    state: str
+    path: NotRequired[str]
+
+
+class MissionSummary(TypedDict):
+    """The summary of a mission's last attempt; absent if it has not begun."""
+
+    conversation: NotRequired[str | None]
+    personas: NotRequired[Sequence[str] | None]
+    cost: NotRequired[CostDocument]
+    gate: NotRequired[GateDocument | None]
+
+
+class MissionDone(MissionSummary):
+    """An answered mission, by its commit."""
+
+    mission: str
+    tid: str | None
+
+
+class MissionEnded(MissionSummary):
+    """A mission that ended without an answer; `reason` is an error object."""
+
+    mission: str
+    status: str
+    reason: Mapping[str, Any]
+
+
+class QueueBusy(TypedDict):
+    """A request that found the queue full."""
+
+    user: str
+
+
+class InferenceStart(TypedDict):
+    """A call that begins."""
+
+    mission: str
+    path: str
+    model: str
+
+
+class InferenceFirstToken(TypedDict):
+    """The first token of a call, `seconds` after its beginning."""
+
+    mission: str
+    path: str
+    seconds: float
+
+
+class InferenceEnd(TypedDict):
+    """A call that was answered, or whose answer was in the journal."""
+
+    mission: str
+    path: str
+    model: str
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    from_journal: bool
+
+
+class TransactionCommit(TypedDict):
+    """A commit: a batch names its database and counts its `changes`, a thought names its mission."""
+
+    what: str
+    changes: NotRequired[int]
+    tid: NotRequired[str]
+
+
+class TransactionAbort(TypedDict):
+    """A transaction that was left."""
+
+    what: str
+    reason: str
+
+
+class TransactionConflict(TypedDict):
+    """A transaction that conflicts with an earlier commit."""
+
+    what: str
+
+
+class GuardianVerdict(TypedDict):
+    """The guardian's verdict on a source; `faults` are names of rules."""
+
+    selector: str
+    accepted: bool
+    faults: Sequence[str]
+    policy: str
+    digest: str
+
+
+class CellKill(TypedDict):
+    """A run of a method that was ended at a limit."""
+
+    selector: str
+    limit: str
+
+
+class MethodRepair(TypedDict):
+    """A source that is written again, and the fault of the former one."""
+
+    receiver: str
+    selector: str
+    attempt: int
+    why: str
+
+
+class MethodTried(TypedDict):
+    """The outcome of a trial; `killed` of the `mutants` failed the checks."""
+
+    receiver: str
+    selector: str
+    outcome: str
+    mutants: int
+    killed: int
+
+
+class MethodInstalled(TypedDict):
+    """A method that is active now."""
+
+    receiver: str
+    selector: str
+    revision: int
+    digest: str
+
+
+class MethodRetired(TypedDict):
+    """A method that is no longer active."""
+
+    receiver: str
+    selector: str
+    revision: int
+    reason: str
+
+
+#: The payload of each event whose keys are read by name, for a type checker and for the test of NAMES.
+PAYLOADS: Final[Mapping[str, type]] = {
+    "mission.status": MissionStatus,
+    "mission.accepted": MissionAccepted,
+    "mission.state": MissionState,
+    "mission.done": MissionDone,
+    "mission.failed": MissionEnded,
+    "queue.busy": QueueBusy,
+    "inference.start": InferenceStart,
+    "inference.first_token": InferenceFirstToken,
+    "inference.end": InferenceEnd,
+    "txn.commit": TransactionCommit,
+    "txn.abort": TransactionAbort,
+    "txn.conflict": TransactionConflict,
+    "guardian.verdict": GuardianVerdict,
+    "cell.kill": CellKill,
+    "method.repair": MethodRepair,
+    "method.tried": MethodTried,
+    "method.installed": MethodInstalled,
+    "method.retired": MethodRetired,
+    "vram.sample": PlacementDocument,
+    "vram.spill": PlacementDocument,
 }
 
 _log = structlog.get_logger("batos")

@@ -13,9 +13,29 @@ from uuid import uuid4
 
 import structlog
 
+from batos.events import (
+    CellKill,
+    GuardianVerdict,
+    InferenceEnd,
+    InferenceFirstToken,
+    InferenceStart,
+    MethodInstalled,
+    MethodRepair,
+    MethodRetired,
+    MethodTried,
+    MissionAccepted,
+    MissionDone,
+    MissionEnded,
+    MissionState,
+    QueueBusy,
+    TransactionAbort,
+    TransactionCommit,
+    TransactionConflict,
+)
 from batos.image import roots
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
+from batos.mission_documents import PlacementDocument
 
 _log = structlog.get_logger("batos.counters")
 
@@ -117,36 +137,38 @@ class Counters:
         histogram["counts"][bisect_left(bounds, seconds)] += 1
         histogram["seconds"] += seconds
 
-    def _on_accepted(self, keys: Mapping[str, Any]) -> None:
+    def _on_accepted(self, keys: MissionAccepted) -> None:
         self._count("accepted")
         total = self._pending["total"]
         total["queue_highest"] = max(total.get("queue_highest", 0), keys["waiting"])
 
-    def _on_call(self, keys: Mapping[str, Any]) -> None:
+    def _on_call(self, keys: InferenceStart) -> None:
         self._count("calls")
 
-    def _on_answer(self, keys: Mapping[str, Any]) -> None:
+    def _on_answer(self, keys: InferenceEnd) -> None:
         if keys["from_journal"]:
             self._count("from_journal")
             return
         self._count("prompt_tokens", keys["prompt_tokens"])
         self._count("answer_tokens", keys["answer_tokens"])
 
-    def _on_first_token(self, keys: Mapping[str, Any]) -> None:
+    def _on_first_token(self, keys: InferenceFirstToken) -> None:
         self._observe("first_token", keys["seconds"], FIRST_TOKEN)
 
-    def _on_done(self, keys: Mapping[str, Any]) -> None:
+    def _on_done(self, keys: MissionDone) -> None:
         self._count_end(keys, "done")
         since = (self._clock() - begun_at(keys["mission"])).total_seconds()
         self._observe("mission", max(0.0, since), MISSION)
-        gate = keys.get("gate") or {}
+        gate = keys.get("gate")
+        if gate is None:
+            return
         faults = {fault["check"] for fault in gate.get("faults", ())}
         for check in gate.get("checked", ()):
             self._count("gate", 1, check, "found" if check in faults else "passed")
         if gate.get("revised"):
             self._count("revised")
 
-    def _on_failed(self, keys: Mapping[str, Any]) -> None:
+    def _on_failed(self, keys: MissionEnded) -> None:
         word, reason = keys["status"], keys["reason"]
         self._count_end(keys, word)
         if word == "cancelled":
@@ -155,55 +177,58 @@ class Counters:
         failure = {"at": iso(self._clock()), "mission": keys["mission"], "status": word, "reason": reason}
         self._pending["failures"].append(failure)
 
-    def _count_end(self, keys: Mapping[str, Any], word: str) -> None:
+    def _count_end(self, keys: MissionDone | MissionEnded, word: str) -> None:
         persona = (keys.get("personas") or ("none",))[0]
         self._count("missions", 1, persona, word)
-        cost = keys.get("cost") or {}
-        for name in ("embeds", "wasted"):
-            if cost.get(name):
-                self._count(name, cost[name])
+        cost = keys.get("cost")
+        if cost is None:
+            return
+        if embeds := cost.get("embeds"):
+            self._count("embeds", embeds)
+        if wasted := cost.get("wasted"):
+            self._count("wasted", wasted)
 
-    def _on_busy(self, keys: Mapping[str, Any]) -> None:
+    def _on_busy(self, keys: QueueBusy) -> None:
         self._count("busy")
 
-    def _on_state(self, keys: Mapping[str, Any]) -> None:
+    def _on_state(self, keys: MissionState) -> None:
         self._count("transitions", 1, keys["state"])
 
-    def _on_commit(self, keys: Mapping[str, Any]) -> None:
+    def _on_commit(self, keys: TransactionCommit) -> None:
         # A batch of the writer names its database and the number of changes; a thought names its mission.
         self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
 
-    def _on_abort(self, keys: Mapping[str, Any]) -> None:
+    def _on_abort(self, keys: TransactionAbort) -> None:
         self._count("aborts")
 
-    def _on_conflict(self, keys: Mapping[str, Any]) -> None:
+    def _on_conflict(self, keys: TransactionConflict) -> None:
         self._count("conflicts")
 
-    def _on_sample(self, keys: Mapping[str, Any]) -> None:
+    def _on_sample(self, keys: PlacementDocument) -> None:
         self._pending["vram"].append({"at": iso(self._clock()), **keys})
 
-    def _on_spill(self, keys: Mapping[str, Any]) -> None:
+    def _on_spill(self, keys: PlacementDocument) -> None:
         self._count("spills")
 
-    def _on_verdict(self, keys: Mapping[str, Any]) -> None:
+    def _on_verdict(self, keys: GuardianVerdict) -> None:
         self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")
         for rule in set(keys["faults"]):
             self._count("refusals", 1, rule)
 
-    def _on_trial(self, keys: Mapping[str, Any]) -> None:
+    def _on_trial(self, keys: MethodTried) -> None:
         self._count("mutants", keys["mutants"])
         self._count("mutants_killed", keys["killed"])
 
-    def _on_kill(self, keys: Mapping[str, Any]) -> None:
+    def _on_kill(self, keys: CellKill) -> None:
         self._count("kills", 1, keys["limit"])
 
-    def _on_repair(self, keys: Mapping[str, Any]) -> None:
+    def _on_repair(self, keys: MethodRepair) -> None:
         self._count("repairs")
 
-    def _on_installed(self, keys: Mapping[str, Any]) -> None:
+    def _on_installed(self, keys: MethodInstalled) -> None:
         self._count("installs")
 
-    def _on_retired(self, keys: Mapping[str, Any]) -> None:
+    def _on_retired(self, keys: MethodRetired) -> None:
         self._count("retired")
 
     # -- keeping
@@ -251,7 +276,7 @@ class Counters:
         return _newest_first(kept)
 
 
-_COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
+_COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
     "mission.accepted": Counters._on_accepted,
     "mission.done": Counters._on_done,
     "mission.failed": Counters._on_failed,

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from batos.errors import BatosError
-from batos.events import Events
+from batos.events import Events, MissionSummary
 from batos.image import approvals, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
@@ -144,9 +144,12 @@ class Recovery:
         with self._image.snapshot() as root:
             brief, status, thought = self._image.find(root, mission)
             slots, tid = own_slots(thought), status.tid
-            route, cost, made = (dict(slots.get(name) or {}) for name in ("route", "cost", "provenance"))
+            route, made = (dict(slots.get(name) or {}) for name in ("route", "provenance"))
+            cost: Any = dict(slots.get("cost") or {})
             conversation = brief.value.get("conversation")
-        told = {"personas": route.get("personas"), "cost": cost, "gate": made.get("gate"), "conversation": conversation}
+        told = MissionSummary(
+            personas=route.get("personas"), cost=cost, gate=made.get("gate"), conversation=conversation
+        )
         self._events.emit("mission.done", mission=mission, tid=tid, **told)
         self._events.emit("mission.status", mission=mission, status="done", reason=None)
 

@@ -16,7 +16,7 @@ from ZODB.POSException import ConflictError
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, InternalError, MissionFailed, Refused
-from batos.events import Events
+from batos.events import Events, MissionSummary
 from batos.genesis import measures
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
@@ -74,7 +74,7 @@ class Attempt:
     #: The verdict on the answer that was committed.
     gate: GateDocument | None = None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> MissionSummary:
         """Return the fields of the final event: conversation, personas, cost, and the gate's verdict on the answer."""
         if self.context is None:
             return {}
