@@ -92,8 +92,8 @@ async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntim
     cell = Cell(parts.settings.cell_workers, events=parts.events)
     # A cell of its own with one worker: no mission waits for a rehearsal, and mutants raise no alarm.
     rehearsal = Cell(1, LIMITS)
-    workshop = _workshop(parts, rehearsal)
-    jit = Jit(parts.image, workshop, Generations(workshop, parts.lives, parts.approvals))
+    deps = _generation_deps(parts, rehearsal)
+    jit = Jit(parts.image, deps, Generations(deps, parts.lives, parts.approvals))
     try:
         yield OpenedRuntime(
             cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret)
@@ -109,7 +109,7 @@ async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:
     await cell.aclose()
 
 
-def _workshop(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
+def _generation_deps(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
     chosen = parts.settings
     allowance = GenerationLimits(
         calls=chosen.generation_calls,

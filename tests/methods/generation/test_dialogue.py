@@ -202,7 +202,7 @@ async def test_what_was_paid_for_is_found_whatever_is_said_of_it_now() -> None:
     async with bench(*wrong, OllamaUnreachable("killed"), RIGHT) as found:
         with pytest.raises(OllamaUnreachable):
             await found.make()
-        found.workshop.cell = _Other(found.workshop.cell)  # type: ignore[assignment]
+        found.deps.cell = _Other(found.deps.cell)  # type: ignore[assignment]
         assert (await found.make()).source == GOOD
         assert len(found.asked) == 4
 

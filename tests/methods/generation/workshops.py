@@ -59,9 +59,9 @@ WISH = MethodSpec(
 
 @dataclass
 class Bench:
-    """A workshop, what was asked of its coder, and what it told."""
+    """The dependencies of a generation, what was asked of its coder, and what it told."""
 
-    workshop: GenerationDeps
+    deps: GenerationDeps
     bridge: ScriptedBridge
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -71,9 +71,9 @@ class Bench:
 
     async def make(self, wanted: MethodSpec = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
-        opened = generation_log.current(self.workshop.journal, wanted.log("dialect"))
-        session = self.workshop.session(wanted, opened, hold)
-        return await self.workshop.make(wanted, opened, session, {"missions": ["m-1"]})
+        opened = generation_log.current(self.deps.journal, wanted.log("dialect"))
+        session = self.deps.session(wanted, opened, hold)
+        return await self.deps.make(wanted, opened, session, {"missions": ["m-1"]})
 
     @property
     def asked(self) -> list[ChatRequest]:
@@ -101,7 +101,7 @@ async def bench(*said: str | BatosError, allowance: GenerationLimits | None = No
     bridge = ScriptedBridge(Coding(*said), models=(CODER,))
     cell = Cell(1, LIMITS)
     told: list[tuple[str, Mapping[str, Any]]] = []
-    workshop = GenerationDeps(
+    deps = GenerationDeps(
         journal=Journal(db, writer),
         bridge=bridge,
         digests={CODER: "d" * 64},
@@ -112,7 +112,7 @@ async def bench(*said: str | BatosError, allowance: GenerationLimits | None = No
         dialect=dialect.text(),
     )
     try:
-        yield Bench(workshop, bridge, told)
+        yield Bench(deps, bridge, told)
     finally:
         await cell.aclose()
         writer.close()

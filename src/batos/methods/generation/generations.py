@@ -73,7 +73,7 @@ class Generations:
     A method made for one mission serves the others, and a failure is not repeated by each.
     """
 
-    workshop: GenerationDeps
+    deps: GenerationDeps
     lives: Installs
     approvals: Approves | None = None
     flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
@@ -83,110 +83,110 @@ class Generations:
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        allowance, clock = self.workshop.allowance, self.workshop.clock
+        allowance, clock = self.deps.allowance, self.deps.clock
         self._quota, self._failures = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
 
-    async def leave(self, asks: GenerationRequest) -> None:
+    async def leave(self, request: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
-        await self.flights.leave(asks.wanted.key)
+        await self.flights.leave(request.wanted.key)
 
-    async def obtain(self, asks: GenerationRequest) -> Method | None:
+    async def obtain(self, request: GenerationRequest) -> Method | None:
         """Return the installed method after joining or starting its generation; None if a person has to approve it.
 
         Raises: GenerationFailed, CovenantViolation: the generation failed, now or lately. Refused: the quota is used
         up. ApprovalNeeded: the request insists on a method, and a person has not answered.
         """
-        log = asks.log
-        if not asks.installs:
-            pending = await self.find_approval(asks)
+        log = request.log
+        if not request.installs:
+            pending = await self.find_approval(request)
             if pending is not None:
-                self._pending(asks, pending)
+                self._pending(request, pending)
                 return None
         failure = self.failed_lately(log)
         if failure is not None:
-            asks.told["outcome"] = "declined"
+            request.told["outcome"] = "declined"
             raise failure
         candidate = self._waiting.get(log)
         if candidate is None:
-            made = await self._run_generation(asks)
-            asks.told["calls"], asks.told["tokens"] = made.spent.calls, made.spent.tokens
-            asks.told["outcome"] = made.outcome
+            made = await self._run_generation(request)
+            request.told["calls"], request.told["tokens"] = made.spent.calls, made.spent.tokens
+            request.told["outcome"] = made.outcome
             if made.error is not None:
                 raise made.error
             if made.method is not None:
                 return made.method
             candidate = made.candidate
             assert candidate is not None
-        return await self._install_or_ask(asks, candidate)
+        return await self._install_or_ask(request, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return the error of a recent failure of this log, from memory or the journal; None if there is none."""
-        return self._failures.failure(log) or self._failures.read(generation_log.current(self.workshop.journal, log))
+        return self._failures.failure(log) or self._failures.read(generation_log.current(self.deps.journal, log))
 
-    async def _run_generation(self, asks: GenerationRequest) -> GenerationOutcome:
+    async def _run_generation(self, request: GenerationRequest) -> GenerationOutcome:
         """Return the outcome of the generation, shared by all who wait for it.
 
         Raises: Refused: the quota is used up.
         """
-        wanted = asks.wanted
-        asks.hold()  # a mission that was asked to stop begins nothing more
+        wanted = request.wanted
+        request.hold()  # a mission that was asked to stop begins nothing more
         if not self.flights.flying(wanted.key):
-            refusal = self._quota.refusal(sum(bool(each.get("began")) for each in asks.learned))
+            refusal = self._quota.refusal(sum(bool(each.get("began")) for each in request.learned))
             if refusal:
-                asks.told["outcome"] = "budget"
+                request.told["outcome"] = "budget"
                 raise Refused(refusal, field="generation", remedy="Wait, or raise the setting in batos.toml.")
             self._quota.take()
-            asks.told["began"] = True
-        self.workshop.events.emit(
+            request.told["began"] = True
+        self.deps.events.emit(
             "method.generating",
-            mission=asks.mission,
+            mission=request.mission,
             receiver=wanted.name,
             selector=wanted.selector,
-            generation=asks.log,
+            generation=request.log,
         )
         made: GenerationOutcome = await self.flights.run_once(
-            wanted.key, lambda flight: self._fly(flight, asks), _INSTALLS if asks.installs else ""
+            wanted.key, lambda flight: self._fly(flight, request), _INSTALLS if request.installs else ""
         )
-        return made if asks.told.get("began") else replace(made, spent=GenerationCost())
+        return made if request.told.get("began") else replace(made, spent=GenerationCost())
 
-    async def _install_or_ask(self, asks: GenerationRequest, candidate: Candidate) -> Method | None:
+    async def _install_or_ask(self, request: GenerationRequest, candidate: Candidate) -> Method | None:
         """Install a candidate, or ask a person about it and return None."""
-        opened = generation_log.current(self.workshop.journal, asks.log)
-        if asks.installs:
+        opened = generation_log.current(self.deps.journal, request.log)
+        if request.installs:
             method = await self._install(candidate, opened)
-            asks.told["outcome"] = "installed"
+            request.told["outcome"] = "installed"
             return method
         if self.approvals is None:
             raise GenerationFailed("nobody can be asked whether it may be installed")
         try:
-            approval = await self.approvals.ask(candidate, asks.waits)
+            approval = await self.approvals.ask(candidate, request.waits)
         except GenerationFailed as error:  # a person said no
             await self._fail(opened, error)
             raise
-        self._pending(asks, approval)
+        self._pending(request, approval)
         return None
 
-    async def find_approval(self, asks: GenerationRequest) -> str | None:
+    async def find_approval(self, request: GenerationRequest) -> str | None:
         """Return the id of the approval that a person was already asked for, if any."""
         if self.approvals is None:
             return None
-        wanted = asks.wanted
-        return await self.approvals.find_asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
+        wanted = request.wanted
+        return await self.approvals.find_asked(wanted.holder, wanted.selector, wanted.intent, request.waits)
 
-    def _pending(self, asks: GenerationRequest, approval: str) -> None:
+    def _pending(self, request: GenerationRequest, approval: str) -> None:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
-        asks.told["outcome"], asks.told["approval"] = "asked", approval
-        if asks.insists:
-            raise reasons.approval_needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
+        request.told["outcome"], request.told["approval"] = "asked", approval
+        if request.insists:
+            raise reasons.approval_needed([approval], f"{request.wanted.selector!r} of {request.wanted.name}")
 
     # -- one generation
 
-    async def _fly(self, flight: Flight[GenerationOutcome], asks: GenerationRequest) -> GenerationOutcome:
+    async def _fly(self, flight: Flight[GenerationOutcome], request: GenerationRequest) -> GenerationOutcome:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
-        opened = generation_log.current(self.workshop.journal, asks.log)
-        session = self.workshop.session(asks.wanted, opened, flight.hold, asks.turns)
+        opened = generation_log.current(self.deps.journal, request.log)
+        session = self.deps.session(request.wanted, opened, flight.hold, request.turns)
         try:
-            candidate = await self.workshop.make(asks.wanted, opened, session, {"missions": [asks.mission]})
+            candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error)
             return GenerationOutcome("failed", cost_of(session), error=error)
@@ -199,7 +199,7 @@ class Generations:
                 self._quota.give_back()
             return GenerationOutcome("failed", cost_of(session), error=error)
         if _INSTALLS not in flight.wishes:
-            self._remember(asks.log, candidate)
+            self._remember(request.log, candidate)
             return GenerationOutcome("made", cost_of(session), candidate)
         try:
             method = await self._install(candidate, opened)
@@ -231,7 +231,7 @@ class Generations:
 
     async def close(self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None) -> None:
         """Record the end of a round; the next request starts another."""
-        await generation_log.close(self.workshop.journal, opened, ended, iso(self.workshop.clock()), failed)
+        await generation_log.close(self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
 
     def _remember(self, log: str, candidate: Candidate) -> None:
         """Keep a candidate that is not installed, and forget the oldest beyond _KEPT."""
@@ -244,13 +244,13 @@ class Generations:
 
         Raises: CovenantViolation, GenerationFailed: the generation failed.
         """
-        log = wanted.log(f"{self.workshop.dialect_digest} redefine")
+        log = wanted.log(f"{self.deps.dialect_digest} redefine")
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
-            opened = generation_log.current(self.workshop.journal, log)
-            session = self.workshop.session(wanted, opened, flight.hold)
+            opened = generation_log.current(self.deps.journal, log)
+            session = self.deps.session(wanted, opened, flight.hold)
             try:
-                candidate = await self.workshop.make(wanted, opened, session, {"by": by})
+                candidate = await self.deps.make(wanted, opened, session, {"by": by})
             except (CovenantViolation, GenerationFailed) as error:
                 await self.close(opened, "failed", error.as_dict())
                 raise

@@ -37,7 +37,7 @@ class Jit:
     """Finds or makes methods for missions and people; a method made for one mission serves the others."""
 
     image: LivingImage
-    workshop: GenerationDeps
+    deps: GenerationDeps
     generations: Generations
 
     async def aclose(self) -> None:
@@ -63,53 +63,53 @@ class Jit:
         there = self._current_state(found, selector, args)
         if not isinstance(there, MethodSpec):
             return self._existing_method(context, found, selector, there)
-        log = there.log(self.workshop.dialect_digest)
+        log = there.log(self.deps.dialect_digest)
         told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
         context.trace.learns(told)
-        asks = _request_of(context, there, told)
-        if context.mind.policy.install == "auto" and not asks.insists:
-            await self._later(context, asks)
+        request = _request_of(context, there, told)
+        if context.mind.policy.install == "auto" and not request.insists:
+            await self._later(context, request)
             return None
-        await generation_log.record_wait(self.workshop.journal, context.mission.id, log)
+        await generation_log.record_wait(self.deps.journal, context.mission.id, log)
         try:
-            method = await self.generations.obtain(asks)
+            method = await self.generations.obtain(request)
         except ApprovalNeeded:
             raise
         except BatosError as error:
-            asks.told["outcome"] = asks.told["outcome"] or "failed"
-            asks.told["failure"] = error.as_dict()
+            request.told["outcome"] = request.told["outcome"] or "failed"
+            request.told["failure"] = error.as_dict()
             _check_may_interpret(context, error)
             return None
         finally:
-            if asks.told["outcome"]:
-                generation_log.record(self.workshop.journal, context.mission.id, asks.told)
+            if request.told["outcome"]:
+                generation_log.record(self.deps.journal, context.mission.id, request.told)
             else:  # the mission that continues this one records the outcome
-                asks.told["outcome"] = "left"
+                request.told["outcome"] = "left"
         if method is not None:
             context.trace.generated[reference(found.holder), selector] = method
         return method
 
-    async def _later(self, context: MindContext, asks: GenerationRequest) -> None:
+    async def _later(self, context: MindContext, request: GenerationRequest) -> None:
         """Record the wish for a method, to be made after the answer.
 
         No wish is recorded if the same failed lately or a person is already asked.
         """
-        pending = None if asks.installs else await self.generations.find_approval(asks)
-        failure = self.generations.failed_lately(asks.log)
+        pending = None if request.installs else await self.generations.find_approval(request)
+        failure = self.generations.failed_lately(request.log)
         if pending is not None:
-            asks.told["outcome"], asks.told["approval"] = "asked", pending
+            request.told["outcome"], request.told["approval"] = "asked", pending
         elif failure is not None:
-            asks.told["outcome"], asks.told["failure"] = "declined", failure.as_dict()
+            request.told["outcome"], request.told["failure"] = "declined", failure.as_dict()
         else:
-            wanted = asks.wanted
-            asks.told["outcome"] = wishes.LATER
-            asks.told["wish"] = WishDocument(
+            wanted = request.wanted
+            request.told["outcome"] = wishes.LATER
+            request.told["wish"] = WishDocument(
                 holder=wanted.holder,
                 intent=wanted.intent,
                 arguments=list(wanted.arguments),
                 selector=wanted.selector,
             )
-        generation_log.record(self.workshop.journal, context.mission.id, asks.told)
+        generation_log.record(self.deps.journal, context.mission.id, request.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return the error of a recent failure to make a method of this intent, if any.
@@ -118,8 +118,8 @@ class Jit:
         """
         with self.image.snapshot() as root:
             there = methods.holder_named(root, reference(holder))
-            wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.workshop.digests)
-        return self.generations.failed_lately(wanted.log(self.workshop.dialect_digest))
+            wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.deps.digests)
+        return self.generations.failed_lately(wanted.log(self.deps.dialect_digest))
 
     async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
         """Make the method that a mission wished for: return {receiver, selector, outcome, calls, tokens, failure?}.
@@ -128,7 +128,7 @@ class Jit:
         leaves the generation to other waiting requests, otherwise the generation ends. Errors of Ollama pass through.
         """
         with self.image.snapshot() as root:
-            wanted = wants.spec_of_wish(root, wish, self.workshop.digests)
+            wanted = wants.spec_of_wish(root, wish, self.deps.digests)
             taken = bool(wish.get("forged")) and forged.is_taken(root, wish["selector"], wish["intent"])
         told = LearntDocument(receiver=wish["holder"], selector=wish["selector"], outcome="gone", calls=0, tokens=0)
         if taken:
@@ -140,15 +140,15 @@ class Jit:
             await self._record_late(wish, told)
         if wanted is None:
             return told
-        log = wanted.log(self.workshop.dialect_digest)
+        log = wanted.log(self.deps.dialect_digest)
         told["receiver"], told["outcome"], told["generation"] = wanted.name, "", log
-        asks = GenerationRequest(
+        request = GenerationRequest(
             wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False
         )
         try:
-            await self.generations.obtain(asks)
+            await self.generations.obtain(request)
         except asyncio.CancelledError:
-            await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(asks)))
+            await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(request)))
             raise
         except (MethodFailed, Refused) as error:
             told["outcome"], told["failure"] = told["outcome"] or "failed", error.as_dict()
@@ -158,8 +158,8 @@ class Jit:
 
     async def _record_late(self, wish: WishDocument, told: LearntDocument) -> None:
         """Note the outcome with the mission whose answer is out; durable when this returns."""
-        generation_log.record(self.workshop.journal, wish["mission"], {**told, "after": True})
-        await self.workshop.journal.flush(wish["mission"])
+        generation_log.record(self.deps.journal, wish["mission"], {**told, "after": True})
+        await self.deps.journal.flush(wish["mission"])
 
     def _current_state(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """Return what to make of the slot in the newest image.
@@ -183,7 +183,7 @@ class Jit:
                 return Method(**value.as_dict())
             if not isinstance(value, Intent) or methods.digest_of(value) != intent:
                 return "its intent is another by now"
-            wanted = wants.spec_for(root, holder, selector, args, self.workshop.digests)
+            wanted = wants.spec_for(root, holder, selector, args, self.deps.digests)
             assert wanted is not None
             return methods.barred(holder, selector, wanted.coder.digest) or wanted
 
@@ -220,12 +220,12 @@ class Jit:
             holder = methods.holder_named(root, name)
             standing, kept = wants.current_intent(root, holder, selector)
             intent = standing if wish is None else Intent(**{**standing.as_dict(), "text": wish})
-            wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.workshop.digests)
+            wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.deps.digests)
             given = kept if checks is None else tuple(map(Check.from_dict, checks))
         if source is None:
             candidate = await self.generations.rewrite(wanted, by)
         else:
-            candidate = await handwritten(self.workshop, wanted, source, given, by)
+            candidate = await handwritten(self.deps, wanted, source, given, by)
         new = None if wish is None else {"text": wish}
         return replace(candidate, intent=methods.digest_of(standing), wish=new)
 
@@ -236,7 +236,7 @@ class Jit:
         """
         log = str(candidate.provenance["generation"])
         if log:
-            await self.generations.close(generation_log.current(self.workshop.journal, log), "installed")
+            await self.generations.close(generation_log.current(self.deps.journal, log), "installed")
 
 
 def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> GenerationRequest:

@@ -18,7 +18,7 @@ _REMEDY = (
 
 
 async def handwritten(
-    workshop: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
+    deps: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
 ) -> Candidate:
     """Return a candidate of this source.
 
@@ -31,7 +31,7 @@ async def handwritten(
             field="checks",
             remedy="Give at least two with the source; `batos help generation` shows what one is.",
         )
-    trial = workshop.trial(wanted)
+    trial = deps.trial(wanted)
     judged = await trial.source(clean(source), checks)
     what = f"this source for {wanted.selector!r} of {wanted.name}"
     if judged.refused:
@@ -39,4 +39,4 @@ async def handwritten(
     if judged.faults:
         raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy=_REMEDY)
     made = {"generation": "", "model": "", "model_digest": "", "prompt_digest": "", "trust": "user", "by": by}
-    return await workshop.candidate(wanted, trial, judged, made)
+    return await deps.candidate(wanted, trial, judged, made)
