@@ -21,7 +21,7 @@ from batos.inference.decisions.schema import Decision
 from batos.minds import prompt, provenance
 from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
-from batos.minds.context import MindContext, MindInterpreter
+from batos.minds.context import MethodMaker, MindContext, MindInterpreter
 from batos.minds.results import Synthesis
 from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
@@ -66,7 +66,8 @@ async def forge(
     GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
     """
     slot, protocol = declared
-    if context.io.methods.jit is None or context.mind.policy.install == "never":
+    jit = context.io.methods.jit
+    if jit is None or context.mind.policy.install == "never":
         raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
     task = prompt.forge_task(context.mind.voice, protocol.name, protocol.text, synthesis.standing.answer.answer)
     question = Question(sample_paths.protocol(context.mind.name, slot), task)
@@ -76,7 +77,7 @@ async def forge(
         return None
     selector, intent = intent_of(wish, context.mind.voice.name)
     trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
-    return _wished(context, selector, intent, trust)
+    return _wished(context, jit, selector, intent, trust)
 
 
 def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
@@ -102,7 +103,7 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> ForgedTool:
+def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = context.mission.root[roots.TOOLS]
     if not forged.is_free(holder, selector, intent):
@@ -116,8 +117,7 @@ def _wished(context: MindContext, selector: str, intent: Intent, trust: str) -> 
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     if isinstance(own_slots(holder).get(selector), Method):
         return ForgedTool(told, line)
-    assert context.io.methods.jit is not None
-    failure = context.io.methods.jit.in_vain(holder, selector, intent)
+    failure = jit.in_vain(holder, selector, intent)
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
     context.trace.forges({"selector": selector, "intent": intent.as_dict(), "trust": trust})
