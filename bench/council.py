@@ -169,7 +169,7 @@ async def opened(folder: Path, parallel: int) -> AsyncIterator[tuple[UVM, Daemon
             vram="48GiB",  # room for as many slots as are said to be there
         )
         async with open_uvm(settings) as uvm:
-            await uvm.genesis()
+            await uvm.readiness.genesis()
             yield uvm, Daemon(emulator, url)
 
 
@@ -177,11 +177,14 @@ async def council(uvm: UVM, daemon: Daemon, text: str, files: Mapping[str, str])
     """One question asked of all four personas."""
     before = daemon.served
     attached = [as_file(name, content.encode()) for name, content in files.items()]
-    shown = await uvm.ask({"text": text, "effort": "council"}, attached)
+    shown = await uvm.missions.ask({"text": text, "effort": "council"}, attached)
     bodies = daemon.asked(before)
     if len(bodies) != shown["cost"]["calls"]:
         raise RuntimeError(f"the mission counts {shown['cost']['calls']} calls and the daemon {len(bodies)}")
-    personas = [f"{each.core_identity.strip()}\n\n{each.core_method.strip()}" for each in uvm.codex().personas.values()]
+    personas = [
+        f"{each.core_identity.strip()}\n\n{each.core_method.strip()}"
+        for each in uvm.convergence.codex().personas.values()
+    ]
     texts = [await daemon.rendered(body) for body in bodies]
     moved = [await daemon.rendered(body, persona_first(body["messages"], personas)) for body in bodies]
     return Council(tuple(texts), tuple(map(tokens, texts)), tuple(map(tokens, moved)), shown["cost"]["prompt_tokens"])

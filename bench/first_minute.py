@@ -89,7 +89,7 @@ class Person:
         """Return what was asked, whole, from the first question on."""
         settings = Settings(home=Path(self.environ["BATOS_HOME"]), ollama_host=self.environ["OLLAMA_HOST"])
         async with open_uvm(settings) as uvm:
-            return [uvm.mission(line["id"]) for line in reversed(uvm.missions())]
+            return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest())]
 
 
 def beside(ran: Ran, answer: str) -> list[str]:

@@ -55,7 +55,7 @@ async def part(uvm: UVM, first: int, many: int) -> None:
 
     async def one(number: int) -> None:
         async with gate:
-            await uvm.ask({"text": f"What does the keeper do on night {number}?", "effort": "reflex"})
+            await uvm.missions.ask({"text": f"What does the keeper do on night {number}?", "effort": "reflex"})
 
     await asyncio.gather(*(one(number) for number in range(first, first + many)))
 

@@ -123,13 +123,13 @@ class KernelSide:
         )
         async with AsyncExitStack() as stack:
             uvm = await stack.enter_async_context(open_uvm(settings))
-            await uvm.genesis()
+            await uvm.readiness.genesis()
             return cls(uvm, stack.pop_all())
 
     async def mission(self, number: int) -> None:
         """One question about one document, a cycle of BRICK; it must have been revised."""
         brief = {"text": f"{QUESTION} (asked the {number}. time)", "persona": PERSONA, "effort": "cycle"}
-        shown = await self._uvm.ask(brief, [self._file])
+        shown = await self._uvm.missions.ask(brief, [self._file])
         if shown["status"] != "done" or shown["cost"]["calls"] != CALLS:
             raise RuntimeError(f"the mission ended {shown['status']} after {shown['cost']['calls']} calls: {shown}")
 

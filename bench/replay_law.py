@@ -74,7 +74,7 @@ class Bed:
         emulator, template = Emulator(options), folder / "template"
         async with emulator.serving() as url:
             async with open_uvm(Settings(home=template, user="bench", ollama_host=url), Events(log=False)) as uvm:
-                await uvm.genesis()
+                await uvm.readiness.genesis()
             stem = await asyncio.create_subprocess_exec(
                 sys.executable,
                 str(_SIDE),

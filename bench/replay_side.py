@@ -105,18 +105,18 @@ async def attempt(job: Mapping[str, Any]) -> None:
     async with open_uvm(settings, Events(log=False)) as uvm:
         mission = job["mission"]
         if mission is None:
-            mission = await uvm.submit(job["brief"])
+            mission = await uvm.missions.submit(job["brief"])
             say(mission=mission, answered=[])
         else:
             say(mission=mission, answered=answered(uvm.journal.read(logs(mission, job["passed"]))))
-            await uvm.recover()
+            await uvm.missions.recover()
         leave = uvm.events.subscribe(Dying(job["passed"], job["further"]))
-        if uvm.mission(mission)["status"] == "parked":  # it has died where it had died: a person lets it go on
-            await uvm.resume(mission)
-            await uvm.control.ended(mission)
-            shown = uvm.mission(mission)
+        if uvm.readings.mission(mission)["status"] == "parked":  # it has died where it had died: a person lets it go on
+            await uvm.missions.resume(mission)
+            await uvm.missions.ended(mission)
+            shown = uvm.readings.mission(mission)
         else:
-            shown = await uvm.run(mission)
+            shown = await uvm.missions.run(mission)
         leave()
         await uvm.journal.drain()
         keys, records = set(shown["provenance"]["journal"]), uvm.journal.read(logs(mission, job["passed"]))

@@ -117,14 +117,14 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     bridge = ScriptedBridge(faulty)
     async with scripted_uvm(tmp_path, bridge, events=Events(heard)) as uvm:
         report = as_file("report.txt", b"The pier was made of granite.", 100)
-        await uvm.ask({"text": "What is the pier made of?", "persona": "BRICK", "effort": "cycle"}, [report])
+        await uvm.missions.ask({"text": "What is the pier made of?", "persona": "BRICK", "effort": "cycle"}, [report])
         bridge.respond = lambda request: StreamCut("it was cut")
         with pytest.raises(StreamCut):
-            await uvm.ask({"text": "And the quay?"})
+            await uvm.missions.ask({"text": "And the quay?"})
         bridge.respond = lambda request: OllamaUnreachable("it is away")
         with pytest.raises(OllamaUnreachable):
-            await uvm.ask({"text": "And the lighthouse?"})
-        waiting = asyncio.ensure_future(uvm.ask({"text": "And the storm?"}))
+            await uvm.missions.ask({"text": "And the lighthouse?"})
+        waiting = asyncio.ensure_future(uvm.missions.ask({"text": "And the storm?"}))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -151,8 +151,8 @@ async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:
     heard = Heard()
     async with scripted_uvm(tmp_path) as uvm:
         uvm.events.subscribe(heard)
-        mission = await uvm.submit({"text": "Why?"})
-        await uvm.run(mission)
+        mission = await uvm.missions.submit({"text": "Why?"})
+        await uvm.missions.run(mission)
     # Commits of the image's and the journal's queues stand between them; the mission's own has its name.
     told = [
         event

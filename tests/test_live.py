@@ -72,18 +72,18 @@ async def test_genesis_and_missions(tmp_path: Path) -> None:
     """Genesis passes its audit, a second one changes nothing; one call answers, and a persona over its facets with a
     file; what was paid for is not asked for again."""
     async with mind(tmp_path / "home") as (uvm, _, _):
-        report = await uvm.genesis()
+        report = await uvm.readiness.genesis()
         assert {finding.id for finding in report.findings if not finding.ok} <= EXCUSED
-        assert (await uvm.genesis()).changes == ()
-        plain = await uvm.ask({"text": "Name a colour of the sea.", "effort": "reflex"})
+        assert (await uvm.readiness.genesis()).changes == ()
+        plain = await uvm.missions.ask({"text": "Name a colour of the sea.", "effort": "reflex"})
         assert (plain["status"], plain["cost"]["calls"] >= 1) == ("done", True), plain.get("reason")
         file = as_file(HARBOUR.name, await asyncio.to_thread(HARBOUR.read_bytes))
         brief = {"text": "How was the breach closed?", "effort": "cycle", "attachments": [file.ref.model_dump()]}
-        whole = await uvm.ask(brief, [file])
+        whole = await uvm.missions.ask(brief, [file])
         assert whole["status"] == "done", whole.get("reason")
         assert whole["answer"]
         assert whole["provenance"]["recalled"]
-        again = await uvm.ask({**brief, "ancestor": whole["id"]}, [file])
+        again = await uvm.missions.ask({**brief, "ancestor": whole["id"]}, [file])
         assert (again["answer"], again["cost"]["calls"]) == (whole["answer"], 0)
 
 
@@ -95,9 +95,9 @@ async def test_an_adapter_acts(tmp_path: Path) -> None:
         shapes = {f"{QUERIES}.lora_a": (ins, 4), f"{QUERIES}.lora_b": (4, outs)}
         weights = lora(shapes, architecture=str(card.info["general.architecture"]))
         await asyncio.to_thread(_write_adapter, tmp_path / "home" / "adapters" / "robin" / "zeros", weights)
-        report = await uvm.genesis()
+        report = await uvm.readiness.genesis()
         assert {finding.id for finding in report.findings if not finding.ok} <= EXCUSED
-        said = await uvm.ask({"text": "Name a colour of the sea.", "effort": "reflex", "persona": "ROBIN"})
+        said = await uvm.missions.ask({"text": "Name a colour of the sea.", "effort": "reflex", "persona": "ROBIN"})
         assert said["status"] == "done", said.get("reason")
         assert [name for name in said["provenance"]["models"] if name.startswith("batos-robin-zeros:")]
 

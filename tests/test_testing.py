@@ -90,7 +90,7 @@ async def test_a_bridge_has_the_shipped_models_and_what_is_made() -> None:
 async def test_a_scripted_uvm_answers_without_being_told_how(tmp_path: Path) -> None:
     """Genesis is done, and the plainest replies are enough for a mission from accept to answer."""
     async with scripted_uvm(tmp_path) as uvm:
-        shown = await uvm.ask({"text": "Is anyone there, and if so, who would that be?"})
+        shown = await uvm.missions.ask({"text": "Is anyone there, and if so, who would that be?"})
     assert shown["status"] == "done"
     assert shown["answer"] == "word"
 
@@ -98,19 +98,19 @@ async def test_a_scripted_uvm_answers_without_being_told_how(tmp_path: Path) -> 
 async def test_a_scripted_uvm_in_a_home_is_found_again(tmp_path: Path) -> None:
     """With `memory=False` the image is in files, and its missions are there in the next one."""
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        shown = await uvm.ask({"text": "Hello?"})
+        shown = await uvm.missions.ask({"text": "Hello?"})
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        assert uvm.mission(shown["id"]) == shown
+        assert uvm.readings.mission(shown["id"]) == shown
     async with scripted_uvm(tmp_path) as uvm:
-        assert uvm.missions() == []
+        assert uvm.readings.newest() == []
 
 
 async def test_a_uvm_over_an_emulator_thinks(tmp_path: Path) -> None:
     """Genesis pulls and makes what is missing, a mission is answered, and the emulator knows what it was asked."""
     async with emulated_uvm(tmp_path) as (uvm, emulator):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         before = len(emulator.requests)
-        mission = await uvm.ask({"text": "How does a lock gate close?", "effort": "reflex"})
+        mission = await uvm.missions.ask({"text": "How does a lock gate close?", "effort": "reflex"})
         assert mission["status"] == "done"
         assert "not a model" in mission["answer"]
         assert (
@@ -123,10 +123,10 @@ async def test_a_uvm_over_an_emulator_thinks(tmp_path: Path) -> None:
 async def test_an_emulator_in_the_process_takes_faults(tmp_path: Path) -> None:
     """A fault strikes the next call, and the mission's error says what the daemon said."""
     async with emulated_uvm(tmp_path) as (uvm, emulator):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         emulator.faults.add({"match": {"path": "/api/chat"}, "do": "status", "error": "the card fell out"})
         with pytest.raises(BatosError, match="the card fell out"):
-            await uvm.ask({"text": "How does a lock gate close?", "effort": "reflex"})
+            await uvm.missions.ask({"text": "How does a lock gate close?", "effort": "reflex"})
 
 
 def test_an_author_writes_for_coders_alone() -> None:

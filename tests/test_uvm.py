@@ -87,12 +87,12 @@ async def test_genesis_makes_everything_and_twice_changes_nothing(tmp_path: Path
     """The first run pulls nothing that is there and makes four models; the second writes no object at all."""
     bridge = WatchedBridge()
     async with opened(tmp_path, bridge) as uvm:
-        first = await uvm.genesis()
+        first = await uvm.readiness.genesis()
         assert first.changes
         assert len(bridge.created) == 4
         assert bridge.pulled == []
         before = dump(uvm.image)
-        second = await uvm.genesis()
+        second = await uvm.readiness.genesis()
         assert second.changes == ()
         assert second.plan.satisfied
         assert len(bridge.created) == 4
@@ -110,11 +110,11 @@ async def test_genesis_teaches_the_router(tmp_path: Path) -> None:
     """The exemplars are embedded by genesis, whoever runs it; what comes after finds that learnt and embeds none."""
     bridge = ScriptedBridge(vectors=lambda text: [1.0, len(text) / 100, 0.5])
     async with opened(tmp_path, bridge) as uvm:
-        await uvm.genesis()
-        exemplars = [text for each in uvm.codex().personas.values() for text in each.exemplars]
+        await uvm.readiness.genesis()
+        exemplars = [text for each in uvm.convergence.codex().personas.values() for text in each.exemplars]
         assert bridge.embedded == exemplars
-        await uvm.check()
-        await uvm.genesis()
+        await uvm.readiness.check()
+        await uvm.readiness.genesis()
         assert (await ask(uvm, effort="reflex"))["status"] == "done"
         assert bridge.embedded == exemplars
 
@@ -123,16 +123,16 @@ async def test_genesis_in_a_new_process_changes_nothing_either(tmp_path: Path) -
     """What was written is what is read: another process finds the image as the codex says it."""
     bridge = WatchedBridge()
     async with opened(tmp_path, bridge) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
     async with opened(tmp_path, bridge) as uvm:
-        assert (await uvm.genesis()).changes == ()
+        assert (await uvm.readiness.genesis()).changes == ()
 
 
 async def test_genesis_pulls_what_is_missing(tmp_path: Path) -> None:
     """Base and embedder are pulled when the daemon has neither."""
     bridge = WatchedBridge(("something:else",))
     async with opened(tmp_path, bridge) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
     assert set(bridge.pulled) == {BASE, EMBEDDER}
 
 
@@ -140,7 +140,7 @@ async def test_the_check_makes_personas_without_pulling(tmp_path: Path) -> None:
     """A persona's model that was deleted behind our back is made again before a mission; nothing is pulled."""
     bridge = WatchedBridge()
     async with opened(tmp_path, bridge) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         gone = next(name for name in bridge.rows if name.startswith("batos-brick"))
         del bridge.rows[gone]
         bridge.created.clear()
@@ -165,13 +165,13 @@ async def test_a_missing_base_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     bridge = WatchedBridge((EMBEDDER,))
     async with opened(tmp_path, bridge) as uvm:
         with pytest.raises(ModelMissing) as raised:
-            await uvm.check()
+            await uvm.readiness.check()
         assert raised.value.model == BASE
         assert "batos genesis" in raised.value.remedy
         mission = await submit(uvm)
         with pytest.raises(ModelMissing):
-            await uvm.run(mission)
-        shown = uvm.mission(mission)
+            await uvm.missions.run(mission)
+        shown = uvm.readings.mission(mission)
         assert shown["status"] == "failed"
         assert "batos genesis" in shown["reason"]["remedy"]
     assert bridge.pulled == []
@@ -195,8 +195,8 @@ async def test_with_ollama_away_what_was_paid_is_served(tmp_path: Path, error: B
             await uvm.journal.flush(mission)
     away = AwayBridge(error)
     async with opened(tmp_path, away) as uvm:
-        assert await uvm.recover() == [mission]
-        shown = await uvm.run(mission)
+        assert await uvm.missions.recover() == [mission]
+        shown = await uvm.missions.run(mission)
         again = await ask(uvm, ancestor=mission)
     assert shown["status"] == again["status"] == "done"
     assert (shown["cost"]["calls"], again["cost"]["calls"]) == (5, 0)
@@ -211,8 +211,8 @@ async def test_with_ollama_away_a_new_question_fails_with_a_remedy(tmp_path: Pat
     async with opened(tmp_path, AwayBridge()) as uvm:
         mission = await submit(uvm)
         with pytest.raises(OllamaUnreachable):
-            await uvm.run(mission)
-        shown = uvm.mission(mission)
+            await uvm.missions.run(mission)
+        shown = uvm.readings.mission(mission)
     assert shown["status"] == "failed"
     assert "ollama serve" in shown["reason"]["remedy"]
 
@@ -222,12 +222,12 @@ async def test_with_ollama_away_a_new_image_is_untouched(tmp_path: Path) -> None
     async with opened(tmp_path, AwayBridge()) as uvm:
         before = dump(uvm.image)
         with pytest.raises(OllamaUnreachable):
-            await uvm.genesis()
+            await uvm.readiness.genesis()
         assert dump(uvm.image) == before
         mission = await submit(uvm)
         with pytest.raises(OllamaUnreachable):
-            await uvm.run(mission)
-        assert uvm.mission(mission)["status"] == "failed"
+            await uvm.missions.run(mission)
+        assert uvm.readings.mission(mission)["status"] == "failed"
 
 
 async def test_recovery_queues_what_was_left_and_publishes_what_was_committed(tmp_path: Path) -> None:
@@ -242,14 +242,14 @@ async def test_recovery_queues_what_was_left_and_publishes_what_was_committed(tm
             await left.transaction.commit(left.context.mission.thought)
     bridge = ScriptedBridge(Script())
     async with opened(tmp_path, bridge) as uvm:
-        assert await uvm.recover() == [thinking, queued]
-        assert uvm.mission(committed)["status"] == "done"
-        assert uvm.mission(committed)["answer"]
-        assert [uvm.mission(each)["status"] for each in (thinking, queued)] == ["queued", "queued"]
-        assert await uvm.recover() == [thinking, queued]
+        assert await uvm.missions.recover() == [thinking, queued]
+        assert uvm.readings.mission(committed)["status"] == "done"
+        assert uvm.readings.mission(committed)["answer"]
+        assert [uvm.readings.mission(each)["status"] for each in (thinking, queued)] == ["queued", "queued"]
+        assert await uvm.missions.recover() == [thinking, queued]
         for mission in (thinking, queued):
-            assert (await uvm.run(mission))["status"] == "done"
-        assert await uvm.recover() == []
+            assert (await uvm.missions.run(mission))["status"] == "done"
+        assert await uvm.missions.recover() == []
         with uvm.image.snapshot() as root:
             assert root[roots.STATISTICS]["missions"] == {"BRICK": 3}
 
@@ -262,7 +262,7 @@ async def test_a_changed_codex_acts_at_the_next_check(tmp_path: Path) -> None:
         path = tmp_path / "codex" / "mind.toml"
         rules = path.read_text(encoding="utf-8").replace("- Answer what", "- Be brief.\n- Answer what", 1)
         path.write_text(rules, encoding="utf-8")
-        await uvm.check()
+        await uvm.readiness.check()
         await ask(uvm)
     assert "- Be brief." in bridge.history[-1].messages[0]["content"]
     assert "- Be brief." not in bridge.history[0].messages[0]["content"]
@@ -271,11 +271,11 @@ async def test_a_changed_codex_acts_at_the_next_check(tmp_path: Path) -> None:
 async def test_a_broken_codex_stops_the_check_with_file_and_line(tmp_path: Path) -> None:
     """Nothing is written of a codex that cannot be read."""
     async with opened(tmp_path, ScriptedBridge(Script())) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         before = dump(uvm.image)
         (tmp_path / "codex" / "brick.toml").write_text("core_identity = 7\n", encoding="utf-8")
         with pytest.raises(CodexError, match=r"brick\.toml"):
-            await uvm.check()
+            await uvm.readiness.check()
         assert dump(uvm.image) == before
 
 
@@ -284,7 +284,7 @@ async def test_no_more_missions_think_at_once_than_configured(tmp_path: Path) ->
     bridge = _Counting()
     settings = Settings(home=tmp_path, user="tester", image="memory://image", missions=2)
     async with open_uvm(settings, Events(log=False), Seams(bridge=bridge)) as uvm:
-        await uvm.check()
+        await uvm.readiness.check()
         await asyncio.gather(*(ask(uvm, f"{number}?", (), effort="reflex") for number in range(6)))
     assert bridge.most == 2
 
@@ -325,14 +325,14 @@ async def test_a_wrong_brief_is_refused_before_anything_is_written(tmp_path: Pat
     async with scripted_uvm(tmp_path) as uvm:
         before = dump(uvm.image)
         with pytest.raises(BriefError):
-            await uvm.submit({"text": ""})
+            await uvm.missions.submit({"text": ""})
         for field in ("conversation", "user"):
             with pytest.raises(BriefError, match=field):  # a number with more digits than Python writes
-                await uvm.submit({"text": "Hi", "conversation": "new", field: 10**5_000})
+                await uvm.missions.submit({"text": "Hi", "conversation": "new", field: 10**5_000})
         with pytest.raises(NotFound):
-            await uvm.submit({"text": "Hi", "ancestor": "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+            await uvm.missions.submit({"text": "Hi", "ancestor": "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"})
         assert dump(uvm.image) == before
-        assert uvm.missions() == []
+        assert uvm.readings.newest() == []
 
 
 async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
@@ -359,10 +359,10 @@ async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
 async def test_a_conversation_is_there_once_its_first_mission_is_accepted(tmp_path: Path) -> None:
     """Its next mission may be asked before the first is answered."""
     async with scripted_uvm(tmp_path) as uvm:
-        first = await uvm.submit({"text": "Where is the pier?", "conversation": "new"})
-        name = uvm.mission(first)["brief"]["conversation"]
-        second = await uvm.submit({"text": "And who built it?", "conversation": name})
-        assert uvm.mission(second)["brief"]["conversation"] == name
+        first = await uvm.missions.submit({"text": "Where is the pier?", "conversation": "new"})
+        name = uvm.readings.mission(first)["brief"]["conversation"]
+        second = await uvm.missions.submit({"text": "And who built it?", "conversation": name})
+        assert uvm.readings.mission(second)["brief"]["conversation"] == name
 
 
 async def test_commits_are_told(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ async def test_commits_are_told(tmp_path: Path) -> None:
 
     async with scripted_uvm(tmp_path, events=Events(hear)) as uvm:
         heard.clear()
-        await uvm.ask({"text": "Where is the pier?", "effort": "reflex"})
+        await uvm.missions.ask({"text": "Where is the pier?", "effort": "reflex"})
     assert [what for what, _ in heard[:2]] == ["image", "image"]
     assert {what for what, _ in heard} == {"image", "journal"}
     assert all(changes >= 1 for _, changes in heard)
@@ -386,5 +386,5 @@ async def test_a_configured_effort_is_that_of_who_does_not_say(tmp_path: Path) -
     bridge = ScriptedBridge()
     async with scripted_uvm(tmp_path, bridge, effort="reflex") as uvm:
         asked: dict[str, Any] = {"text": "Why does the harbour need a second pier beside the first one?"}
-        efforts = [(await uvm.ask({**asked, **said}))["route"]["effort"] for said in ({}, {"effort": "auto"})]
+        efforts = [(await uvm.missions.ask({**asked, **said}))["route"]["effort"] for said in ({}, {"effort": "auto"})]
         assert efforts == ["reflex", "cycle"]

@@ -93,7 +93,7 @@ async def _grow(settings: Settings) -> None:
     from batos.uvm import open_uvm
 
     async with open_uvm(settings, Events(log=False)) as mind:
-        await mind.genesis()
+        await mind.readiness.genesis()
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ async def _open(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[s
     from batos.uvm import open_uvm
 
     async with in_a_task(open_uvm(_settings(ollama.url, batos_home, batos_settings), Events(log=False))) as found:
-        await found.genesis()
+        await found.readiness.genesis()
         yield found
 
 
@@ -145,7 +145,7 @@ def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[
     portal = Portal()
     settings = _settings(ollama.url, batos_home, batos_settings)
     with portal.holding(open_server(settings, told=Events(log=False))) as (mind, places):
-        portal.run(mind.genesis)
+        portal.run(mind.readiness.genesis)
         yield BatosServer(batos_home, places.bind.near)
     portal.close()
 

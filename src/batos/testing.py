@@ -234,7 +234,7 @@ async def scripted_uvm(
     chosen = Settings(**{**usual, **settings})
     seams = replace(seams or Seams(), bridge=bridge or ScriptedBridge())
     async with open_uvm(chosen, events or Events(log=False), seams) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         yield uvm
 
 
@@ -244,8 +244,8 @@ async def emulated_uvm(
 ) -> AsyncIterator[tuple[UVM, Emulator]]:
     """Open a UVM that speaks over a socket with an emulator in this process, and yield both.
 
-    Nothing is pulled or made yet: `await uvm.genesis()`. No intent becomes a method unless `settings` say so. The
-    emulator lists its requests (`requests`), takes faults (`faults.add({...})`), and gives access to its store and
+    Nothing is pulled or made yet: `await uvm.readiness.genesis()`. No intent becomes a method unless `settings` say so.
+    The emulator lists its requests (`requests`), takes faults (`faults.add({...})`), and gives access to its store and
     scheduler.
 
     Raises: ConfigError: an option of the emulator is wrong.

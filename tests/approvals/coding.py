@@ -64,8 +64,8 @@ def waiting(uvm: UVM) -> list[dict[str, Any]]:
 
 async def waits(uvm: UVM, brief: dict[str, Any], **policy: str) -> str:
     """A mission that waits for a person."""
-    mission = await uvm.submit({**brief, "policy": {"install": "ask", "interpret": "never", **policy}})
-    await uvm.begin(mission)
-    found = await uvm.ended(mission)
+    mission = await uvm.missions.submit({**brief, "policy": {"install": "ask", "interpret": "never", **policy}})
+    await uvm.missions.begin(mission)
+    found = await uvm.missions.ended(mission)
     assert found["status"] == "waiting", found.get("reason")
     return mission

@@ -32,7 +32,7 @@ async def bridge() -> Coding:
 async def uvm(tmp_path: Path, bridge: Coding) -> AsyncIterator[UVM]:
     """A mind in memory that is there to work."""
     async with scripted_uvm(tmp_path, bridge, install="ask", method_control=0) as uvm:
-        uvm.approvals.keep(uvm.control.begin)
+        uvm.approvals.keep(uvm.missions.enqueue)
         yield uvm
 
 
@@ -46,17 +46,17 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     """It is told for what it waits, holds nothing meanwhile, runs the approved methods, and pays for nothing twice."""
     mission = await waits(uvm, CYCLE)
     asked = waiting(uvm)
-    reason = uvm.mission(mission)["reason"]
+    reason = uvm.readings.mission(mission)["reason"]
     assert (reason["code"], sorted(reason["approvals"])) == ("approval_needed", sorted(each["id"] for each in asked))
     assert [each["missions"] for each in asked] == [[mission]] * 3
     assert not uvm.workers.has(mission)
     assert (bridge.written, bridge.thought) == (3, 1)
-    assert [each["calls"] for each in uvm.mission(mission)["provenance"]["generated"]] == [1] * 3
+    assert [each["calls"] for each in uvm.readings.mission(mission)["provenance"]["generated"]] == [1] * 3
     await uvm.approvals.approve([each["id"] for each in asked[:2]], "ada")
-    assert uvm.mission(mission)["status"] == "waiting"  # one is still asked
+    assert uvm.readings.mission(mission)["status"] == "waiting"  # one is still asked
     answered = await uvm.approvals.approve([asked[2]["id"]], "ada")
     assert answered.woken == (mission,)
-    done = await uvm.ended(mission)
+    done = await uvm.missions.ended(mission)
     assert done["status"] == "done"
     assert [each["as"] for each in done["provenance"]["methods"]] == ["method"] * 3
     assert bridge.written == 3
@@ -70,16 +70,16 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
 async def test_under_ask_nothing_that_was_not_approved_runs(uvm: UVM, bridge: Coding) -> None:
     """With interpretation allowed the mission goes on by it; what was made waits, and runs after the yes."""
     policy = {"install": "ask", "interpret": "allow"}
-    first = await uvm.ask({**MESSAGE, "policy": policy})
+    first = await uvm.missions.ask({**MESSAGE, "policy": policy})
     assert [each["as"] for each in first["provenance"]["methods"]] == ["interpreted intent"]
     (asked,) = waiting(uvm)
     assert (asked["object"], asked["selector"], asked["missions"]) == (BRICK, FACET, [])
     assert slot(uvm) is Intent
-    await uvm.ask({**MESSAGE, "text": "again", "policy": policy})
+    await uvm.missions.ask({**MESSAGE, "text": "again", "policy": policy})
     assert (bridge.written, len(waiting(uvm))) == (1, 1)  # what waits is not made again
     await uvm.approvals.approve([asked["id"]], "ada")
     assert slot(uvm) is Method
-    third = await uvm.ask({**MESSAGE, "text": "once more", "policy": policy})
+    third = await uvm.missions.ask({**MESSAGE, "text": "once more", "policy": policy})
     assert [each["as"] for each in third["provenance"]["methods"]] == ["method"]
 
 
@@ -90,7 +90,7 @@ async def test_eight_missions_wait_for_one_answer(uvm: UVM, bridge: Coding) -> N
     assert bridge.written == 1
     assert sorted(asked["missions"]) == sorted(missions)
     await uvm.approvals.approve([asked["id"]], "ada")
-    ended = await asyncio.gather(*map(uvm.ended, missions))
+    ended = await asyncio.gather(*map(uvm.missions.ended, missions))
     assert {each["status"] for each in ended} == {"done"}
     assert bridge.written == 1
 
@@ -122,9 +122,9 @@ async def test_a_council_asks_for_all_at_once(uvm: UVM, bridge: Coding) -> None:
     mission = await waits(uvm, {"text": QUESTION, "effort": "council"})
     names = [each["id"] for each in waiting(uvm)]
     assert len(names) == bridge.written == 12
-    assert sorted(uvm.mission(mission)["reason"]["approvals"]) == sorted(names)
+    assert sorted(uvm.readings.mission(mission)["reason"]["approvals"]) == sorted(names)
     await uvm.approvals.approve(names, "ada")
-    done = await uvm.ended(mission)
+    done = await uvm.missions.ended(mission)
     assert done["status"] == "done"
     assert {each["as"] for each in done["provenance"]["methods"]} == {"method"}
     questions = [(str(request.messages), str(request.schema)) for request in bridge.history]
@@ -144,7 +144,7 @@ async def test_no_method_catches_the_question(uvm: UVM) -> None:
     message = {**MESSAGE["message"], "selector": "outer_"}
     mission = await waits(uvm, {"text": "say it", "message": message})
     await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
-    done = await uvm.ended(mission)
+    done = await uvm.missions.ended(mission)
     assert (done["status"], "nobody" in done["answer"]) == ("done", False)
 
 
@@ -154,7 +154,7 @@ async def test_a_rejected_method_fails_its_part_with_the_reason(uvm: UVM, bridge
     first, *others = waiting(uvm)
     await uvm.approvals.reject(first["id"], "ada", "too loud")
     await uvm.approvals.approve([each["id"] for each in others], "ada")
-    done = await uvm.ended(mission)
+    done = await uvm.missions.ended(mission)
     assert done["status"] == "done"
     failed = [voice for voice in done["voices"] if "failure" in voice]
     assert [voice["facet"] for voice in failed] == [first["selector"]]
@@ -166,7 +166,7 @@ async def test_a_rejected_message_fails_its_mission(uvm: UVM) -> None:
     """Where the method was all that was asked for."""
     mission = await waits(uvm, MESSAGE)
     await uvm.approvals.reject(waiting(uvm)[0]["id"], "ada", "too loud")
-    failed = await uvm.ended(mission)
+    failed = await uvm.missions.ended(mission)
     assert (failed["status"], failed["reason"]["code"]) == ("failed", GenerationFailed.code)
     assert "too loud" in failed["reason"]["message"]
 
@@ -175,44 +175,44 @@ async def test_what_nobody_answers_fails_in_its_time(tmp_path: Path) -> None:
     """The part fails because nobody answered; whoever asks after that is asked about anew."""
     clock = Days()
     async with scripted_uvm(tmp_path, Coding(), install="ask", seams=Seams(clock=clock)) as uvm:
-        uvm.approvals.keep(uvm.control.begin)
+        uvm.approvals.keep(uvm.missions.enqueue)
         mission = await waits(uvm, MESSAGE)
-        name = uvm.mission(mission)["reason"]["approval"]
+        name = uvm.readings.mission(mission)["reason"]["approval"]
         clock.pass_(7)
         await uvm.approvals.open()  # as when the timer rings
-        failed = await uvm.ended(mission)
+        failed = await uvm.missions.ended(mission)
         assert (failed["status"], failed["reason"]["code"]) == ("failed", GenerationFailed.code)
         assert name in failed["reason"]["message"]
         again = await waits(uvm, {**MESSAGE, "text": "again"})
-        assert uvm.mission(again)["reason"]["approval"] != name
+        assert uvm.readings.mission(again)["reason"]["approval"] != name
 
 
 @pytest.mark.parametrize("steer", ["cancel", "pause"])
 async def test_one_that_waits_can_be_stopped(uvm: UVM, steer: str) -> None:
     """At once; the answer that comes later does not set it going, and a paused one goes on when it is resumed."""
     mission = await waits(uvm, MESSAGE)
-    stopped = await getattr(uvm, steer)(mission)
+    stopped = await getattr(uvm.missions, steer)(mission)
     assert stopped["status"] == {"cancel": "cancelled", "pause": "paused"}[steer]
     answered = await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
     assert answered.woken == ()
-    assert uvm.mission(mission)["status"] == stopped["status"]
+    assert uvm.readings.mission(mission)["status"] == stopped["status"]
     if steer == "cancel":
         with pytest.raises(Refused, match="cancelled"):
-            await uvm.resume(mission)
+            await uvm.missions.resume(mission)
     else:
-        await uvm.resume(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        await uvm.missions.resume(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
 
 
 async def test_resuming_does_not_answer(uvm: UVM, bridge: Coding) -> None:
     """One that waits is left waiting, and one that was paused waits again: for the same answer, nothing paid."""
     mission = await waits(uvm, MESSAGE)
     spent = len(bridge.history)
-    assert (await uvm.resume(mission))["status"] == "waiting"
+    assert (await uvm.missions.resume(mission))["status"] == "waiting"
     assert not uvm.workers.has(mission)
-    await uvm.pause(mission)
-    await uvm.resume(mission)
-    again = await uvm.ended(mission)
+    await uvm.missions.pause(mission)
+    await uvm.missions.resume(mission)
+    again = await uvm.missions.ended(mission)
     assert (again["status"], len(waiting(uvm)), len(bridge.history)) == ("waiting", 1, spent)
 
 
@@ -225,7 +225,7 @@ async def test_a_deadline_ends_the_wait(tmp_path: Path) -> None:
         clock.pass_(1)
         uvm.workers.alarms.set(mission, deadline)  # as when the clock is looked at
         await asyncio.wait({uvm.workers.end(mission)})
-        found = uvm.mission(mission)
+        found = uvm.readings.mission(mission)
         assert (found["status"], found["reason"]["code"]) == ("failed", "timed_out")
         assert (await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")).woken == ()
 
@@ -238,8 +238,8 @@ async def test_a_deadline_that_passed_while_nobody_was_there_ends_the_wait(tmp_p
         mission = await waits(uvm, {**MESSAGE, "deadline": deadline})
     clock.pass_(1)
     async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
-        assert await uvm.recover() == []
-        assert uvm.mission(mission)["reason"]["code"] == "timed_out"
+        assert await uvm.missions.recover() == []
+        assert uvm.readings.mission(mission)["reason"]["code"] == "timed_out"
         assert len(waiting(uvm)) == 1
 
 
@@ -252,9 +252,9 @@ async def test_an_answer_that_comes_while_the_mission_is_on_its_way_out_is_heard
             answering.append(asyncio.ensure_future(uvm.approvals.approve([keys["approval"]], "ada")))
 
     uvm.events.subscribe(told)
-    asked = await uvm.ask({**MESSAGE, "policy": {"install": "ask", "interpret": "never"}})
+    asked = await uvm.missions.ask({**MESSAGE, "policy": {"install": "ask", "interpret": "never"}})
     await asyncio.gather(*answering)
-    done = await uvm.ended(asked["id"])  # where the answer was slower than the status it had to be woken
+    done = await uvm.missions.ended(asked["id"])  # where the answer was slower than the status it had to be woken
     assert done["status"] == "done"
     assert [each["as"] for each in done["provenance"]["methods"]] == ["method"]
 
@@ -267,17 +267,17 @@ async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
         await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
     spent = len(bridge.history)
     async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
-        assert await uvm.recover() == []
+        assert await uvm.missions.recover() == []
         assert not uvm.workers.has(mission)
-        assert (await uvm.ended(mission))["status"] == "waiting"
+        assert (await uvm.missions.ended(mission))["status"] == "waiting"
         answered = await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
         assert answered.woken == (mission,)
-        assert uvm.mission(mission)["status"] == "queued"  # nobody works in a process that only answers
+        assert uvm.readings.mission(mission)["status"] == "queued"  # nobody works in a process that only answers
         assert len(bridge.history) == spent
     async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
-        assert await uvm.recover() == [mission]
-        await uvm.begin(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        assert await uvm.missions.recover() == [mission]
+        await uvm.missions.begin(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         assert bridge.written == 3
 
 
@@ -288,9 +288,9 @@ async def test_what_lapsed_while_nobody_was_there_is_told_after_the_restart(tmp_
         mission = await waits(uvm, MESSAGE)
     clock.pass_(8)
     async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
-        assert await uvm.recover() == [mission]
-        await uvm.begin(mission)
-        assert "nobody answered in time" in (await uvm.ended(mission))["reason"]["message"]
+        assert await uvm.missions.recover() == [mission]
+        await uvm.missions.begin(mission)
+        assert "nobody answered in time" in (await uvm.missions.ended(mission))["reason"]["message"]
 
 
 async def test_no_message_answers_a_question(uvm: UVM) -> None:
@@ -303,6 +303,6 @@ async def test_no_message_answers_a_question(uvm: UVM) -> None:
         for selector in ("approve", "approve_", "become"):
             message = {"receiver": receiver, "selector": selector, "arguments": ["approved"]}
             with pytest.raises(NotFound, match="there is no object"):
-                await uvm.ask({"text": "-", "message": message})
+                await uvm.missions.ask({"text": "-", "message": message})
     assert len(waiting(uvm)) == 1
     assert slot(uvm) is Intent

@@ -240,7 +240,7 @@ async def method_lost(patient: Patient) -> None:
 async def asked(patient: Patient, file: bytes = b"") -> str:
     """A mission that is done, with a file if one is given."""
     async with open_uvm(patient.settings) as uvm:
-        answer = await uvm.ask(
+        answer = await uvm.missions.ask(
             {"text": "Why is the sea salt?", "effort": "reflex"}, files=[as_file("salt.txt", file)] if file else []
         )
     return str(answer["id"])
@@ -297,7 +297,7 @@ async def journal_rewritten(patient: Patient) -> None:
 
 async def left_behind(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
-        await uvm.submit({"text": "Why?"})
+        await uvm.missions.submit({"text": "Why?"})
 
 
 async def open_home(patient: Patient) -> None:

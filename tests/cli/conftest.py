@@ -38,7 +38,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory, ollama: str) -> Path:
 async def learnt(home: Path, ollama: str) -> None:
     """What the first mission waits for: its copies find it in the image."""
     async with open_uvm(Settings(home=home, ollama_host=ollama), Events(log=False)) as uvm:
-        await uvm.check()
+        await uvm.readiness.check()
 
 
 @pytest.fixture

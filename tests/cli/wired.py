@@ -69,8 +69,15 @@ class Played:
         return self
 
     @property
-    def control(self) -> Played:
+    def missions(self) -> Played:
         return self
+
+    @property
+    def readings(self) -> Played:
+        return self
+
+    def enqueue(self, mission: str) -> bool:
+        return mission in self.found
 
     def keep(self, *what: object) -> None:
         self.calls.append("keep")
@@ -144,7 +151,7 @@ class Played:
             raise whose.no_mission(name, user)
         return theirs[-1] if name == "last" else name
 
-    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+    def newest(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         lines = [
             {"id": each["id"], "status": each["status"], "user": each["brief"]["user"]} for each in self.found.values()
         ]

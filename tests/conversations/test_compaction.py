@@ -27,7 +27,7 @@ PLAIN = {"answer": "It is so.", "unanswered": []}
 async def compacted(mind: Mind, name: str, selector: str = "compact_", **brief: Any) -> dict[str, Any]:
     """Send the conversation its message; the result as data."""
     message = {"receiver": name, "selector": selector}
-    shown = await mind.uvm.ask({"text": f"Compact {name}.", "message": message, **brief})
+    shown = await mind.uvm.missions.ask({"text": f"Compact {name}.", "message": message, **brief})
     result: dict[str, Any] = shown["provenance"]["message"]["result"]
     return result
 
@@ -57,7 +57,7 @@ async def test_older_turns_become_a_view_and_stay_as_they_are(mind: Mind) -> Non
     spans = view(mind, name)
     assert told["covered"] == spans[-1][1] < 40
     assert [first for first, _, _ in spans] == [1, *(last + 1 for _, last, _ in spans[:-1])]
-    page = mind.uvm.turns(name, 1, 100)
+    page = mind.uvm.readings.turns(name, 1, 100)
     assert [(each["question"], each["answer"]) for each in page["turns"]] == said
     assert [each["turns"] for each in page["compactions"]] == [[first, last] for first, last, _ in spans]
 
@@ -204,8 +204,8 @@ async def test_trust_is_the_least_of_the_turns(mind: Mind) -> None:
     name = await talk(mind.uvm, exchanges(20), trust="external")
     told = await compacted(mind, name)
     assert told["made"]
-    assert [each["trust"] for each in mind.uvm.turns(name)["compactions"]] == ["external"]
-    shown = mind.uvm.mission(mind.uvm.missions(1)[0]["id"])
+    assert [each["trust"] for each in mind.uvm.readings.turns(name)["compactions"]] == ["external"]
+    shown = mind.uvm.readings.mission(mind.uvm.readings.newest(1)[0]["id"])
     assert shown["trust"]["lineage"] == "external"
     assert shown["trust"]["lineage"] in TRUST
 
@@ -213,7 +213,7 @@ async def test_trust_is_the_least_of_the_turns(mind: Mind) -> None:
 async def test_a_short_conversation_is_never_compacted(mind: Mind) -> None:
     """With few turns nothing is due, asked for or not, and no call is made."""
     name = await talk(mind.uvm, exchanges(2))
-    newest = mind.uvm.missions(1)[0]["id"]
+    newest = mind.uvm.readings.newest(1)[0]["id"]
     with mind.uvm.image.snapshot() as root:
         assert compaction.due(root, newest) is None
     told = await compacted(mind, name)
@@ -226,7 +226,7 @@ async def test_a_short_conversation_is_never_compacted(mind: Mind) -> None:
 async def test_background_work_never_makes_one_due(mind: Mind, door: str) -> None:
     """A turn that the mind itself asked for compacts nothing; the same turn of a person does."""
     name = await talk(mind.uvm, exchanges(20))
-    newest = mind.uvm.missions(1)[0]["id"]
+    newest = mind.uvm.readings.newest(1)[0]["id"]
     with mind.uvm.image.snapshot() as root:
         brief = compaction.due(root, newest)
         assert isinstance(brief, dict)
@@ -247,7 +247,7 @@ async def test_one_at_a_time(mind: Mind) -> None:
     """While a mission is at a conversation another leaves it alone and says who has it."""
     tell(mind)
     name = await talk(mind.uvm, exchanges(20))
-    other = await mind.uvm.submit({"text": "At it."})
+    other = await mind.uvm.missions.submit({"text": "At it."})
     await mind.uvm.image.move(other, "running")
     await change(mind.uvm, lambda root: setattr(root[roots.CONVERSATIONS][name], "compacting", other))
     told = await compacted(mind, name)
@@ -279,7 +279,9 @@ async def test_the_view_can_be_dropped_and_made_anew(mind: Mind) -> None:
     tell(mind, "Jars were sealed, said Anna Lund.")
     told = await compacted(mind, name, "recompact_")
     assert told["made"][0]["turns"][0] == 1
-    assert [each["text"] for each in mind.uvm.turns(name)["compactions"]] == ["Jars were sealed, said Anna Lund."]
+    assert [each["text"] for each in mind.uvm.readings.turns(name)["compactions"]] == [
+        "Jars were sealed, said Anna Lund."
+    ]
 
 
 async def test_the_persona_of_the_newest_turn_thinks(mind: Mind) -> None:

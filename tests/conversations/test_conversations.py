@@ -84,7 +84,7 @@ async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -
 async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
     """Positions count from 1, negative ones from the end; a start before the first is the first; `next` goes on."""
     name = await talk(mind.uvm, exchanges(9, 20))
-    page = mind.uvm.turns(name, start, limit)
+    page = mind.uvm.readings.turns(name, start, limit)
     first = max(1, 10 + start) if start < 0 else max(1, start)
     expected = list(range(first, min(9, first + limit - 1) + 1))
     assert [each["position"] for each in page["turns"]] == expected
@@ -94,7 +94,7 @@ async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
 async def test_a_page_of_long_turns_ends_early_and_says_where_it_goes_on(mind: Mind) -> None:
     """A page is never too long to be sent; one turn is on it whatever its length."""
     name = await talk(mind.uvm, [("Long?", "x" * 200_000)] * 4)
-    page = mind.uvm.turns(name, 1, 4)
+    page = mind.uvm.readings.turns(name, 1, 4)
     assert ([each["position"] for each in page["turns"]], page["next"]) == ([1], 2)
 
 
@@ -103,13 +103,13 @@ async def test_another_users_conversation_is_refused(mind: Mind) -> None:
     theirs = await talk(mind.uvm, exchanges(1), user="anna")
     mine = await talk(mind.uvm, exchanges(2))
     with pytest.raises(NotFound, match=r"there is no conversation .* of tester's"):
-        mind.uvm.turns(theirs)
+        mind.uvm.readings.turns(theirs)
     with pytest.raises(NotFound, match="there is no conversation"):
-        mind.uvm.turns("c-01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    assert mind.uvm.turns("last", user="anna")["conversation"] == theirs
-    assert mind.uvm.turns("last")["conversation"] == mine
+        mind.uvm.readings.turns("c-01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert mind.uvm.readings.turns("last", user="anna")["conversation"] == theirs
+    assert mind.uvm.readings.turns("last")["conversation"] == mine
     with pytest.raises(NotFound, match="no conversation yet"):
-        mind.uvm.turns("last", user="berta")
+        mind.uvm.readings.turns("last", user="berta")
 
 
 async def test_the_newest_conversation_is_found_from_the_end(mind: Mind) -> None:
@@ -133,7 +133,7 @@ async def test_a_reply_recalls_what_it_answers(plain: Mind) -> None:
     assert shown["provenance"]["recalled"] == [{"mission": first["id"], "turn": 0, "trust": "model"}]
     assert [each["content"] for each in plain.bridge.history[-1].messages[2:4]] == ["Where is the pier?", "It is so."]
     name = await talk(plain.uvm, exchanges(4))
-    second = plain.uvm.turns(name, 2, 1)["turns"][0]
+    second = plain.uvm.readings.turns(name, 2, 1)["turns"][0]
     shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=second["mission"])
     assert [each["turn"] for each in shown["provenance"]["recalled"]] == [1, 3, 4, 2]
     assert plain.bridge.history[-1].messages[-3]["content"] == second["question"]
@@ -143,7 +143,7 @@ async def test_a_reply_recalls_what_it_answers(plain: Mind) -> None:
 async def test_a_reply_to_an_old_turn_is_recalled_beside_the_newest(plain: Mind) -> None:
     """However far back the turn is, it is shown, and what lies between is counted."""
     name = await talk(plain.uvm, exchanges(200, 400))
-    meant = plain.uvm.turns(name, 3, 1)["turns"][0]["mission"]
+    meant = plain.uvm.readings.turns(name, 3, 1)["turns"][0]["mission"]
     shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=meant)
     turns = [each["turn"] for each in shown["provenance"]["recalled"]]
     assert turns[-1] == 3
@@ -154,7 +154,7 @@ async def test_a_reply_to_an_old_turn_is_recalled_beside_the_newest(plain: Mind)
 async def test_a_reply_is_to_a_mission_of_ones_own_that_has_an_answer(plain: Mind) -> None:
     """What is not there, another user's, or not answered is refused, with the field that says so."""
     theirs = await ask(plain.uvm, "Mine?", (), effort="reflex", user="anna")
-    waiting = await plain.uvm.submit({"text": "Later?"})
+    waiting = await plain.uvm.missions.submit({"text": "Later?"})
     for mission in (theirs["id"], "m-01ARZ3NDEKTSV4RRFFQ69G5FAV", waiting):
         with pytest.raises((BriefError, NotFound)) as raised:
             await ask(plain.uvm, "Why?", (), effort="reflex", in_reply_to=mission)
@@ -163,19 +163,19 @@ async def test_a_reply_is_to_a_mission_of_ones_own_that_has_an_answer(plain: Min
 
 async def test_a_reply_to_what_will_never_answer_is_no_mission(plain: Mind) -> None:
     """A cancelled or failed mission cannot be waited for: the brief is refused before it is accepted."""
-    gone = await plain.uvm.submit({"text": "Later?"})
-    await plain.uvm.cancel(gone)
-    count = len(plain.uvm.missions())
+    gone = await plain.uvm.missions.submit({"text": "Later?"})
+    await plain.uvm.missions.cancel(gone)
+    count = len(plain.uvm.readings.newest())
     with pytest.raises(BriefError, match="is cancelled: it has no answer") as raised:
-        await plain.uvm.submit({"text": "Why?", "in_reply_to": gone})
+        await plain.uvm.missions.submit({"text": "Why?", "in_reply_to": gone})
     assert "wait" not in raised.value.remedy
-    assert len(plain.uvm.missions()) == count
+    assert len(plain.uvm.readings.newest()) == count
 
 
 async def test_a_reply_without_room_is_left_out(plain: Mind) -> None:
     """An exchange that is longer than the room is not cut: it is not shown, and the mission goes on."""
     name = await talk(plain.uvm, [("x" * 19_000, "Yes."), ("Short?", "Yes.")])
-    meant = plain.uvm.turns(name, 1, 1)["turns"][0]["mission"]
+    meant = plain.uvm.readings.turns(name, 1, 1)["turns"][0]["mission"]
     shown = await ask(plain.uvm, "Why?", (), effort="reflex", conversation=name, in_reply_to=meant)
     assert [each["turn"] for each in shown["provenance"]["recalled"]] == [2]
     assert shown["provenance"]["omitted"]["turns"] == 1
@@ -192,7 +192,7 @@ async def test_conversations_understand_messages_also_if_older_than_genesis(plai
 
     await plain.uvm.image.writer.apply(bare)
     await ask(plain.uvm, "And now?", (), effort="reflex", conversation=name)
-    lineage = plain.uvm.inspect(name)["lineage"]
+    lineage = plain.uvm.readings.inspect(name)["lineage"]
     assert lineage[-1] == "traits_obj"
     assert len(lineage) == 3
 
@@ -208,7 +208,7 @@ async def test_a_turn_names_who_answered_it(plain: Mind, effort: str, who: list[
         thought.route = {**thought.route, "personas": ["BABS", "BRICK"], "effort": effort}
 
     await plain.uvm.image.writer.apply(routed)
-    assert [turn["personas"] for turn in plain.uvm.turns(name)["turns"]] == [who]
+    assert [turn["personas"] for turn in plain.uvm.readings.turns(name)["turns"]] == [who]
 
 
 # -- looking back a second time
@@ -227,12 +227,12 @@ async def paused(mind: Mind, conversation: str) -> str:
 
     def respond(request: ChatRequest) -> str | BatosError:
         if not asked:
-            asked.append(asyncio.create_task(mind.uvm.pause(mission)))
+            asked.append(asyncio.create_task(mind.uvm.missions.pause(mission)))
         return said(request)
 
     mind.bridge.respond = respond
-    await mind.uvm.begin(mission)
-    assert (await mind.uvm.ended(mission))["status"] == "paused"
+    await mind.uvm.missions.begin(mission)
+    assert (await mind.uvm.missions.ended(mission))["status"] == "paused"
     await asyncio.gather(*asked)
     mind.bridge.respond = said
     return mission
@@ -242,7 +242,7 @@ async def goes_on(mind: Mind, conversation: str) -> None:
     """Another turn is answered, and the older ones are compacted."""
     await ask(mind.uvm, "What else?", (), effort="reflex", conversation=conversation)
     await talk(mind.uvm, exchanges(20), name=conversation)
-    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": conversation, "selector": "compact_"}})
+    await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": conversation, "selector": "compact_"}})
 
 
 async def compacted(mind: Mind) -> str:
@@ -250,7 +250,7 @@ async def compacted(mind: Mind) -> str:
     mind.script.woven = dict(PLAIN)
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     name = await talk(mind.uvm, exchanges(20))
-    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
+    await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
     return name
 
 
@@ -261,10 +261,10 @@ async def test_a_paused_mission_looks_back_as_far_as_it_did(mind: Mind) -> None:
     before = prompts(mind)
     await goes_on(mind, name)
     other = prompts(mind)[len(before) :]
-    view = mind.uvm.turns(name)["compactions"]
-    await mind.uvm.resume(mission)
-    await mind.uvm.begin(mission)
-    shown = await mind.uvm.ended(mission)
+    view = mind.uvm.readings.turns(name)["compactions"]
+    await mind.uvm.missions.resume(mission)
+    await mind.uvm.missions.begin(mission)
+    shown = await mind.uvm.missions.ended(mission)
     paid = before + prompts(mind)[len(before) + len(other) :]
     assert shown["status"] == "done"
     assert (len(paid), len(set(paid))) == (CALLS, CALLS)
@@ -282,7 +282,7 @@ async def test_a_retry_looks_back_as_far_as_its_ancestor(mind: Mind, selector: s
     first = await ask(mind.uvm, QUESTION, (), conversation=name)
     await goes_on(mind, name)
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed some jars.", mind.script)
-    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": name, "selector": selector}})
+    await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": selector}})
     before = prompts(mind)
     again = await ask(mind.uvm, QUESTION, (), conversation=name, ancestor=first["id"])
     assert prompts(mind) == before

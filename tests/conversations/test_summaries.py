@@ -75,7 +75,7 @@ async def compacted(mind: Mind, said: list[str | BatosError], turns: list[tuple[
     replies = iter(said)
     mind.bridge.respond = answering(lambda request: next(replies), mind.script)
     name = await talk(mind.uvm, turns)
-    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
+    await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
     with mind.uvm.image.snapshot() as root:
         node = root[roots.CONVERSATIONS][name].view[0]
         return Piece(node.first, node.last, node.text, node.why, node.by_model)

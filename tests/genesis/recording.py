@@ -50,8 +50,8 @@ class Place:
         """A genesis to its end, which must be good, and the look of a mission after it."""
         settings = Settings(home=self.home, user="tester", ollama_host=url)
         async with open_uvm(settings, Events(log=False), seams) as uvm:
-            report = await uvm.genesis()
-            await uvm.check()
+            report = await uvm.readiness.genesis()
+            await uvm.readiness.check()
         assert all(finding.ok for finding in report.findings), report.findings
         return report
 

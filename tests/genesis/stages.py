@@ -35,11 +35,11 @@ class Stage:
     async def ask(self, persona: str = "ROBIN", **brief: Any) -> dict[str, Any]:
         """A mission of one call."""
         asked = {"text": "Why do I worry?", "persona": persona, "effort": "reflex", **brief}
-        return await self.uvm.ask(asked)
+        return await self.uvm.missions.ask(asked)
 
     def prompt(self, mission: Mapping[str, Any]) -> str:
         """Everything that was said to the model in a mission's first call."""
-        return "\n".join(message["content"] for message in self.uvm.prompts(mission["id"])[0]["messages"])
+        return "\n".join(message["content"] for message in self.uvm.readings.prompts(mission["id"])[0]["messages"])
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Change a file of the home's codex."""
@@ -68,7 +68,7 @@ class Stage:
     async def genesis_asks(self) -> list[str]:
         """The requests of a genesis that changes nothing, but for looks at models: one each at most."""
         before = len(self.emulator.requests)
-        await self.uvm.genesis()
+        await self.uvm.readiness.genesis()
         asked = list(self.emulator.requests)[before:]
         looks = [each["model"] for each in asked if each["path"] == "/api/show"]
         assert len(looks) == len(set(looks)) <= len(await self.other.list())
@@ -92,7 +92,7 @@ async def staged(home: Path) -> AsyncIterator[Stage]:
     async with emulated.serving() as url, Bridge(url) as other:
         settings = Settings(home=home, user="tester", ollama_host=url)
         async with open_uvm(settings, Events(log=False)) as uvm:
-            report = await uvm.genesis()
+            report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
             yield Stage(uvm, emulated, other, home)
 

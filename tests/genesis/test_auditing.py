@@ -41,13 +41,13 @@ async def test_it_opens_and_closes(tmp_path: Path) -> None:
     async with open_uvm(Settings(home=tmp_path, user="tester"), Events(log=False), Seams(bridge=bridge)) as uvm:
         image, models = dump(uvm.image), set(bridge.rows)
         watching = Watching(uvm, bridge)
-        report = await uvm.genesis()
+        report = await uvm.readiness.genesis()
         assert watching.met[0] == (image, models)
         (_, closing) = watching.met
         assert closing[1] == set(bridge.rows) > models
         assert {"codex.digest", "image.root", "models.create"} <= {each.id for each in report.faults}
         assert all(finding.ok for finding in report.findings)
-        again = await uvm.genesis()
+        again = await uvm.readiness.genesis()
         assert (again.faults, again.changes) == ((), ())
         assert again.as_dict()["found"] == []
 
@@ -58,7 +58,7 @@ async def test_what_it_met_is_told(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge) as uvm:
         await uvm.image.writer.apply(lambda root: delattr(root["robin_prototype_obj"], "sage_facet_"))
         del bridge.rows[next(name for name in bridge.rows if name.startswith("batos-brick"))]
-        told = (await uvm.genesis()).as_dict()
+        told = (await uvm.readiness.genesis()).as_dict()
         assert {"persona.robin", "models.create"} <= {each["id"] for each in told["found"]}
         assert "sage_facet_ is missing" in str(told["found"])
         assert all(each["ok"] for each in told["audit"])

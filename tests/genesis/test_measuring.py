@@ -142,7 +142,7 @@ async def test_the_first_question_leaves_out_nothing_that_fits(stage: Stage) -> 
         assert ratio_of(root, stage.model("ALFRED")) < 0.3
     files = (as_file("harbour.txt", harbour.encode()),)
     for persona in ("ALFRED", "BABS"):
-        shown = await stage.uvm.ask(
+        shown = await stage.uvm.missions.ask(
             {"text": "What was the wall built of?", "persona": persona, "effort": "cycle"}, files=files
         )
         assert shown["provenance"]["omitted"]["passages"] == 0

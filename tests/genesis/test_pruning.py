@@ -18,17 +18,17 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.6, "after": 1})
     since = len(stage.emulator.requests)
     running = asyncio.create_task(
-        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
+        stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
     await stage.sent("/api/chat", since)
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
-    report = await stage.uvm.genesis(prune=True)
+    report = await stage.uvm.readiness.genesis(prune=True)
     assert report.plan.stale == (old,)
     assert not report.plan.of_kind("delete")
     assert (await running)["status"] == "done"
     assert old in {row.name for row in await stage.other.ps()}
     before = len(stage.emulator.requests)
-    report = await stage.uvm.genesis(prune=True)
+    report = await stage.uvm.readiness.genesis(prune=True)
     assert [step.name for step in report.done] == [old]
     paths = [each["path"] for each in list(stage.emulator.requests)[before:]]
     assert paths.index("/api/chat") < paths.index("/api/delete")
@@ -44,18 +44,18 @@ async def test_prune_leaves_what_a_mission_was_begun_with(stage: Stage) -> None:
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat"}, "seconds": 60, "after": 1})
     since = len(stage.emulator.requests)
     running = asyncio.create_task(
-        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "reflex"})
+        stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "reflex"})
     )
     await stage.sent("/api/chat", since)
-    mission = stage.uvm.missions(1)[0]["id"]
+    mission = stage.uvm.readings.newest(1)[0]["id"]
     running.cancel()
     await asyncio.wait([running])
     await stage.uvm.image.move(mission, "queued", None)
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
-    await stage.uvm.genesis(prune=True)
+    await stage.uvm.readiness.genesis(prune=True)
     assert old in {row.name for row in await stage.other.list()}
     await stage.uvm.image.move(mission, "cancelled", None)
-    await stage.uvm.genesis(prune=True)
+    await stage.uvm.readiness.genesis(prune=True)
     assert old not in {row.name for row in await stage.other.list()}
 
 
@@ -66,10 +66,10 @@ async def test_a_model_that_somebody_else_pruned(stage: Stage) -> None:
         stage.edit(file, "temperature = ", "top_k = 7\ntemperature = ")
     gone = {"do": "status", "match": {"path": "/api/delete"}, "status": 404, "error": "model 'x' not found"}
     stage.emulator.faults.add(gone)
-    report = await stage.uvm.genesis(prune=True)
+    report = await stage.uvm.readiness.genesis(prune=True)
     assert {step.name for step in report.plan.of_kind("delete")} == old
     assert len(old & {row.name for row in await stage.other.list()}) == 1
-    await stage.uvm.genesis(prune=True)
+    await stage.uvm.readiness.genesis(prune=True)
     assert not old & {row.name for row in await stage.other.list()}
 
 
@@ -80,7 +80,7 @@ async def test_models_of_others_are_never_pruned(stage: Stage) -> None:
             pass
     old = stage.model()
     stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
-    await stage.uvm.genesis(prune=True)
+    await stage.uvm.readiness.genesis(prune=True)
     names = {row.name for row in await stage.other.list()}
     assert {"mine:latest", "batos-robin:0123456789ab"} <= names
     assert old not in names

@@ -64,7 +64,7 @@ async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:
     stage.edit("mind.toml", "- Answer what", "- Be brief.\n- Answer what")
     requests = await stage.asked_for(stage.ask())
     assert requests == ["GET /api/tags"]
-    assert "- Be brief." in stage.prompt(stage.uvm.mission(stage.uvm.missions()[0]["id"]))
+    assert "- Be brief." in stage.prompt(stage.uvm.readings.mission(stage.uvm.readings.newest()[0]["id"]))
 
 
 async def test_a_wrong_codex_refuses_the_next_mission(stage: Stage) -> None:
@@ -73,7 +73,7 @@ async def test_a_wrong_codex_refuses_the_next_mission(stage: Stage) -> None:
     for _ in range(2):
         with pytest.raises(CodexError, match=r"brick\.toml"):
             await stage.ask()
-    assert [line["status"] for line in stage.uvm.missions()] == ["failed", "failed"]
+    assert [line["status"] for line in stage.uvm.readings.newest()] == ["failed", "failed"]
     stage.edit("brick.toml", "core_identety", "core_identity")
     assert (await stage.ask())["status"] == "done"
 
@@ -84,7 +84,7 @@ async def test_a_model_deleted_behind_our_back_is_made_again(stage: Stage) -> No
     await stage.other.delete(stage.model())
     requests = await stage.asked_for(stage.ask())
     assert requests.count("POST /api/create") == 1
-    second = stage.uvm.mission(stage.uvm.missions()[0]["id"])
+    second = stage.uvm.readings.mission(stage.uvm.readings.newest()[0]["id"])
     assert second["provenance"]["models"] == first["provenance"]["models"]
 
 
@@ -106,9 +106,9 @@ async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> Non
     assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
     settings = stage.uvm.settings.model_copy(update={"image": "memory://other"})
     async with open_uvm(settings, Events(log=False)) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         uvm.convergence._version = None
-        assert await stage.asked_for(uvm.check()) == ["GET /api/version", "GET /api/tags"]
+        assert await stage.asked_for(uvm.readiness.check()) == ["GET /api/version", "GET /api/tags"]
 
 
 async def test_missions_that_begin_together_share_a_look(stage: Stage) -> None:
@@ -124,7 +124,7 @@ async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.4, "after": 1})
     since = len(stage.emulator.requests)
     running = asyncio.create_task(
-        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
+        stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
     await stage.sent("/api/chat", since)
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
@@ -140,7 +140,7 @@ async def test_nobody_waits_for_a_pull(stage: Stage) -> None:
     await stage.other.delete("all-minilm:latest")
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/pull"}, "seconds": 0.6, "after": 1})
     since = len(stage.emulator.requests)
-    running = asyncio.create_task(stage.uvm.genesis())
+    running = asyncio.create_task(stage.uvm.readiness.genesis())
     await stage.sent("/api/pull", since)
     stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
     mission = await stage.ask()
@@ -163,10 +163,10 @@ async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
 
         settings = Settings(home=home, user="tester", ollama_host=url)
         async with open_uvm(settings, Events(hear)) as uvm:
-            report = await uvm.genesis()
+            report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
             await deleting[0]
-            assert not [step for step in (await uvm.plan()).steps if step.kind != "pull"]
+            assert not [step for step in (await uvm.convergence.plan()).steps if step.kind != "pull"]
         assert len([row for row in await other.list() if row.name.startswith("batos-")]) == 4
 
 
@@ -180,7 +180,7 @@ async def test_without_its_base_a_model_still_thinks(stage: Stage) -> None:
     assert raised.value.model == BASE
     assert "batos genesis" in raised.value.remedy
     assert not any(each["path"] == "/api/pull" for each in list(stage.emulator.requests)[30:])
-    await stage.uvm.genesis()
+    await stage.uvm.readiness.genesis()
     assert (await stage.ask("BABS"))["status"] == "done"
 
 
@@ -201,9 +201,9 @@ async def test_the_audit_is_kept(stage: Stage) -> None:
         serial = connection_of(root).db().lastTransaction()
     assert first is not None
     assert {"codex.digest", "image.root", "models.digests"} <= {each["id"] for each in first["findings"]}
-    shown = stage.uvm.inspect("alfred_prototype_obj.last_audit")
+    shown = stage.uvm.readings.inspect("alfred_prototype_obj.last_audit")
     assert first["at"] in json.dumps(shown)
-    report = await stage.uvm.genesis()
+    report = await stage.uvm.readiness.genesis()
     assert (report.changes, report.audited_at) == ((), first["at"])
     with stage.uvm.image.snapshot() as root:
         assert connection_of(root).db().lastTransaction() == serial
@@ -211,14 +211,14 @@ async def test_the_audit_is_kept(stage: Stage) -> None:
 
 async def test_the_audit_is_about_this_image_alone(stage: Stage) -> None:
     """Models that another home makes on the same daemon are none of its findings, and no reason to write anything."""
-    before = (await stage.uvm.genesis()).audited_at
+    before = (await stage.uvm.readiness.genesis()).audited_at
     async for _ in stage.other.create("batos-robin:0123456789ab", from_=BASE, system="Another's."):
         pass
-    report = await stage.uvm.genesis()
+    report = await stage.uvm.readiness.genesis()
     assert report.audited_at == before
     assert not any("0123456789ab" in finding.what for finding in report.findings)
     stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
-    (told,) = [each for each in (await stage.uvm.genesis()).findings if each.id == "models.stale"]
+    (told,) = [each for each in (await stage.uvm.readiness.genesis()).findings if each.id == "models.stale"]
     assert "0123456789ab" not in told.what
 
 
@@ -257,4 +257,4 @@ async def test_nothing_is_known_without_a_genesis(tmp_path: Path) -> None:
     async with open_uvm(settings, Events(log=False)) as uvm:
         assert uvm.convergence.remembered() is None
         with pytest.raises(OllamaUnreachable):
-            await uvm.ask({"text": "Why?"})
+            await uvm.missions.ask({"text": "Why?"})

@@ -49,14 +49,14 @@ async def main(home: Path) -> None:
         def began(event: str, keys: Mapping[str, Any]) -> None:
             """Tell which missions begin."""
             if event == "mission.status" and keys["status"] == "running":
-                bridge.begun.add(uvm.mission(keys["mission"])["brief"]["text"])
+                bridge.begun.add(uvm.readings.mission(keys["mission"])["brief"]["text"])
                 say(keys["mission"])
 
         uvm.events.subscribe(began)
-        waiting = await uvm.recover()
+        waiting = await uvm.missions.recover()
         for mission in waiting:
-            await uvm.begin(mission)
-        await asyncio.gather(*(uvm.ended(mission) for mission in waiting))
+            await uvm.missions.begin(mission)
+        await asyncio.gather(*(uvm.missions.ended(mission) for mission in waiting))
 
 
 if __name__ == "__main__":

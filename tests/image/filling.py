@@ -77,7 +77,7 @@ async def until_full(uvm: UVM, at_once: int) -> dict[str, Any]:
     while not told["errors"]:
         await asyncio.gather(*(ask(uvm, told) for _ in range(at_once)))
     try:
-        await uvm.submit({"text": "And now?"})
+        await uvm.missions.submit({"text": "And now?"})
     except BatosError as error:
         told["next"] = error.as_dict()
     return told
@@ -87,12 +87,12 @@ async def ask(uvm: UVM, told: dict[str, Any]) -> None:
     """One mission: done, or failed at a stage (accept, run, or publish when its thought is committed)."""
     at = "accept"
     try:
-        mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
+        mission = await uvm.missions.submit({"text": "Why is the sea salt?", "effort": "cycle"})
         at = "run"
-        await uvm.run(mission)
+        await uvm.missions.run(mission)
         told["done"].append(mission)
     except BatosError as error:
-        if at == "run" and "answer" in uvm.mission(mission):
+        if at == "run" and "answer" in uvm.readings.mission(mission):
             at = "publish"
         told["errors"].append({**error.as_dict(), "at": at})
 
@@ -101,7 +101,7 @@ async def blob(uvm: UVM) -> dict[str, Any]:
     """A mission with a file that does not fit."""
     data = hashlib.sha256(b"").hexdigest().encode() * 100_000
     try:
-        await uvm.submit({"text": "What does this say?"}, [as_file("long.txt", data)])
+        await uvm.missions.submit({"text": "What does this say?"}, [as_file("long.txt", data)])
     except BatosError as error:
         return {"errors": [error.as_dict()], "done": []}
     return {"errors": [], "done": []}
@@ -119,7 +119,7 @@ async def one(home: Path, kind: str, slack: int, at_once: int) -> None:
         if not (home / "padded").exists():
             await pad(uvm, journal=kind == "journal")
             (home / "padded").touch()
-        await uvm.check()  # what the router learns of the codex is large, and written once
+        await uvm.readiness.check()  # what the router learns of the codex is large, and written once
         limit(filled.stat().st_size + slack)
         told = await (blob(uvm) if kind == "blob" else until_full(uvm, at_once))
     limit(-1)

@@ -20,5 +20,5 @@ async def thinking(home: Path, bridge: ScriptedBridge | None = None, **opening: 
     settings = Settings(home=home, user="tester", missions=16, install="never")
     seams = Seams(bridge=bridge or ScriptedBridge(), opening=lambda given: replace(given, **opening))
     async with open_uvm(settings, Events(log=False), seams) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         yield uvm

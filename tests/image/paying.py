@@ -49,15 +49,15 @@ async def main(home: Path, ledger: Path, missions: int) -> None:
     """Accept what is missing, the first a council and the others cycles, then run all that waits, three at a time."""
     async with thinking(home, PaidBridge(ledger)) as uvm:
         uvm.events.subscribe(kept)
-        await uvm.recover()
-        for number in range(len(uvm.missions(99)), missions):
-            await uvm.submit({"text": f"question {number}", "effort": "cycle" if number else "council"})
+        await uvm.missions.recover()
+        for number in range(len(uvm.readings.newest(99)), missions):
+            await uvm.missions.submit({"text": f"question {number}", "effort": "cycle" if number else "council"})
             await asyncio.sleep(0.002)  # asked within one millisecond, two missions' sub-queries are the same bytes
         slots = asyncio.Semaphore(3)
 
         async def run(mission: str) -> Any:
             async with slots:
-                return await uvm.run(mission)
+                return await uvm.missions.run(mission)
 
         ended = await asyncio.gather(*(run(mission) for mission in uvm.image.unfolded()), return_exceptions=True)
         assert not [each for each in ended if isinstance(each, BaseException) and not isinstance(each, Refused)]

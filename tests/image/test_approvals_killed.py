@@ -46,11 +46,11 @@ async def test_a_yes_and_its_method_are_one(tmp_path: Path, point: str, whole: b
         assert len(installed(uvm)) == (3 if whole else 0)
         assert len(waiting(uvm)) == (0 if whole else 3)
         if not whole:
-            assert await uvm.recover() == []
+            assert await uvm.missions.recover() == []
             await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
-        assert await uvm.recover() == [mission]
-        await uvm.begin(mission)
-        done = await uvm.ended(mission)
+        assert await uvm.missions.recover() == [mission]
+        await uvm.missions.begin(mission)
+        done = await uvm.missions.ended(mission)
         assert done["status"] == "done"
         assert [each["as"] for each in done["provenance"]["methods"]] == ["method"] * 3
         assert {each["revision"] for each in done["provenance"]["methods"]} == {"1"}

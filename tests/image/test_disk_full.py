@@ -47,10 +47,10 @@ def check_told(told: dict[str, Any]) -> None:
 async def check_whole(home: Path, done: list[str]) -> None:
     """With room again: what was reported done is whole, what was not can be run, and the statistics add up."""
     async with thinking(home) as uvm:
-        waiting = await uvm.recover()
+        waiting = await uvm.missions.recover()
         for mission in waiting:
-            assert (await uvm.run(mission))["status"] == "done"
-        reports = [uvm.mission(line["id"]) async for line in yielding_every(uvm.missions(10_000), 8)]
+            assert (await uvm.missions.run(mission))["status"] == "done"
+        reports = [uvm.readings.mission(line["id"]) async for line in yielding_every(uvm.readings.newest(10_000), 8)]
         keys = {record.key for record in uvm.journal.read([each["id"] for each in reports]) if record.state == "done"}
         calls = 0
         for each in reports:
@@ -113,7 +113,7 @@ async def test_a_blob_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     assert told["left"] == []
     assert not list((tmp_path / "blobs").rglob("*.blob"))
     async with thinking(tmp_path) as uvm:
-        assert uvm.missions() == []
+        assert uvm.readings.newest() == []
 
 
 class BrokenSync(SoundFileStorage):

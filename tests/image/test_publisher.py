@@ -35,14 +35,14 @@ async def test_missions_at_once_never_conflict(tmp_path: Path) -> None:
     """200 whole missions, sixteen at a time, forty-two of them turns: no conflict and none resolved, by the storage."""
     made: list[CountingStorage] = []
     async with thinking(tmp_path, image_factory=counted(tmp_path, made)) as uvm:
-        begun = [await uvm.ask({"text": "begin", "effort": "cycle", "conversation": "new"}) for _ in range(2)]
+        begun = [await uvm.missions.ask({"text": "begin", "effort": "cycle", "conversation": "new"}) for _ in range(2)]
         names = [each["brief"]["conversation"] for each in begun]
         # Every fifth is a turn of one of two conversations.
         asked = [
             {"text": f"question {number}", "effort": "cycle", "conversation": None if number % 5 else names[number % 2]}
             for number in range(MISSIONS - len(begun))
         ]
-        done = [*begun, *await asyncio.gather(*(uvm.ask(each) for each in asked))]
+        done = [*begun, *await asyncio.gather(*(uvm.missions.ask(each) for each in asked))]
         storage = made[0]
         assert (storage.conflicts, storage.resolved) == (0, 0)
         assert storage.stored > 3 * MISSIONS

@@ -45,9 +45,9 @@ async def test_a_committed_thought_is_folded_in_by_the_next_process(tmp_path: Pa
     mission = await left(tmp_path, committed=True)
     bridge = ScriptedBridge()
     async with thinking(tmp_path, bridge) as uvm:
-        assert await uvm.recover() == []
-        assert await uvm.recover() == []
-        found = uvm.mission(mission)
+        assert await uvm.missions.recover() == []
+        assert await uvm.missions.recover() == []
+        found = uvm.readings.mission(mission)
         assert found["status"] == "done"
         assert found["answer"]
         with uvm.image.snapshot() as root:
@@ -65,10 +65,10 @@ async def test_one_that_cannot_be_folded_in_keeps_no_other_from_it(tmp_path: Pat
     waits = await left(tmp_path, committed=False)
     async with thinking(tmp_path) as uvm:
         with capture_logs() as logs:
-            assert await uvm.recover() == [waits]
+            assert await uvm.missions.recover() == [waits]
         told = [each for each in logs if each["event"] == "mission.unsettled"]
         assert [(each["mission"], each["reason"]["code"]) for each in told] == [(broken, "internal")]
-        assert uvm.mission(sound)["status"] == "done"
+        assert uvm.readings.mission(sound)["status"] == "done"
         assert set(uvm.image.unfolded()) == {broken, waits}
 
 
@@ -76,12 +76,12 @@ async def test_a_mission_that_was_running_waits_again(tmp_path: Path) -> None:
     """It is queued with a reason and a remedy, then runs to its end; both attempts are counted."""
     mission = await left(tmp_path, committed=False)
     async with thinking(tmp_path) as uvm:
-        assert await uvm.recover() == [mission]
-        found = uvm.mission(mission)
+        assert await uvm.missions.recover() == [mission]
+        found = uvm.readings.mission(mission)
         assert found["status"] == "queued"
         assert "ended" in found["reason"]["message"]
         assert "resume" in found["reason"]["remedy"]
-        done = await uvm.run(mission)
+        done = await uvm.missions.run(mission)
         assert done["status"] == "done"
         assert "reason" not in done
         with uvm.image.snapshot() as root:
@@ -93,16 +93,16 @@ async def test_without_recovery_a_running_mission_is_not_run(tmp_path: Path) -> 
     mission = await left(tmp_path, committed=False)
     async with thinking(tmp_path) as uvm:
         with pytest.raises(Refused) as refused:
-            await uvm.run(mission)
+            await uvm.missions.run(mission)
         assert "resume" in refused.value.remedy
-        assert await uvm.recover() == [mission]
+        assert await uvm.missions.recover() == [mission]
 
 
 async def test_a_mission_that_is_run_twice_at_once_runs_once(tmp_path: Path) -> None:
     """The second is refused and changes nothing; the first ends as it would have."""
     async with thinking(tmp_path) as uvm:
-        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
-        both: list[Any] = await asyncio.gather(*(uvm.run(mission) for _ in range(2)), return_exceptions=True)
+        mission = await uvm.missions.submit({"text": "Why?", "effort": "cycle"})
+        both: list[Any] = await asyncio.gather(*(uvm.missions.run(mission) for _ in range(2)), return_exceptions=True)
         first, second = both
         assert isinstance(second, Refused)
         assert isinstance(first, dict)
@@ -121,11 +121,11 @@ async def test_a_cancellation_during_the_last_commit_comes_too_late(tmp_path: Pa
     loop = asyncio.get_running_loop()
     async with thinking(tmp_path) as uvm:
         uvm.image.voters = (*uvm.image.voters, too_late)
-        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
-        asked.append(asyncio.create_task(uvm.run(mission)))
+        mission = await uvm.missions.submit({"text": "Why?", "effort": "cycle"})
+        asked.append(asyncio.create_task(uvm.missions.run(mission)))
         with pytest.raises(asyncio.CancelledError):
             await asked[0]
-        found = uvm.mission(mission)
+        found = uvm.readings.mission(mission)
         assert found["status"] == "done"
         assert uvm.image.unfolded() == []
         with uvm.image.snapshot() as root:
@@ -142,13 +142,13 @@ async def test_a_cancellation_before_the_commit_cancels(tmp_path: Path) -> None:
             await asyncio.sleep(600)
 
     async with thinking(tmp_path, Slow()) as uvm:
-        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
-        task = asyncio.create_task(uvm.run(mission))
+        mission = await uvm.missions.submit({"text": "Why?", "effort": "cycle"})
+        task = asyncio.create_task(uvm.missions.run(mission))
         await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        found = uvm.mission(mission)
+        found = uvm.readings.mission(mission)
         assert (found["status"], found["reason"]["code"], found["cost"]["calls"]) == ("cancelled", "error", 1)
         assert "answer" not in found
         assert uvm.image.unfolded() == []
@@ -156,7 +156,7 @@ async def test_a_cancellation_before_the_commit_cancels(tmp_path: Path) -> None:
 
 async def paid(uvm: UVM) -> set[str]:
     """What the journal has an answer for."""
-    missions = [line["id"] for line in uvm.missions(10_000)]
+    missions = [line["id"] for line in uvm.readings.newest(10_000)]
     return {
         canonical(record.request["messages"]).decode()
         for record in uvm.journal.read(missions)
@@ -194,7 +194,7 @@ async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) 
         async with thinking(home) as uvm:
             known = await paid(uvm)
             if line == "":
-                assert {each["status"] for each in uvm.missions(99)} == {"done"}
+                assert {each["status"] for each in uvm.readings.newest(99)} == {"done"}
                 assert uvm.image.unfolded() == []
                 break
     assert rounds > 2
@@ -211,18 +211,18 @@ async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) ->
         return StreamCut("cut") if answered > 4 else Script()(request)
 
     async with thinking(tmp_path, ScriptedBridge(cut_at_last)) as uvm:
-        mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
+        mission = await uvm.missions.submit({"text": "Why is the sea salt?", "effort": "cycle"})
         with pytest.raises(StreamCut):
-            await uvm.run(mission)
-        failed = uvm.mission(mission)
+            await uvm.missions.run(mission)
+        failed = uvm.readings.mission(mission)
         assert (failed["status"], failed["reason"]["code"]) == ("failed", "stream_cut")
         assert "answer" not in failed
     bridge = ScriptedBridge(Script())
     async with thinking(tmp_path, bridge) as uvm:
         with pytest.raises(Refused) as refused:
-            await uvm.run(mission)
+            await uvm.missions.run(mission)
         assert f"--ancestor {mission}" in refused.value.remedy
-        done = await uvm.ask({"text": "Why is the sea salt?", "effort": "cycle", "ancestor": mission})
+        done = await uvm.missions.ask({"text": "Why is the sea salt?", "effort": "cycle", "ancestor": mission})
         assert done["status"] == "done"
         assert done["cost"]["from_journal"] == 4
         assert done["cost"]["calls"] == len(bridge.history) > 0

@@ -19,7 +19,7 @@ from batos.uvm import UVM
 
 def paid(uvm: UVM) -> set[str]:
     """The messages of each call that the journal has an answer for."""
-    missions = [line["id"] for line in uvm.missions(99)]
+    missions = [line["id"] for line in uvm.readings.newest(99)]
     records = uvm.journal.read(missions)
     return {canonical(record.request["messages"]).decode() for record in records if record.state == "done"}
 
@@ -29,9 +29,9 @@ async def goes_on(home: Path, accepted: bool) -> bool:
     bridge = ScriptedBridge(Script())
     async with thinking(home, bridge) as uvm:
         known = paid(uvm)
-        for mission in await uvm.recover():
-            await uvm.run(mission)
-        shown = [uvm.mission(line["id"]) for line in uvm.missions(99)]
+        for mission in await uvm.missions.recover():
+            await uvm.missions.run(mission)
+        shown = [uvm.readings.mission(line["id"]) for line in uvm.readings.newest(99)]
         assert [each["status"] for each in shown] == ["done"] * len(shown)
         assert all(each["answer"] for each in shown)
         assert uvm.image.unfolded() == []
@@ -47,12 +47,12 @@ async def test_killed_at_any_write_of_a_mission(tmp_path: Path, subtests: pytest
     home = tmp_path / "home"
     states = States((home,), tmp_path / "states")
     async with thinking(home) as uvm:
-        await uvm.check()  # what the router learns of the codex is written once, and is no part of a mission
+        await uvm.readiness.check()  # what the router learns of the codex is written once, and is no part of a mission
     image, journal = (states.storage(home, name) for name in ("live_image", "journal"))
     async with thinking(home, image_factory=image, journal_factory=journal) as uvm:
-        mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
+        mission = await uvm.missions.submit({"text": "Why is the sea salt?", "effort": "cycle"})
         before = len(states.found)
-        await uvm.run(mission)
+        await uvm.missions.run(mission)
     assert before > 2
     assert len(states.found) > 24
     for number, folder in enumerate(states.found):

@@ -16,7 +16,7 @@ GOOD = "async def guide_facet_(self, query):\n    return await self.infer_(f'Kin
 async def test_a_person_redefines_a_method(tmp_path: Path) -> None:
     """Of a new wish the coder writes another method; a person's own source is audited and tried as a coder's is."""
     async with learning(tmp_path) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         name, selector = "brick_prototype_obj", "guide_facet_"
         wished = await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
         assert wished.wish == {"text": "Explain it kindly."}
@@ -40,7 +40,7 @@ async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
     """Who wishes the same once more wants another method: each time the coder is asked anew, also after it failed."""
     coder = Refusing()
     async with learning(tmp_path, coder) as mind:
-        await mind.uvm.check()
+        await mind.uvm.readiness.check()
         name, selector = "brick_prototype_obj", "guide_facet_"
         for number in (1, 2):
             with pytest.raises(CovenantViolation):
@@ -56,7 +56,7 @@ async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
 async def test_what_was_written_for_a_wish_is_not_paid_twice(tmp_path: Path) -> None:
     """Where it could not be installed, or the process died before it was, the same wish gives the same method again."""
     async with learning(tmp_path) as mind:
-        await mind.uvm.check()
+        await mind.uvm.readiness.check()
         first = await mind.jit.redefine("brick_prototype_obj", "guide_facet_", "ada", wish="Explain it kindly.")
         again = await mind.jit.redefine("brick_prototype_obj", "guide_facet_", "ada", wish="Explain it kindly.")
         assert (again.source, len(mind.coded)) == (first.source, 1)

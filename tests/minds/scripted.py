@@ -176,7 +176,7 @@ class FailingBridge(ScriptedBridge):
 
 async def ask(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> dict[str, Any]:
     """A cycle of BRICK over the lamp's document, unless told otherwise."""
-    return await uvm.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+    return await uvm.missions.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
 
 
 async def begun(uvm: UVM, user: str = "tester") -> str:
@@ -188,7 +188,7 @@ async def begun(uvm: UVM, user: str = "tester") -> str:
 
 async def submit(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> str:
     """Accept such a mission without running it."""
-    return await uvm.submit({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+    return await uvm.missions.submit({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
 
 
 @dataclass
@@ -206,7 +206,7 @@ class Stepping:
 @asynccontextmanager
 async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
     """The mission's transaction and machine; nothing of it is committed unless the test does so."""
-    conductor = (await uvm.ready()).conductor
+    conductor = (await uvm.readiness.ready()).conductor
     attempt = Attempt(mission)
     with uvm.image.transaction(mission) as transaction:
         context = await conductor._prepare(attempt, transaction)

@@ -50,12 +50,12 @@ async def died(uvm: UVM, mission: str, at: int | str) -> bool:
     """Run a mission that dies at a step; False: it came to its end before. What was only noted is gone with it."""
     leave = uvm.events.subscribe(Death(at))
     try:
-        await (await uvm.ready()).conductor.run(mission)
+        await (await uvm.readiness.ready()).conductor.run(mission)
     except Dies:
         return True
     finally:
         leave()
-        await uvm.jit.generations.flights.aclose()
+        await uvm.crafts.jit.generations.flights.aclose()
         uvm.journal._notes.clear()
     return False
 
@@ -76,8 +76,8 @@ async def test_thirty_missions_that_learn_are_killed_and_resumed(tmp_path: Path)
             drawn += any(mind.uvm.lives.is_control(mission, slot) for slot in SLOTS)
             assert await died(mind.uvm, mission, "SYNTHESIZING")
             before = len(mind.bridge.history)
-            assert await mind.uvm.recover() == [mission]
-            shown = await mind.uvm.run(mission)
+            assert await mind.uvm.missions.recover() == [mission]
+            shown = await mind.uvm.missions.run(mission)
             assert [each["as"].partition(",")[0] for each in shown["provenance"]["methods"]] == ["method"] * 3
             assert max(paid(mind).values()) == 1
             assert len(mind.bridge.history) == before + 1
@@ -104,8 +104,8 @@ async def test_whenever_a_mission_dies_only_what_was_not_answered_is_paid_for(
         for point in points:
             if await died(mind.uvm, mission, point):
                 noted |= choices_in(mind.uvm.journal.notes(mission))
-                await mind.uvm.recover()
-        shown = await mind.uvm.run(mission)
+                await mind.uvm.missions.recover()
+        shown = await mind.uvm.missions.run(mission)
         assert shown["status"] == "done"
         assert max(paid(mind).values()) == 1
         await mind.uvm.journal.drain()
@@ -119,8 +119,8 @@ async def test_a_later_attempt_runs_the_revision_that_the_earlier_one_ran(tmp_pa
         mission = await submit(mind.uvm)
         assert await died(mind.uvm, mission, "SYNTHESIZING")
         await mind.install(**{GUIDE: OTHER})
-        await mind.uvm.recover()
-        shown = await mind.uvm.run(mission)
+        await mind.uvm.missions.recover()
+        shown = await mind.uvm.missions.run(mission)
         assert [each["revision"] for each in shown["provenance"]["methods"] if each["selector"] == GUIDE] == ["1"]
         assert max(paid(mind).values()) == 1
         later = await ask(mind.uvm)
@@ -133,8 +133,8 @@ async def test_an_intent_that_was_interpreted_is_interpreted_again(tmp_path: Pat
         mission = await submit(mind.uvm)
         assert await died(mind.uvm, mission, "SYNTHESIZING")
         await mind.install(**{GUIDE: ECHO})
-        await mind.uvm.recover()
-        shown = await mind.uvm.run(mission)
+        await mind.uvm.missions.recover()
+        shown = await mind.uvm.missions.run(mission)
         assert (GUIDE, "interpreted intent") in methods(shown)
         again = await ask(mind.uvm, ancestor=mission)
         assert (GUIDE, "interpreted intent") in methods(again)

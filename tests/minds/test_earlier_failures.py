@@ -48,12 +48,12 @@ async def test_a_retry_tells_what_failed_to_the_calls_that_were_never_paid(mind:
     mind.script.woven, woven = Runaway("repetition", 40), mind.script.woven
     mission = await submit(mind.uvm)
     with pytest.raises(Runaway):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     calls = len(mind.bridge.history)
     mind.script.woven = StreamCut("cut")
     second = await submit(mind.uvm, ancestor=mission)
     with pytest.raises(StreamCut):
-        await mind.uvm.run(second)
+        await mind.uvm.missions.run(second)
     mind.script.woven = woven
     third = await ask(mind.uvm, ancestor=mission)
     assert (third["cost"]["calls"], third["cost"]["from_journal"]) == (1, 4)

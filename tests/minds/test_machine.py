@@ -115,7 +115,7 @@ async def test_cancellation_in_a_state_ends_in_failed_too(mind: Mind) -> None:
     """CancelledError is an exception like any other: doomed, and raised."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         running = asyncio.create_task(opened.machine.run(opened.cycle))
         await bridge.let(1)

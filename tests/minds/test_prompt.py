@@ -166,8 +166,8 @@ async def test_a_revision_appends_to_the_weave(mind: Mind) -> None:
 async def test_the_clock_is_the_time_of_acceptance_and_stands_last(mind: Mind) -> None:
     """Every call ends with when the mission was accepted, so that a second attempt asks byte for byte the same."""
     mission = await submit(mind.uvm)
-    accepted = mind.uvm.mission(mission)["accepted_at"]
-    await mind.uvm.run(mission)
+    accepted = mind.uvm.readings.mission(mission)["accepted_at"]
+    await mind.uvm.missions.run(mission)
     assert all(request.messages[-1]["content"].endswith(f"Asked at {accepted}.") for request in mind.bridge.history)
 
 
@@ -245,7 +245,7 @@ async def test_an_invalid_reply_is_repaired_by_what_was_wrong(mind: Mind) -> Non
     assert second.messages[-2]["content"] == "no JSON at all"
     assert "The reply is not valid" in second.messages[-1]["content"]
     assert shown["cost"]["calls"] == 6
-    assert mind.uvm.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/repair1"
+    assert mind.uvm.readings.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/repair1"
 
 
 @pytest.mark.parametrize(("left", "told"), [(1, "1 passage left out"), (3, "3 passages left out")])

@@ -61,7 +61,7 @@ async def test_the_commit_that_was_read_is_named(mind: Mind) -> None:
     mission = await submit(mind.uvm)
     async with stepping(mind.uvm, mission) as opened:
         assert opened.context.mission.read_at == f"tid:0x{int.from_bytes(opened.transaction.read_at, 'big'):016x}"
-    shown = await mind.uvm.run(mission)
+    shown = await mind.uvm.missions.run(mission)
     assert int(shown["provenance"]["read_at"][4:], 16) < int(shown["tid"][4:], 16)
 
 
@@ -167,9 +167,9 @@ async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mi
     brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": name}
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
-    await mind.uvm.run(ids[0])
+    await mind.uvm.missions.run(ids[0])
     with pytest.raises(NotFound, match=r"no conversation .* of berta's"):
-        await mind.uvm.run(ids[1])
+        await mind.uvm.missions.run(ids[1])
     with mind.uvm.image.snapshot() as root:
         kept = root[roots.CONVERSATIONS][name]
         assert kept.user == "anna"

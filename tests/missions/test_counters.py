@@ -60,7 +60,7 @@ async def test_what_missions_do_is_counted(tmp_path: Path) -> None:
         waits = await submit(uvm)
         with pytest.raises(Busy):
             await submit(uvm)
-        await uvm.cancel(waits)
+        await uvm.missions.cancel(waits)
         found = uvm.status()
         total = found["counters"]
         assert total["missions"] == {"BRICK": {"done": 2, "failed": 1}, "none": {"cancelled": 1}}

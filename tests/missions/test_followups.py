@@ -54,12 +54,12 @@ async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
     turn = await turned(mind, name)
     begun = await mind.uvm.afterwards.begin(turn)
     assert begun is not None
-    told = await mind.uvm.ended(begun)
+    told = await mind.uvm.missions.ended(begun)
     assert (told["status"], told["brief"]["origin"]["door"], told["brief"]["priority"]) == ("done", "kernel", -9)
     assert covered(mind, name) > 0
     assert await mind.uvm.afterwards.begin(begun) is None
     assert await mind.uvm.afterwards.begin(turn) is None
-    assert mind.uvm.turns(name)["count"] == 21
+    assert mind.uvm.readings.turns(name)["count"] == 21
 
 
 async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
@@ -84,7 +84,7 @@ async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
     turns = [await turned(mind, name) for _ in range(3)]
     begun = await asyncio.gather(*(mind.uvm.afterwards.begin(turn) for turn in turns))
     for each in {mission for mission in begun if mission is not None}:
-        await mind.uvm.ended(each)
+        await mind.uvm.missions.ended(each)
     paths = [path["path"] for path in mind.told("inference.start") if path["path"].startswith("compaction")]
     assert len(paths) == len(set(paths)) == len([each for each in mind.bridge.history if is_record(each)])
 
@@ -101,15 +101,15 @@ async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> No
             turn = asyncio.ensure_future(turned(mind, name))
             await bridge.let(number)
             turns.append(await turn)
-        busy = await uvm.submit({"text": "Why?", "effort": "reflex", "persona": "BRICK"})
-        await uvm.begin(busy)
+        busy = await uvm.missions.submit({"text": "Why?", "effort": "reflex", "persona": "BRICK"})
+        await uvm.missions.begin(busy)
         await bridge.arrived(4)
         begun = {await uvm.afterwards.begin(turn) for turn in turns}
         assert len(begun) == 1
-        assert len(uvm.missions(status="queued")) == 1
-        await uvm.cancel(str(begun.pop()))
+        assert len(uvm.readings.newest(status="queued")) == 1
+        await uvm.missions.cancel(str(begun.pop()))
         again = await uvm.afterwards.begin(turns[0])
-        assert [each["id"] for each in uvm.missions(status="queued")] == [again]
+        assert [each["id"] for each in uvm.readings.newest(status="queued")] == [again]
 
 
 async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(tmp_path: Path) -> None:
@@ -117,14 +117,14 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
         name = await talk(uvm, exchanges(20))
-        turn = str(uvm.turns(name, -1, 1)["turns"][0]["mission"])
+        turn = str(uvm.readings.turns(name, -1, 1)["turns"][0]["mission"])
         with uvm.image.snapshot() as root:
             due = compaction.due(root, turn)
         assert isinstance(due, dict)
-        left = await uvm.control.submit(due)
+        left = await uvm.missions.submit(due)
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
         assert await uvm.afterwards.begin(turn) == left
-        assert (await uvm.ended(left))["status"] == "done"
+        assert (await uvm.missions.ended(left))["status"] == "done"
 
 
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:
@@ -134,14 +134,14 @@ async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(m
     turn = await turned(mind, name)
     first = await mind.uvm.afterwards.begin(turn)
     assert first is not None
-    assert (await mind.uvm.ended(first))["status"] == "failed"
-    assert mind.uvm.mission(turn)["status"] == "done"
+    assert (await mind.uvm.missions.ended(first))["status"] == "failed"
+    assert mind.uvm.readings.mission(turn)["status"] == "done"
     again = await turned(mind, name)
-    assert mind.uvm.mission(again)["provenance"]["omitted"]["turns"] > 0
+    assert mind.uvm.readings.mission(again)["provenance"]["omitted"]["turns"] > 0
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     second = await mind.uvm.afterwards.begin(again)
     assert second is not None
-    told = await mind.uvm.ended(second)
+    told = await mind.uvm.missions.ended(second)
     assert told["brief"]["ancestor"] == first
     assert (told["status"], covered(mind, name) > 0) == ("done", True)
 
@@ -161,14 +161,14 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
     begun = await mind.uvm.afterwards.begin(await turned(mind, name))
     assert begun is not None
     await stopped.wait()
-    await (mind.uvm.cancel(begun) if how == "cancelled" else mind.uvm.pause(begun))
+    await (mind.uvm.missions.cancel(begun) if how == "cancelled" else mind.uvm.missions.pause(begun))
     if how == "paused":
-        await mind.uvm.resume(begun)
-        assert (await mind.uvm.ended(begun))["status"] == "done"
+        await mind.uvm.missions.resume(begun)
+        assert (await mind.uvm.missions.ended(begun))["status"] == "done"
     else:
         again = await mind.uvm.afterwards.begin(await turned(mind, name))
         assert again is not None
-        assert (await mind.uvm.ended(again))["status"] == "done"
+        assert (await mind.uvm.missions.ended(again))["status"] == "done"
     asked = [request.messages[-1]["content"] for request in mind.bridge.history if is_record(request)]
     assert len(asked) == len(set(asked))
 
@@ -178,7 +178,7 @@ async def test_what_is_paid_and_not_kept_is_served_from_the_journal(mind: Mind) 
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     name = await talk(mind.uvm, exchanges(60, 800))
     brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
-    first = await mind.uvm.ask(brief)
+    first = await mind.uvm.missions.ask(brief)
     whole = covered(mind, name)
 
     def forgotten(root: Any) -> None:
@@ -187,7 +187,7 @@ async def test_what_is_paid_and_not_kept_is_served_from_the_journal(mind: Mind) 
 
     await change(mind.uvm, forgotten)
     assert covered(mind, name) < whole
-    again = await mind.uvm.ask({**brief, "ancestor": first["id"]})
+    again = await mind.uvm.missions.ask({**brief, "ancestor": first["id"]})
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 1)
     assert covered(mind, name) == whole
 
@@ -198,18 +198,18 @@ async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path / "home", first, memory=False) as uvm:
         name = await talk(uvm, exchanges(60, 800))
         brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
-        mission = await uvm.submit(brief)
-        await uvm.begin(mission)
+        mission = await uvm.missions.submit(brief)
+        await uvm.missions.begin(mission)
         await first.let(1)
         await first.let(2)
         await first.arrived(3)
     second = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     async with scripted_uvm(tmp_path / "home", second, memory=False) as uvm:
-        assert len(uvm.turns(name)["compactions"]) == 2
-        assert await uvm.recover() == [mission]
-        await uvm.begin(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
-        spans = [each["turns"] for each in uvm.turns(name)["compactions"]]
+        assert len(uvm.readings.turns(name)["compactions"]) == 2
+        assert await uvm.missions.recover() == [mission]
+        await uvm.missions.begin(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
+        spans = [each["turns"] for each in uvm.readings.turns(name)["compactions"]]
     assert [start for start, _ in spans] == [1, *(last + 1 for _, last in spans[:-1])]
     paid = [each.messages for each in first.history[:2]]
     assert not [each for each in second.history if each.messages in paid]

@@ -31,7 +31,7 @@ def waiting(mind: Learning) -> int:
 async def test_the_answer_comes_before_any_method(tmp_path: Path) -> None:
     """A mission under `auto` asks no coder: it interprets, says so, and what it did without is to be made."""
     async with learning(tmp_path, install="auto") as mind:
-        mission = await mind.uvm.ask(CYCLE)
+        mission = await mind.uvm.missions.ask(CYCLE)
         assert (mission["status"], mind.coded, waiting(mind)) == ("done", [], 3)
         assert [each["outcome"] for each in mission["provenance"]["generated"]] == ["later"] * 3
         assert all(each["as"].startswith("interpreted intent") for each in mission["provenance"]["methods"])
@@ -40,13 +40,13 @@ async def test_the_answer_comes_before_any_method(tmp_path: Path) -> None:
 async def test_what_was_done_without_is_made_afterwards(tmp_path: Path) -> None:
     """Each once, however many missions did without it; the next mission runs them, and pays for no coder."""
     async with learning(tmp_path, install="auto") as mind:
-        await asyncio.gather(*(mind.uvm.ask({**CYCLE, "text": f"Why {number}?"}) for number in range(3)))
+        await asyncio.gather(*(mind.uvm.missions.ask({**CYCLE, "text": f"Why {number}?"}) for number in range(3)))
         told = await mind.uvm.learning.some()
         assert sorted(each["selector"] for each in told["made"]) == sorted(mind.coded) == sorted(FACETS)
         assert {each["outcome"] for each in told["made"]} == {"installed"}
         assert (told["left"], waiting(mind)) == (0, 0)
         assert {mind.slot(each) for each in FACETS} == {Method}
-        mission = await mind.uvm.ask(CYCLE)
+        mission = await mind.uvm.missions.ask(CYCLE)
         assert mission["provenance"]["generated"] == []
         assert len(mind.coded) == 3
 
@@ -54,14 +54,14 @@ async def test_what_was_done_without_is_made_afterwards(tmp_path: Path) -> None:
 async def test_a_process_that_is_there_to_work_does_so_by_itself(tmp_path: Path) -> None:
     """Who keeps at it begins when all rests, also with what an earlier process left in the image."""
     async with learning(tmp_path, install="auto", memory=False) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
     async with learning(tmp_path, install="auto", memory=False) as mind:
         changed = asyncio.Event()
         mind.uvm.events.subscribe(lambda event, _: changed.set() if event == "txn.commit" else None)
         mind.uvm.learning.keep()
         for answered in (None, CYCLE):
             if answered is not None:
-                await mind.uvm.ask(answered)
+                await mind.uvm.missions.ask(answered)
             async with asyncio.timeout(10):
                 while waiting(mind):
                     changed.clear()
@@ -93,13 +93,13 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
     """A mission that comes while a method is being made ends that at once; it is made when all rests again."""
     held = Held()
     async with learning(tmp_path, held, install="auto") as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         making = asyncio.ensure_future(mind.uvm.learning.some())
         async with asyncio.timeout(10):
             await held.came.wait()
             making_now = mind.uvm.status()["learning"]["making"]
             assert (making_now["object"], making_now["selector"]) == ("brick_prototype_obj", "guide_facet_")
-            mission = await mind.uvm.ask({"text": "Why?", "effort": "reflex"})
+            mission = await mind.uvm.missions.ask({"text": "Why?", "effort": "reflex"})
             told = await making
         assert (mission["status"], told, mind.slot("guide_facet_")) == ("done", {"made": [], "left": 1}, Intent)
         held.may.set()
@@ -110,12 +110,12 @@ async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None
     """A mission that is accepted and not begun ends what is being made; it is taken up again after a pause."""
     held = Held()
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         mind.uvm.learning.keep()
         async with asyncio.timeout(10):
             await held.came.wait()
             held.came.clear()
-            await mind.uvm.submit({"text": "Why?", "effort": "reflex"})
+            await mind.uvm.missions.submit({"text": "Why?", "effort": "reflex"})
             await held.came.wait()
         assert mind.uvm.workers.rests()
         held.may.set()
@@ -125,7 +125,7 @@ async def test_a_short_process_begins_what_fits_and_leaves_the_rest(tmp_path: Pa
     """Where a call would not fit nothing is paid; what is not done in time is left, and stands for the next process."""
     held = Held()
     async with learning(tmp_path, held, install="auto") as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         assert await mind.uvm.learning.briefly(5.0, 6.0) == {"made": [], "left": 1}
         assert not held.came.is_set()
         assert await mind.uvm.learning.briefly(0.2, 0.0) == {"made": [], "left": 1}
@@ -146,8 +146,8 @@ def test_a_method_takes_longer_than_a_short_answer() -> None:
 async def test_what_is_wished_has_its_mission(tmp_path: Path) -> None:
     """The first mission that did without a method is named by what is to be made; a later one is not."""
     async with learning(tmp_path, Held(), install="auto") as mind:
-        first = await mind.uvm.ask(MESSAGE)
-        await mind.uvm.ask(MESSAGE)
+        first = await mind.uvm.missions.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         assert [each["mission"] for each in mind.uvm.learning.list_wishes()] == [first["id"]]
 
 
@@ -155,10 +155,10 @@ async def test_what_fails_is_to_be_made_no_more(tmp_path: Path) -> None:
     """A coder that writes nothing acceptable is asked its four times, and the next mission does not wish it again."""
     coder = Refusing()
     async with learning(tmp_path, coder, install="auto") as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         told = await mind.uvm.learning.some()
         assert [each["outcome"] for each in told["made"]] == ["failed"]
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "declined"
         assert (waiting(mind), coder.count) == (0, 4)
 
@@ -168,7 +168,7 @@ async def test_what_ollama_cannot_answer_for_is_left(tmp_path: Path) -> None:
     held = Held()
     held.may.set()
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         held.away = True
         assert await mind.uvm.learning.some() == {"made": [], "left": 1}
         held.away = False
@@ -182,7 +182,7 @@ async def test_one_that_the_daemon_cannot_read_keeps_no_other(tmp_path: Path) ->
         return AnswerUnreadable("half a letter") if wanted(request) == "guide_facet_" else author(SPEAKS, SAID)(request)
 
     async with learning(tmp_path, writes, install="auto") as mind:
-        await mind.uvm.ask(CYCLE)
+        await mind.uvm.missions.ask(CYCLE)
         told = await mind.uvm.learning.some()
         assert sorted(each["selector"] for each in told["made"]) == ["rogues_gallery_facet_", "tamland_facet_"]
         assert (told["left"], mind.slot("guide_facet_")) == (1, Intent)
@@ -196,7 +196,7 @@ async def test_a_coder_that_cannot_be_asked_is_tried_less_and_less_often(tmp_pat
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
         clock = asyncio.get_running_loop().time
         mind.uvm.events.subscribe(lambda event, _: asked.put_nowait(clock()) if event == "method.generating" else None)
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         mind.uvm.learning.keep()
         async with asyncio.timeout(10):
             first, *_, last = [await asked.get() for _ in range(5)]
@@ -207,7 +207,7 @@ async def test_a_coder_that_cannot_be_asked_is_tried_less_and_less_often(tmp_pat
 async def test_a_wish_for_what_is_another_by_now_is_dropped(tmp_path: Path) -> None:
     """The intent was changed since: nothing is asked for the former one."""
     async with learning(tmp_path, install="auto") as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
 
         def changed(root: Any) -> None:
             brick = root["brick_prototype_obj"]
@@ -221,7 +221,7 @@ async def test_a_wish_for_what_is_another_by_now_is_dropped(tmp_path: Path) -> N
 async def test_where_a_person_is_to_be_asked_nothing_waits_for_it(tmp_path: Path) -> None:
     """A process that asks first takes up what another left: the candidate waits for a yes, the wish is fulfilled."""
     async with learning(tmp_path, install="auto", memory=False) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
     async with learning(tmp_path, install="ask", memory=False) as mind:
         told = await mind.uvm.learning.some()
         assert [each["outcome"] for each in told["made"]] == ["asked"]
@@ -232,7 +232,7 @@ async def test_where_a_person_is_to_be_asked_nothing_waits_for_it(tmp_path: Path
 async def test_a_brief_may_have_it_made_first(tmp_path: Path) -> None:
     """`now` of a brief waits for the method where `auto` is configured: both let it be installed."""
     async with learning(tmp_path, install="auto") as mind:
-        mission = await mind.uvm.ask({**MESSAGE, "policy": {"install": "now"}})
+        mission = await mind.uvm.missions.ask({**MESSAGE, "policy": {"install": "now"}})
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
         assert mission["provenance"]["methods"][0]["as"].startswith("method")
 
@@ -240,29 +240,31 @@ async def test_a_brief_may_have_it_made_first(tmp_path: Path) -> None:
 async def test_what_learning_costs_is_told_where_it_was_needed(tmp_path: Path) -> None:
     """Beside the mission's own calls, made before its answer or after it; also by the next process, and once."""
     async with learning(tmp_path, install="auto", memory=False) as mind:
-        first = await mind.uvm.ask(CYCLE)
-        second = await mind.uvm.ask({**CYCLE, "text": "Why is it wet?"})
+        first = await mind.uvm.missions.ask(CYCLE)
+        second = await mind.uvm.missions.ask({**CYCLE, "text": "Why is it wet?"})
         assert first["cost"]["learning"] == {"calls": 0, "tokens": 0}
         made = (await mind.uvm.learning.some())["made"]
         spent = {"calls": 3, "tokens": sum(each["tokens"] for each in made)}
-        shown = mind.uvm.mission(first["id"])
+        shown = mind.uvm.readings.mission(first["id"])
         assert (shown["cost"]["calls"], shown["cost"]["learning"]) == (first["cost"]["calls"], spent)
         assert [each["outcome"] for each in shown["provenance"]["generated"]] == ["installed"] * 3
-        assert mind.uvm.mission(second["id"])["cost"]["learning"] == {"calls": 0, "tokens": 0}
-        assert len([each for each in mind.uvm.prompts(first["id"]) if each["path"].startswith("generation")]) == 3
+        assert mind.uvm.readings.mission(second["id"])["cost"]["learning"] == {"calls": 0, "tokens": 0}
+        assert (
+            len([each for each in mind.uvm.readings.prompts(first["id"]) if each["path"].startswith("generation")]) == 3
+        )
     async with learning(tmp_path, install="now", memory=False) as mind:
-        assert mind.uvm.mission(first["id"])["cost"]["learning"] == spent
-        other = await mind.uvm.ask({**CYCLE, "persona": "BABS"})
+        assert mind.uvm.readings.mission(first["id"])["cost"]["learning"] == spent
+        other = await mind.uvm.missions.ask({**CYCLE, "persona": "BABS"})
         assert other["cost"]["learning"]["calls"] == 3
 
 
 async def test_a_second_attempt_wishes_for_what_the_first_did_without(tmp_path: Path) -> None:
     """The process dies when the parts are answered: the next attempt reads that they were interpreted, and why."""
     async with learning(tmp_path, install="auto") as mind:
-        mission = await mind.uvm.submit(CYCLE)
+        mission = await mind.uvm.missions.submit(CYCLE)
         assert await died(mind.uvm, mission, "SYNTHESIZING")
         assert waiting(mind) == 0
-        await mind.uvm.recover()
-        done = await mind.uvm.run(mission)
+        await mind.uvm.missions.recover()
+        done = await mind.uvm.missions.run(mission)
         assert (done["status"], waiting(mind)) == ("done", 3)
         assert [each["outcome"] for each in done["provenance"]["generated"]] == ["later"] * 3

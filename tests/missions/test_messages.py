@@ -26,7 +26,7 @@ async def sent(mind: Mind, receiver: str, selector: str, *arguments: Any, **brie
     """Send a message as a mission; the mission."""
     message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
     files = brief.pop("files", ())
-    return await mind.uvm.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
+    return await mind.uvm.missions.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
 
 
 def result(shown: dict[str, Any]) -> Any:
@@ -49,7 +49,7 @@ async def test_a_value_answers_itself_without_a_call(mind: Mind) -> None:
 async def test_receivers_are_named_as_for_inspect(mind: Mind) -> None:
     """A root name, a mission, a conversation or an oid; what is none of these is not found."""
     asked = await ask(mind.uvm, conversation="new")
-    oid = mind.uvm.inspect("brick_prototype_obj")["oid"]
+    oid = mind.uvm.readings.inspect("brick_prototype_obj")["oid"]
     assert (await sent(mind, asked["id"], "answer"))["answer"] == asked["answer"]
     assert (await sent(mind, asked["brief"]["conversation"], "user"))["answer"] == "tester"
     assert (await sent(mind, oid, "name"))["answer"] == "BRICK"
@@ -93,7 +93,7 @@ async def test_an_intent_is_shown_the_conversation_and_is_no_turn_of_it(mind: Mi
     name = await talk(mind.uvm, exchanges(2))
     told = await sent(mind, "brick_prototype_obj", FACET, "Which jars?", conversation=name)
     assert [each["turn"] for each in told["provenance"]["recalled"]] == [1, 2]
-    assert mind.uvm.turns(name)["count"] == 2
+    assert mind.uvm.readings.turns(name)["count"] == 2
 
 
 async def test_a_message_to_the_orchestrator_runs_a_cycle(mind: Mind) -> None:
@@ -184,8 +184,8 @@ async def test_arguments_that_make_no_sense_are_told(
 @pytest.mark.parametrize("selector", ["synthesize_response_for_", "_process_synthesis_"])
 async def test_a_step_of_the_machine_is_refused(mind: Mind, selector: str) -> None:
     """The states of a cycle take no message from outside."""
-    oid = mind.uvm.inspect("orchestrator_obj.idle_state_obj")["value"]
-    other = mind.uvm.inspect("orchestrator_obj.failed_state_obj")["value"]
+    oid = mind.uvm.readings.inspect("orchestrator_obj.idle_state_obj")["value"]
+    other = mind.uvm.readings.inspect("orchestrator_obj.failed_state_obj")["value"]
     receiver = oid if selector.startswith("synthesize") else other
     with pytest.raises(ObjectError, match=f"of {receiver} is the kernel's own"):
         await sent(mind, receiver, selector, "x")
@@ -197,7 +197,7 @@ async def test_a_method_needs_a_cell(mind: Mind) -> None:
     """Generated source is not run, whoever sends its selector."""
     method = passed("sing_for_", "def sing_for_(self, who): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "sing_for_", method))
-    conductor = (await mind.uvm.ready()).conductor
+    conductor = (await mind.uvm.readiness.ready()).conductor
     conductor.methods = replace(conductor.methods, cell=None)
     with pytest.raises(CellMissing, match="no cell to run it in"):
         await sent(mind, "brick_prototype_obj", "sing_for_", "Anna")

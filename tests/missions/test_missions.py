@@ -38,13 +38,13 @@ async def test_a_mission_that_is_begun_is_waited_for(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm, effort="reflex")
-        waiting = [asyncio.create_task(uvm.ended(mission)) for _ in range(3)]
-        await uvm.begin(mission)
-        await uvm.begin(mission)
+        waiting = [asyncio.create_task(uvm.missions.ended(mission)) for _ in range(3)]
+        await uvm.missions.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.let(1)
         assert {each["status"] for each in await asyncio.gather(*waiting)} == {"done"}
-        assert (await uvm.ended(mission))["answer"]
-        await uvm.begin(mission)
+        assert (await uvm.missions.ended(mission))["answer"]
+        await uvm.missions.begin(mission)
         assert len(bridge.history) == 1
 
 
@@ -53,8 +53,8 @@ async def test_a_failure_is_no_error_of_who_waits(tmp_path: Path) -> None:
     bridge = ScriptedBridge(lambda request: BatosError("no"))
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
-        found = await uvm.ended(mission)
+        await uvm.missions.begin(mission)
+        found = await uvm.missions.ended(mission)
         assert (found["status"], found["reason"]["message"]) == ("failed", "no")
         with pytest.raises(BatosError, match="no"):
             await ask(uvm)
@@ -63,7 +63,14 @@ async def test_a_failure_is_no_error_of_who_waits(tmp_path: Path) -> None:
 async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     """Nothing can be said to a mission that nobody accepted."""
     async with scripted_uvm(tmp_path) as uvm:
-        for say in (uvm.begin, uvm.ended, uvm.run, uvm.cancel, uvm.pause, uvm.resume):
+        for say in (
+            uvm.missions.begin,
+            uvm.missions.ended,
+            uvm.missions.run,
+            uvm.missions.cancel,
+            uvm.missions.pause,
+            uvm.missions.resume,
+        ):
             with pytest.raises(NotFound):
                 await say("m-01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
@@ -73,17 +80,17 @@ async def test_a_queued_mission_is_cancelled_at_once(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         first, second, third = [await submit(uvm, f"{number}?") for number in range(3)]
-        await uvm.begin(first)
-        await uvm.begin(second)
-        waiting = asyncio.create_task(uvm.ended(second))
+        await uvm.missions.begin(first)
+        await uvm.missions.begin(second)
+        waiting = asyncio.create_task(uvm.missions.ended(second))
         await bridge.arrived(1)
         for mission in (second, third):
-            found = await uvm.cancel(mission)
+            found = await uvm.missions.cancel(mission)
             assert (found["status"], found["cost"]["calls"]) == ("cancelled", 0)
         assert (await waiting)["status"] == "cancelled"
         assert len(bridge.waiting) == 1
         assert uvm.image.unfolded() == [first]
-        await uvm.cancel(first)
+        await uvm.missions.cancel(first)
 
 
 async def test_a_running_mission_is_cancelled_and_its_cost_told(tmp_path: Path) -> None:
@@ -91,9 +98,9 @@ async def test_a_running_mission_is_cancelled_and_its_cost_told(tmp_path: Path) 
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await flying(bridge)
-        found = await uvm.cancel(mission)
+        found = await uvm.missions.cancel(mission)
         assert (found["status"], found["cost"]["calls"]) == ("cancelled", 4)
         assert [record.state for record in uvm.journal.read([mission])].count("done") == 1
         assert "answer" not in found
@@ -106,14 +113,14 @@ async def test_what_was_committed_is_done_whoever_cancels(tmp_path: Path) -> Non
     cancelling: list[asyncio.Task[Any]] = []
 
     def too_late(transaction: MissionTransaction) -> None:
-        loop.call_soon_threadsafe(lambda: cancelling.append(asyncio.ensure_future(uvm.cancel(mission))))
+        loop.call_soon_threadsafe(lambda: cancelling.append(asyncio.ensure_future(uvm.missions.cancel(mission))))
 
     loop = asyncio.get_running_loop()
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
         uvm.image.voters = (*uvm.image.voters, too_late)
         mission = await submit(uvm)
-        await uvm.begin(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        await uvm.missions.begin(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         found = await cancelling[0]
         assert found["status"] == "done"
         assert found["answer"]
@@ -130,22 +137,22 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         uvm.events.subscribe(lambda event, keys: done.append(keys["mission"]) if event == "mission.done" else None)
-        conductor = (await uvm.ready()).conductor
+        conductor = (await uvm.readiness.ready()).conductor
         conductor.publisher = Publisher(uvm.image.writer, {"statistics": broken}, uvm.clock)
         mission = await submit(uvm)
         with pytest.raises(BatosError, match="just then"):
-            await uvm.run(mission)
-        assert (uvm.mission(mission)["status"], done) == ("running", [])
+            await uvm.missions.run(mission)
+        assert (uvm.readings.mission(mission)["status"], done) == ("running", [])
         with pytest.raises(Refused, match="does not change any more"):
             await uvm.image.move(mission, "failed")
         if said == "ended":
-            await asyncio.gather(uvm.ended(mission), uvm.ended(mission))
+            await asyncio.gather(uvm.missions.ended(mission), uvm.missions.ended(mission))
         elif said == "recover":
-            assert await uvm.recover() == []
+            assert await uvm.missions.recover() == []
         else:
             with pytest.raises(Refused, match="it is done"):
-                await getattr(uvm, said)(mission)
-        shown = await uvm.ended(mission)
+                await getattr(uvm.missions, said)(mission)
+        shown = await uvm.missions.ended(mission)
         assert (shown["status"], done, uvm.image.unfolded()) == ("done", [mission], [])
         assert len(bridge.history) == CALLS
 
@@ -157,17 +164,17 @@ async def test_what_has_ended_is_not_steered(tmp_path: Path, word: str) -> None:
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
         if word == "cancelled":
-            await uvm.cancel(mission)
+            await uvm.missions.cancel(mission)
         else:
             bridge.respond = Script() if word == "done" else lambda request: BatosError("no")
-            await uvm.begin(mission)
-            await uvm.ended(mission)
-        steered: list[Callable[[str], Awaitable[Any]]] = [uvm.cancel, uvm.pause, uvm.resume]
-        steered += [] if word == "done" else [uvm.begin, uvm.run]
+            await uvm.missions.begin(mission)
+            await uvm.missions.ended(mission)
+        steered: list[Callable[[str], Awaitable[Any]]] = [uvm.missions.cancel, uvm.missions.pause, uvm.missions.resume]
+        steered += [] if word == "done" else [uvm.missions.begin, uvm.missions.run]
         for say in steered:
             with pytest.raises(Refused, match=word):
                 await say(mission)
-        assert uvm.mission(mission)["status"] == word
+        assert uvm.readings.mission(mission)["status"] == word
 
 
 async def test_a_queued_mission_pauses_and_goes_on(tmp_path: Path) -> None:
@@ -175,13 +182,13 @@ async def test_a_queued_mission_pauses_and_goes_on(tmp_path: Path) -> None:
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        assert (await uvm.pause(mission))["status"] == "paused"
-        assert (await uvm.pause(mission))["status"] == "paused"
-        assert (await uvm.ended(mission))["status"] == "paused"
+        assert (await uvm.missions.pause(mission))["status"] == "paused"
+        assert (await uvm.missions.pause(mission))["status"] == "paused"
+        assert (await uvm.missions.ended(mission))["status"] == "paused"
         with pytest.raises(Refused, match="paused and does not wait"):
-            await uvm.begin(mission)
-        assert (await uvm.resume(mission))["status"] in ("queued", "running")
-        assert (await uvm.ended(mission))["status"] == "done"
+            await uvm.missions.begin(mission)
+        assert (await uvm.missions.resume(mission))["status"] in ("queued", "running")
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         assert len(bridge.history) == CALLS
 
 
@@ -190,10 +197,10 @@ async def test_resumed_by_two_at_once_it_goes_on(tmp_path: Path) -> None:
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.pause(mission)
-        both = await asyncio.gather(uvm.resume(mission), uvm.resume(mission))
+        await uvm.missions.pause(mission)
+        both = await asyncio.gather(uvm.missions.resume(mission), uvm.missions.resume(mission))
         assert {each["status"] for each in both} <= {"queued", "running"}
-        assert (await uvm.ended(mission))["status"] == "done"
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         assert len(bridge.history) == CALLS
 
 
@@ -202,9 +209,9 @@ async def test_a_running_mission_pauses_when_its_calls_are_paid(tmp_path: Path) 
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await flying(bridge)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
         for number in (3, 2, 4):
             await bridge.let(number)
@@ -214,9 +221,9 @@ async def test_a_running_mission_pauses_when_its_calls_are_paid(tmp_path: Path) 
         assert [record.state for record in uvm.journal.read([mission])] == ["done"] * 4
         assert "answer" not in found
         assert uvm.workers.running == ()
-        await uvm.resume(mission)
+        await uvm.missions.resume(mission)
         await bridge.let(5)
-        done = await uvm.ended(mission)
+        done = await uvm.missions.ended(mission)
         assert done["status"] == "done"
         assert done["cost"]["from_journal"] == 4
     assert len(messages(bridge)) == len(set(messages(bridge))) == CALLS
@@ -227,9 +234,9 @@ async def test_a_call_that_was_about_to_be_made_is_not(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
         await bridge.let(1)
         assert (await pausing)["status"] == "paused"
@@ -241,15 +248,15 @@ async def test_a_pause_that_has_not_come_about_is_taken_back(tmp_path: Path) -> 
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
-        assert (await uvm.resume(mission))["status"] == "running"
+        assert (await uvm.missions.resume(mission))["status"] == "running"
         for number in range(1, CALLS + 1):
             await bridge.let(number)
-        assert (await uvm.ended(mission))["status"] == (await pausing)["status"] == "done"
-        assert uvm.mission(mission)["cost"]["from_journal"] == 0
+        assert (await uvm.missions.ended(mission))["status"] == (await pausing)["status"] == "done"
+        assert uvm.readings.mission(mission)["cost"]["from_journal"] == 0
 
 
 async def test_resumed_on_its_way_out_it_runs_again(tmp_path: Path) -> None:
@@ -257,21 +264,21 @@ async def test_resumed_on_its_way_out_it_runs_again(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
         resuming: list[asyncio.Task[Any]] = []
         # Told, and its worker has not put it down yet.
         becomes(uvm, mission, "paused").add_done_callback(
-            lambda told: resuming.append(asyncio.ensure_future(uvm.resume(mission)))
+            lambda told: resuming.append(asyncio.ensure_future(uvm.missions.resume(mission)))
         )
         await bridge.let(1)
         await pausing
         await resuming[0]
         for number in range(2, CALLS + 1):
             await bridge.let(number)
-        done = await uvm.ended(mission)
+        done = await uvm.missions.ended(mission)
         assert (done["status"], done["cost"]["from_journal"]) == ("done", 1)
 
 
@@ -280,9 +287,9 @@ async def test_a_pause_does_not_hide_a_failure(tmp_path: Path) -> None:
     bridge = WaitingBridge(lambda request: BatosError("no"))
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
         await bridge.let(1)
         assert (await pausing)["status"] == "failed"
@@ -293,14 +300,14 @@ async def test_a_paused_mission_is_cancelled(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
-        await uvm.pause(mission)
-        assert (await uvm.cancel(mission))["status"] == "cancelled"
+        await uvm.missions.pause(mission)
+        assert (await uvm.missions.cancel(mission))["status"] == "cancelled"
         both = await submit(uvm)
-        await uvm.begin(both)
+        await uvm.missions.begin(both)
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(both))
+        pausing = asyncio.create_task(uvm.missions.pause(both))
         await asyncio.sleep(0)
-        assert (await uvm.cancel(both))["status"] == "cancelled"
+        assert (await uvm.missions.cancel(both))["status"] == "cancelled"
         assert (await pausing)["status"] == "cancelled"
 
 
@@ -308,11 +315,16 @@ async def test_what_is_said_at_once_leaves_one_status(tmp_path: Path) -> None:
     """Cancelled, paused and cancelled again in one breath: one is served, the others are told what it is."""
     async with scripted_uvm(tmp_path) as uvm:
         mission = await submit(uvm)
-        said = [uvm.cancel(mission), uvm.pause(mission), uvm.cancel(mission), uvm.resume(mission)]
+        said = [
+            uvm.missions.cancel(mission),
+            uvm.missions.pause(mission),
+            uvm.missions.cancel(mission),
+            uvm.missions.resume(mission),
+        ]
         found: list[Any] = await asyncio.gather(*said, return_exceptions=True)
         assert found[0]["status"] == "cancelled"
         assert all(isinstance(each, Refused) or each["status"] == "cancelled" for each in found[1:])
-        assert uvm.mission(mission)["status"] == "cancelled"
+        assert uvm.readings.mission(mission)["status"] == "cancelled"
         assert mission not in uvm.image.unfolded()
 
 
@@ -320,17 +332,17 @@ async def test_the_same_key_is_the_same_mission(tmp_path: Path) -> None:
     """Asked again with an idempotency key it is the first mission, also when it has ended; another user's is not."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
         asked = {"text": "Why?", "effort": "reflex", "conversation": "new", "idempotency_key": "k"}
-        first = await uvm.submit(asked)
-        assert await uvm.submit({**asked, "origin": {"door": "zmq"}}) == first
-        await uvm.run(first)
-        assert await uvm.submit(asked) == first
-        other = await uvm.submit({**asked, "user": "another"})
+        first = await uvm.missions.submit(asked)
+        assert await uvm.missions.submit({**asked, "origin": {"door": "zmq"}}) == first
+        await uvm.missions.run(first)
+        assert await uvm.missions.submit(asked) == first
+        other = await uvm.missions.submit({**asked, "user": "another"})
         assert other != first
-        assert len(uvm.missions()) == 2
+        assert len(uvm.readings.newest()) == 2
         # A user and a key that together read like another's are not theirs.
-        assert await uvm.submit({"text": "Why?", "user": "a", "idempotency_key": "bc"}) != await uvm.submit(
-            {"text": "Why?", "user": "ab", "idempotency_key": "c"}
-        )
+        assert await uvm.missions.submit(
+            {"text": "Why?", "user": "a", "idempotency_key": "bc"}
+        ) != await uvm.missions.submit({"text": "Why?", "user": "ab", "idempotency_key": "c"})
 
 
 @pytest.mark.parametrize(
@@ -347,11 +359,11 @@ async def test_a_key_is_of_one_question(tmp_path: Path, field: str, change: dict
     """The key of another brief is refused, with the field in which they differ, and nothing is written."""
     async with scripted_uvm(tmp_path) as uvm:
         asked = {"text": "Why?", "effort": "reflex", "conversation": "new", "idempotency_key": "k"}
-        first = await uvm.submit(asked)
+        first = await uvm.missions.submit(asked)
         with pytest.raises(BriefError, match=f"{first}, whose `{field}`") as raised:
-            await uvm.submit({key: value for key, value in {**asked, **change}.items() if value is not None})
+            await uvm.missions.submit({key: value for key, value in {**asked, **change}.items() if value is not None})
         assert raised.value.field == "idempotency_key"
-        assert len(uvm.missions()) == 1
+        assert len(uvm.readings.newest()) == 1
 
 
 async def test_the_same_key_at_once_is_one_mission(tmp_path: Path) -> None:
@@ -359,23 +371,23 @@ async def test_the_same_key_at_once_is_one_mission(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path) as uvm:
         asked = {"text": "Why?", "idempotency_key": "k"}
         briefs = [asked] * 20 + [{**asked, "text": "Why not?"}]
-        found: list[Any] = await asyncio.gather(*(uvm.submit(each) for each in briefs), return_exceptions=True)
+        found: list[Any] = await asyncio.gather(*(uvm.missions.submit(each) for each in briefs), return_exceptions=True)
         assert isinstance(found.pop(), BriefError)
         assert len(set(found)) == 1
-        assert len(uvm.missions()) == 1
+        assert len(uvm.readings.newest()) == 1
 
 
 async def test_beyond_the_limit_is_busy(tmp_path: Path) -> None:
     """Of fifty that come at once to a queue of ten, ten are accepted; a key that is known is served all the same."""
     async with scripted_uvm(tmp_path, queue=10) as uvm:
-        known = await uvm.submit({"text": "Why?", "idempotency_key": "k"})
-        asked = (uvm.submit({"text": f"{number}?"}) for number in range(49))
+        known = await uvm.missions.submit({"text": "Why?", "idempotency_key": "k"})
+        asked = (uvm.missions.submit({"text": f"{number}?"}) for number in range(49))
         found: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
         refused = [each for each in found if isinstance(each, Busy)]
         assert len(refused) == 40
         assert (refused[0].code, refused[0].retry, refused[0].exit_code) == ("busy", True, 4)
-        assert len(uvm.missions(100)) == uvm.status()["queue"]["waiting"] == 10
-        assert await uvm.submit({"text": "Why?", "idempotency_key": "k"}) == known
+        assert len(uvm.readings.newest(100)) == uvm.status()["queue"]["waiting"] == 10
+        assert await uvm.missions.submit({"text": "Why?", "idempotency_key": "k"}) == known
 
 
 async def test_there_is_room_again(tmp_path: Path) -> None:
@@ -385,16 +397,16 @@ async def test_there_is_room_again(tmp_path: Path) -> None:
         first = await submit(uvm)
         with pytest.raises(Busy):
             await submit(uvm)
-        await uvm.begin(first)
+        await uvm.missions.begin(first)
         await bridge.arrived(1)
         second = await submit(uvm)
         with pytest.raises(Busy):
             await submit(uvm)
-        await uvm.pause(second)
+        await uvm.missions.pause(second)
         third = await submit(uvm)
-        await uvm.cancel(third)
+        await uvm.missions.cancel(third)
         await submit(uvm)
-        await uvm.cancel(first)
+        await uvm.missions.cancel(first)
 
 
 def passing(seconds: float) -> str:
@@ -416,7 +428,7 @@ def becomes(uvm: UVM, mission: str, word: str) -> asyncio.Future[None]:
 
 async def ends_in_time(uvm: UVM, mission: str) -> None:
     """It has failed, timed out, with what to do."""
-    found = await uvm.ended(mission)
+    found = await uvm.missions.ended(mission)
     assert (found["status"], found["reason"]["code"]) == ("failed", "timed_out")
     assert f"--ancestor {mission}" in found["reason"]["remedy"]
     assert mission not in uvm.image.unfolded()
@@ -428,12 +440,12 @@ async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         late = await submit(uvm, deadline=passing(-1))
         with pytest.raises(TimedOut):
-            await uvm.run(late)
-        await uvm.ready()
+            await uvm.missions.run(late)
+        await uvm.readiness.ready()
         missions = [await submit(uvm, deadline=passing(1.0)) for _ in range(3)]
         for mission in missions:
-            await uvm.begin(mission)
-        await uvm.pause(missions[2])
+            await uvm.missions.begin(mission)
+        await uvm.missions.pause(missions[2])
         failed = becomes(uvm, missions[2], "failed")
         await bridge.arrived(1)
         for mission in missions[:2]:
@@ -456,13 +468,13 @@ async def test_a_tally_is_a_scan(tmp_path: Path) -> None:
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         done, failed, stopped, still, waits = [await submit(uvm, f"{number}?", effort="reflex") for number in range(5)]
-        await uvm.run(done)
-        await uvm.cancel(stopped)
-        await uvm.pause(still)
+        await uvm.missions.run(done)
+        await uvm.missions.cancel(stopped)
+        await uvm.missions.pause(still)
         bridge.respond = lambda request: BatosError("no")
         with pytest.raises(BatosError):
-            await uvm.run(failed)
+            await uvm.missions.run(failed)
         with uvm.image.snapshot() as root:
             assert roots.scanned(root) == {word: count for word, count in root[roots.TALLY].items() if count}
         assert uvm.status()["missions"] == {"done": 1, "failed": 1, "cancelled": 1, "paused": 1, "queued": 1}
-        assert uvm.mission(waits)["status"] == "queued"
+        assert uvm.readings.mission(waits)["status"] == "queued"

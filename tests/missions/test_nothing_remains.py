@@ -52,8 +52,8 @@ def nothing_but_the_failure(uvm: UVM, word: str) -> Iterator[Callable[[str], Non
 
 async def _replace_bridge(mind: Mind, bridge: ScriptedBridge) -> None:
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
-    await mind.uvm.check()  # the router learns the codex: that is written aside from every mission
+    mind.uvm.readiness.bridge = bridge
+    await mind.uvm.readiness.check()  # the router learns the codex: that is written aside from every mission
 
 
 @pytest.mark.parametrize("at", [1, 2, 5, 13, 22])
@@ -64,8 +64,8 @@ async def test_ollama_stopping_in_a_council_leaves_nothing(mind: Mind, at: int) 
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
         with pytest.raises(OllamaUnreachable):
-            await mind.uvm.run(mission)
-    assert mind.uvm.mission(mission)["states"][-1]["state"] == "FAILED"
+            await mind.uvm.missions.run(mission)
+    assert mind.uvm.readings.mission(mission)["states"][-1]["state"] == "FAILED"
     assert len([record for record in mind.uvm.journal.read([mission]) if record.state == "done"]) == at - 1
 
 
@@ -78,8 +78,8 @@ async def test_ollama_stopping_at_any_call_leaves_nothing(mind: Mind, at: int) -
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
         with pytest.raises(OllamaUnreachable):
-            await mind.uvm.run(mission)
-    shown = mind.uvm.mission(mission)
+            await mind.uvm.missions.run(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown["reason"]["code"] == "ollama_unreachable"
     assert shown["reason"]["remedy"]
     assert shown["states"][-1]["state"] == "FAILED"
@@ -97,14 +97,14 @@ async def test_cancelling_at_any_call_leaves_nothing(mind: Mind, at: int) -> Non
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "cancelled") as ran:
         ran(mission)
-        running = asyncio.create_task(mind.uvm.run(mission))
+        running = asyncio.create_task(mind.uvm.missions.run(mission))
         for number in range(1, at):
             await bridge.let(number)
         await bridge.arrived(at)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-    shown = mind.uvm.mission(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown["status"] == "cancelled"
     assert shown["states"][-1]["state"] == "FAILED"
 
@@ -116,7 +116,7 @@ async def test_cancelling_twice_still_records_it(mind: Mind) -> None:
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "cancelled") as ran:
         ran(mission)
-        running = asyncio.create_task(mind.uvm.run(mission))
+        running = asyncio.create_task(mind.uvm.missions.run(mission))
         await bridge.arrived(1)
         running.cancel()
         await asyncio.sleep(0)
@@ -144,8 +144,8 @@ async def test_any_kind_of_error_leaves_nothing(mind: Mind, error: Exception) ->
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
         with pytest.raises(type(error)):
-            await mind.uvm.run(mission)
-    assert mind.uvm.mission(mission)["reason"]["message"]
+            await mind.uvm.missions.run(mission)
+    assert mind.uvm.readings.mission(mission)["reason"]["message"]
 
 
 async def test_a_veto_at_the_commit_is_failed_from_outside_the_machine(mind: Mind) -> None:
@@ -154,14 +154,18 @@ async def test_a_veto_at_the_commit_is_failed_from_outside_the_machine(mind: Min
     def veto(transaction: Any) -> None:
         raise Refused("not this thought")
 
-    await mind.uvm.check()
+    await mind.uvm.readiness.check()
     mind.uvm.image.voters = (*mind.uvm.image.voters, veto)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
         with pytest.raises(Refused, match="not this thought"):
-            await mind.uvm.run(mission)
-    assert [each["state"] for each in mind.uvm.mission(mission)["states"]][-3:] == ["COMPLETE", "IDLE", "FAILED"]
+            await mind.uvm.missions.run(mission)
+    assert [each["state"] for each in mind.uvm.readings.mission(mission)["states"]][-3:] == [
+        "COMPLETE",
+        "IDLE",
+        "FAILED",
+    ]
     assert [keys["state"] for keys in mind.told("mission.state")][-1] == "FAILED"
 
 
@@ -171,14 +175,14 @@ async def test_a_full_disk_at_the_commit_is_a_failure_like_any_other(mind: Mind)
     def full(transaction: Any) -> None:
         raise DiskFull("no room to write")
 
-    await mind.uvm.check()
+    await mind.uvm.readiness.check()
     mind.uvm.image.voters = (full,)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
         with pytest.raises(DiskFull):
-            await mind.uvm.run(mission)
-    assert mind.uvm.mission(mission)["reason"]["remedy"].startswith("Free some space")
+            await mind.uvm.missions.run(mission)
+    assert mind.uvm.readings.mission(mission)["reason"]["remedy"].startswith("Free some space")
 
 
 async def test_a_failure_beside_an_answer_harms_only_itself(mind: Mind) -> None:

@@ -19,7 +19,7 @@ async def test_a_running_mission_is_on_one_line(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
         assert uvm.status()["running"] == []
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
         await bridge.let(1)
         await bridge.arrived(4)
         # As a door asks, in a thread of its own.
@@ -31,7 +31,7 @@ async def test_a_running_mission_is_on_one_line(tmp_path: Path) -> None:
             "cycle",
         )
         assert (line["calls"], line["attempt"], line["text"], line["user"]) == (4, 1, QUESTION, "tester")
-        await uvm.cancel(mission)
+        await uvm.missions.cancel(mission)
         assert uvm.status()["running"] == []
 
 

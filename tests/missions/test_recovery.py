@@ -35,7 +35,7 @@ async def dies(uvm: UVM, mission: str) -> None:
     with uvm.image.snapshot() as root:
         alone = uvm.image.find(root, mission)[1].deaths >= DEATHS
     await uvm.image.move(mission, "running", None, None, alone=alone)
-    await uvm.recover()
+    await uvm.missions.recover()
 
 
 async def paid(uvm: UVM, mission: str, number: int) -> None:
@@ -58,11 +58,11 @@ async def test_a_death_where_the_last_one_was_counts(tmp_path: Path) -> None:
             await dies(uvm, mission)
             seen.append(counted(uvm, mission))
         assert seen == [("queued", 0), ("queued", 1), ("queued", 2), ("parked", 3)]
-        found = uvm.mission(mission)
+        found = uvm.readings.mission(mission)
         assert "resume" in found["reason"]["remedy"]
-        assert await uvm.recover() == []
+        assert await uvm.missions.recover() == []
         with pytest.raises(Refused, match="parked"):
-            await uvm.begin(mission)
+            await uvm.missions.begin(mission)
 
 
 async def test_a_death_with_something_gained_does_not_count(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ async def test_a_parked_mission_is_resumed_afresh(tmp_path: Path) -> None:
         mission = await submit(uvm)
         for _ in range(4):
             await dies(uvm, mission)
-        await uvm.resume(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        await uvm.missions.resume(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         assert counted(uvm, mission) == ("done", 0)
 
 
@@ -122,7 +122,7 @@ async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Pa
     assert began[3:] == [[deadly], [innocent]]
     async with thinking(tmp_path) as uvm:
         assert counted(uvm, deadly) == ("parked", 3)
-        assert uvm.mission(innocent)["status"] == "done"
+        assert uvm.readings.mission(innocent)["status"] == "done"
         # Each attempt paid for its decomposition once, in the first process.
         states = [record.state for record in uvm.journal.read([deadly])]
         assert states.count("done") == 1
@@ -137,9 +137,9 @@ async def test_alone_means_alone(tmp_path: Path) -> None:
             await dies(uvm, missions[1])
         uvm.events.subscribe(lambda event, keys: at_work.append(frozenset(uvm.workers.running)))
         for mission in missions:
-            await uvm.begin(mission)
+            await uvm.missions.begin(mission)
         for mission in missions:
-            assert (await uvm.ended(mission))["status"] == "done"
+            assert (await uvm.missions.ended(mission))["status"] == "done"
     assert {missions[1]} in at_work
     assert all(len(each) == 1 for each in at_work if missions[1] in each)
     assert {missions[2], missions[3]} in at_work
@@ -150,12 +150,12 @@ async def test_a_deadline_that_passed_meanwhile_ends_what_was_left(tmp_path: Pat
     soon = (datetime.now(UTC) + timedelta(seconds=0.2)).isoformat()
     async with scripted_uvm(tmp_path, memory=False) as uvm:
         late, still, fine = [await submit(uvm, deadline=each) for each in (soon, soon, "2126-01-01T00:00:00Z")]
-        await uvm.pause(still)
+        await uvm.missions.pause(still)
     await asyncio.sleep(0.2)
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        assert await uvm.recover() == [fine]
+        assert await uvm.missions.recover() == [fine]
         for mission in (late, still):
-            assert uvm.mission(mission)["reason"]["code"] == "timed_out"
+            assert uvm.readings.mission(mission)["reason"]["code"] == "timed_out"
 
 
 async def test_ten_thousand_that_wait_are_found_without_blocking(tmp_path: Path) -> None:
@@ -164,11 +164,11 @@ async def test_ten_thousand_that_wait_are_found_without_blocking(tmp_path: Path)
         many = {"text": "Why?", "user": "tester", "attachments": [], "effort": "reflex"}
         for _ in range(100):
             await asyncio.gather(*(uvm.image.accept(many) for _ in range(100)))
-        waiting = await uvm.recover()
+        waiting = await uvm.missions.recover()
         assert len(waiting) == 10_000
         # Whose brief could not be read any more is begun all the same.
         await uvm.image.writer.apply(lambda root: root[roots.MISSIONS].pop(waiting[-1]))
         for mission in waiting:
-            await uvm.begin(mission)
+            await uvm.missions.begin(mission)
         assert (len(uvm.workers), len(uvm.workers.running)) == (9_996, 4)
         await uvm.image.writer.apply(lambda root: root[roots.UNFOLDED].remove(waiting[-1]))

@@ -31,7 +31,7 @@ COST = {"calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited"
 async def test_a_queued_mission_has_its_brief_and_no_more(mind: Mind) -> None:
     """Accepted and not begun."""
     mission = await submit(mind.uvm)
-    shown = mind.uvm.mission(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown.keys() == ALWAYS
     assert (shown["id"], shown["status"], shown["states"]) == (mission, "queued", [])
     assert shown["brief"]["id"] == mission
@@ -42,12 +42,12 @@ async def test_a_running_mission_says_so(mind: Mind) -> None:
     """While it thinks its status is `running`, and nothing of its thought is visible."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     mission = await submit(mind.uvm)
-    running = asyncio.create_task(mind.uvm.run(mission))
+    running = asyncio.create_task(mind.uvm.missions.run(mission))
     await bridge.let(1)
     await bridge.arrived(4)
-    shown = mind.uvm.mission(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown.keys() == ALWAYS
     assert shown["status"] == "running"
     running.cancel()
@@ -87,8 +87,8 @@ async def test_the_types_name_every_key(mind: Mind) -> None:
     """Of an answered mission, its line in a list and its prompts: what mypy holds readers to is what there is."""
     shown = await ask(mind.uvm)
     assert untyped(shown, MissionDocument) == []
-    assert untyped(mind.uvm.missions(), list[MissionLineDocument]) == []
-    assert untyped(mind.uvm.prompts(shown["id"]), list[PromptDocument]) == []
+    assert untyped(mind.uvm.readings.newest(), list[MissionLineDocument]) == []
+    assert untyped(mind.uvm.readings.prompts(shown["id"]), list[PromptDocument]) == []
     shown["provenance"]["gate"]["faults"].append({"check": "length"})
     assert untyped({**shown, "costs": {}}, MissionDocument) == ["costs", "what"]
 
@@ -98,8 +98,8 @@ async def test_a_failed_mission_has_its_reason_and_what_it_cost(mind: Mind) -> N
     mind.bridge.respond = lambda request: StreamCut("cut") if kind(request) == "part" else mind.script(request)
     mission = await submit(mind.uvm)
     with pytest.raises(StreamCut):
-        await mind.uvm.run(mission)
-    shown = mind.uvm.mission(mission)
+        await mind.uvm.missions.run(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown.keys() == ALWAYS | {"reason", "route", "provenance"}
     assert shown["reason"].keys() == {"code", "message", "remedy", "retry"}
     assert shown["cost"]["calls"] == 4
@@ -110,13 +110,13 @@ async def test_a_failed_mission_has_its_reason_and_what_it_cost(mind: Mind) -> N
 async def test_the_list_has_a_line_each_newest_first(mind: Mind) -> None:
     """Id, status, times, user and a short text; as many as were asked for."""
     ids = [await submit(mind.uvm, f"Question {number}\nwith  blanks " + "and more " * 20) for number in range(5)]
-    lines = mind.uvm.missions(3)
+    lines = mind.uvm.readings.newest(3)
     assert [line["id"] for line in lines] == sorted(ids, reverse=True)[:3]
     assert lines[0].keys() == {"id", "status", "at", "accepted_at", "user", "text"}
     assert len(lines[0]["text"]) == 80
     assert "with blanks and more" in lines[0]["text"]
-    assert len(mind.uvm.missions(100)) == 5
-    assert mind.uvm.missions(0) == []
+    assert len(mind.uvm.readings.newest(100)) == 5
+    assert mind.uvm.readings.newest(0) == []
     json.dumps(lines)
 
 
@@ -141,7 +141,7 @@ def test_before_genesis_there_is_no_object_at_all() -> None:
 async def test_prompts_are_the_exact_ones(mind: Mind) -> None:
     """Every call with what was sent and what came, in order."""
     shown = await ask(mind.uvm)
-    prompts = mind.uvm.prompts(shown["id"])
+    prompts = mind.uvm.readings.prompts(shown["id"])
     assert len(prompts) == 5
     assert prompts[0].keys() == {
         "path", "model", "digest", "state", "messages", "format", "options",
@@ -157,21 +157,21 @@ async def test_objects_are_inspected_by_every_name_they_have(mind: Mind) -> None
     """Root names, oids, missions and conversations; a slot with who holds it."""
     conversation = await begun(mind.uvm)
     shown = await ask(mind.uvm, conversation=conversation)
-    brick = mind.uvm.inspect("brick_prototype_obj")
-    assert mind.uvm.inspect(brick["oid"])["slots"] == brick["slots"]
-    assert mind.uvm.inspect(shown["id"])["slots"]["answer"] == shown["answer"]
-    assert mind.uvm.inspect(conversation)["slots"]["user"] == "tester"
-    slot = mind.uvm.inspect("brick_prototype_obj.infer_")
+    brick = mind.uvm.readings.inspect("brick_prototype_obj")
+    assert mind.uvm.readings.inspect(brick["oid"])["slots"] == brick["slots"]
+    assert mind.uvm.readings.inspect(shown["id"])["slots"]["answer"] == shown["answer"]
+    assert mind.uvm.readings.inspect(conversation)["slots"]["user"] == "tester"
+    slot = mind.uvm.readings.inspect("brick_prototype_obj.infer_")
     assert slot == {
         "object": "brick_prototype_obj",
         "slot": "infer_",
         "holder": "pLLM_obj",
         "value": {"primitive": "llm.infer"},
     }
-    assert mind.uvm.inspect(f"{brick['oid']}.name")["value"] == "BRICK"
-    assert mind.uvm.inspect(f"{shown['id']}.recall_")["holder"] == "traits_obj"
+    assert mind.uvm.readings.inspect(f"{brick['oid']}.name")["value"] == "BRICK"
+    assert mind.uvm.readings.inspect(f"{shown['id']}.recall_")["holder"] == "traits_obj"
     for name in roots.OBJECTS:
-        json.dumps(mind.uvm.inspect(name))
+        json.dumps(mind.uvm.readings.inspect(name))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ async def test_objects_are_inspected_by_every_name_they_have(mind: Mind) -> None
 async def test_what_is_not_there_is_not_found(mind: Mind, name: str) -> None:
     """A wrong name, an oid of nothing or of a record, and a slot that is none: NotFound with a remedy."""
     with pytest.raises(NotFound) as raised:
-        mind.uvm.inspect(name)
+        mind.uvm.readings.inspect(name)
     assert raised.value.remedy
     assert raised.value.field == "object"
 
@@ -208,12 +208,12 @@ async def test_what_is_not_there_is_not_found(mind: Mind, name: str) -> None:
 @pytest.mark.parametrize("mission", ["", "m-1", "nobody", "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"])
 async def test_a_mission_that_is_not_there_is_not_found(mind: Mind, mission: str) -> None:
     """Showing it, its prompts, or running it."""
-    for look in (mind.uvm.mission, mind.uvm.prompts):
+    for look in (mind.uvm.readings.mission, mind.uvm.readings.prompts):
         with pytest.raises(NotFound) as raised:
             look(mission)
         assert raised.value.remedy
     with pytest.raises(NotFound):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     assert mind.told("mission.failed") == []
 
 

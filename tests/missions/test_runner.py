@@ -40,7 +40,7 @@ async def _die_at(uvm: UVM, mission: str, state: str) -> None:
 
 async def _next_start(uvm: UVM, mission: str) -> None:
     """What the next start does with a mission that was left running."""
-    assert await uvm.recover() == [mission]
+    assert await uvm.missions.recover() == [mission]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_a_second_attempt_pays_only_for_what_is_left(mind: Mind, state: st
     await _die_at(mind.uvm, mission, state)
     paid = len(mind.bridge.history)
     await _next_start(mind.uvm, mission)
-    shown = await mind.uvm.run(mission)
+    shown = await mind.uvm.missions.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) - paid == left
     assert shown["cost"]["calls"] == 5  # in both of its runs
@@ -67,9 +67,9 @@ async def test_a_budget_holds_over_all_runs(mind: Mind) -> None:
     mind.bridge.history.clear()
     await _next_start(mind.uvm, mission)
     with pytest.raises(Refused, match="has spent its 4 calls"):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     assert mind.bridge.history == []
-    cost = mind.uvm.mission(mission)["cost"]
+    cost = mind.uvm.readings.mission(mission)["cost"]
     assert (cost["calls"], cost["from_journal"]) == (4, 4)
 
 
@@ -84,7 +84,7 @@ async def test_what_others_learnt_meanwhile_changes_nothing(mind: Mind) -> None:
 
     await mind.uvm.image.writer.apply(denser)
     await _next_start(mind.uvm, mission)
-    shown = await mind.uvm.run(mission)
+    shown = await mind.uvm.missions.run(mission)
     assert shown["cost"]["calls"] == len(paid)
     assert [request.messages for request in mind.bridge.history] == paid
 
@@ -109,7 +109,7 @@ async def test_an_ancestor_that_failed_is_gone_on_with(mind: Mind) -> None:
     mind.script.woven, woven = StreamCut("cut"), mind.script.woven
     mission = await submit(mind.uvm)
     with pytest.raises(StreamCut):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     mind.script.woven = woven
     again = await ask(mind.uvm, ancestor=mission)
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (1, 4)
@@ -137,7 +137,7 @@ async def test_a_done_mission_is_not_run_again(mind: Mind) -> None:
     """Running it gives its answer, asks nothing and counts nothing twice."""
     shown = await ask(mind.uvm)
     calls, counted = len(mind.bridge.history), _counted(mind)
-    assert await mind.uvm.run(shown["id"]) == shown
+    assert await mind.uvm.missions.run(shown["id"]) == shown
     assert len(mind.bridge.history) == calls
     assert _counted(mind) == counted
 
@@ -148,9 +148,9 @@ async def test_an_ended_mission_is_refused_and_told_how_to_go_on(mind: Mind, wor
     mission = await submit(mind.uvm)
     await mind.uvm.image.move(mission, word)
     with pytest.raises(Refused) as raised:
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     assert f"--ancestor {mission}" in raised.value.remedy
-    assert mind.uvm.mission(mission)["status"] == word
+    assert mind.uvm.readings.mission(mission)["status"] == word
     assert mind.bridge.history == []
 
 
@@ -158,13 +158,13 @@ async def test_a_mission_is_not_run_twice_at_once(mind: Mind) -> None:
     """A second run of a mission that runs is refused; the first goes on and is answered."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     mission = await submit(mind.uvm, effort="reflex")
-    running = asyncio.create_task(mind.uvm.run(mission))
+    running = asyncio.create_task(mind.uvm.missions.run(mission))
     await bridge.arrived(1)
     with pytest.raises(Refused, match="already"):
-        await mind.uvm.run(mission)
-    assert mind.uvm.mission(mission)["status"] == "running"
+        await mind.uvm.missions.run(mission)
+    assert mind.uvm.readings.mission(mission)["status"] == "running"
     await bridge.let(1)
     assert (await running)["status"] == "done"
 
@@ -184,10 +184,10 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
         assert cancelled.wait(10)
 
     mind.uvm.image.voters = (*mind.uvm.image.voters, voter)
-    task = asyncio.create_task(mind.uvm.run(mission))
+    task = asyncio.create_task(mind.uvm.missions.run(mission))
     with pytest.raises(asyncio.CancelledError):
         await task
-    shown = mind.uvm.mission(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown["status"] == "done"
     assert shown["answer"]
     assert _counted(mind)["missions"] == {"BRICK": 1}
@@ -197,7 +197,7 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
 async def test_committed_and_not_published_it_is_published_by_the_next_run(mind: Mind) -> None:
     """When folding in fails after the commit the mission is not failed: running it again only publishes it."""
     mission = await submit(mind.uvm)
-    conductor = (await mind.uvm.ready()).conductor
+    conductor = (await mind.uvm.readiness.ready()).conductor
     publisher = conductor.publisher
 
     def broken(root: Any, mission: str, payload: Any) -> None:
@@ -205,12 +205,12 @@ async def test_committed_and_not_published_it_is_published_by_the_next_run(mind:
 
     conductor.publisher = Publisher(mind.uvm.image.writer, {"statistics": broken}, utc_now)
     with pytest.raises(BatosError, match="just then"):
-        await mind.uvm.run(mission)
-    assert mind.uvm.mission(mission)["status"] == "running"
+        await mind.uvm.missions.run(mission)
+    assert mind.uvm.readings.mission(mission)["status"] == "running"
     assert mind.told("mission.failed") == []
     calls = len(mind.bridge.history)
     conductor.publisher = publisher
-    shown = await mind.uvm.run(mission)
+    shown = await mind.uvm.missions.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) == calls
     assert _counted(mind)["missions"] == {"BRICK": 1}
@@ -224,7 +224,7 @@ async def test_done_is_told_after_it_is_so(mind: Mind) -> None:
 
     def look(event: str, keys: Any) -> None:
         if event == "mission.done":
-            seen.append(mind.uvm.mission(keys["mission"]))
+            seen.append(mind.uvm.readings.mission(keys["mission"]))
 
     mind.uvm.events.subscribe(look)
     shown = await ask(mind.uvm)
@@ -240,12 +240,12 @@ async def test_the_budget_of_a_brief_ends_a_mission(mind: Mind) -> None:
     """Three calls are allowed: the fourth is refused, and the mission says which limit it met."""
     mission = await submit(mind.uvm, budget={"calls": 3})
     with pytest.raises(Refused) as raised:
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     assert raised.value.field == "budget.calls"
-    assert mind.uvm.mission(mission)["cost"]["calls"] == 3
-    assert mind.uvm.mission(mission)["reason"]["code"] == "refused"
+    assert mind.uvm.readings.mission(mission)["cost"]["calls"] == 3
+    assert mind.uvm.readings.mission(mission)["reason"]["code"] == "refused"
     with pytest.raises(Refused, match=r"has spent its 1 call$"):
-        await mind.uvm.run(await submit(mind.uvm, budget={"calls": 1}))
+        await mind.uvm.missions.run(await submit(mind.uvm, budget={"calls": 1}))
 
 
 async def test_missions_beside_each_other_do_not_conflict(mind: Mind) -> None:
@@ -273,8 +273,8 @@ async def test_ollama_stopping_in_the_middle_fails_the_mission(mind: Mind) -> No
     mind.bridge.respond = respond
     mission = await submit(mind.uvm)
     with pytest.raises(OllamaUnreachable):
-        await mind.uvm.run(mission)
-    shown = mind.uvm.mission(mission)
+        await mind.uvm.missions.run(mission)
+    shown = mind.uvm.readings.mission(mission)
     assert shown["status"] == "failed"
     assert "ollama serve" in shown["reason"]["remedy"]
     notes = mind.uvm.journal.notes(mission)
@@ -293,7 +293,7 @@ async def test_a_mission_goes_on_in_another_process(tmp_path: Path) -> None:
     second = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, second, memory=False) as uvm:
         await _next_start(uvm, mission)
-        shown = await uvm.run(mission)
+        shown = await uvm.missions.run(mission)
     assert [kind(request) for request in second.history] == ["woven"]
     assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (5, 4)
 
@@ -304,7 +304,7 @@ async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:
     for _ in range(3):
         also: dict[str, Any] = {"ancestor": ids[-1]} if ids else {}
         ids.append(await submit(mind.uvm, **also))
-        await mind.uvm.run(ids[-1])
+        await mind.uvm.missions.run(ids[-1])
     with mind.uvm.image.snapshot() as root:
         record = root[roots.MISSIONS][ids[-1]][0]
         asked = context_building.question_of(root, record)
@@ -318,7 +318,7 @@ async def test_an_ancestor_has_ended_and_is_ones_own(mind: Mind) -> None:
     first = await submit(mind.uvm)
     with pytest.raises(Refused, match="has not ended"):
         await submit(mind.uvm, ancestor=first)
-    await mind.uvm.run(first)
+    await mind.uvm.missions.run(first)
     with pytest.raises(NotFound, match=r"no mission .* of eve's"):
         await submit(mind.uvm, ancestor=first, user="eve")
 

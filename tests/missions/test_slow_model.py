@@ -41,11 +41,11 @@ async def test_a_model_of_five_tokens_a_second_completes_it(tmp_path: Path) -> N
     async with Emulator(Options(tok_s=SLOW), clock).serving() as url:
         settings = Settings(home=tmp_path / "home", user="tester", image="memory://slow", ollama_host=url)
         async with open_uvm(settings, Events(log=False)) as uvm:
-            await uvm.genesis()
+            await uvm.readiness.genesis()
             clock.longest, began = 0.0, clock.now_ns()
             name = await talk(uvm, exchanges(60, 600))
             message = {"receiver": name, "selector": "compact_"}
-            shown = await uvm.ask({"text": f"Compact {name}.", "message": message})
+            shown = await uvm.missions.ask({"text": f"Compact {name}.", "message": message})
             passed = (clock.now_ns() - began) / 10**9
             calls = uvm.journal.read([shown["id"]])
     told = shown["provenance"]["message"]["result"]

@@ -58,13 +58,13 @@ async def begun(uvm: UVM, *texts: str, **brief: Any) -> list[str]:
     """Missions that the workers have."""
     missions = [await submit(uvm, text, **brief) for text in texts]
     for mission in missions:
-        await uvm.begin(mission)
+        await uvm.missions.begin(mission)
     return missions
 
 
 async def statuses(uvm: UVM, missions: list[str]) -> list[str]:
     """Of each, when it has ended."""
-    return [(await uvm.ended(mission))["status"] for mission in missions]
+    return [(await uvm.missions.ended(mission))["status"] for mission in missions]
 
 
 async def test_priority_goes_first_then_age(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_priority_goes_first_then_age(tmp_path: Path) -> None:
             await begun(uvm, text, effort="reflex", **also)
         for number in range(1, 7):
             await bridge.let(number)
-        await statuses(uvm, [line["id"] for line in uvm.missions()])
+        await statuses(uvm, [line["id"] for line in uvm.readings.newest()])
         order = [request.messages[-1]["content"] for request in bridge.history]
     at = [next(text for text in (*asked, "first") if f"{text}\n" in said or f": {text}" in said) for said in order]
     assert at == ["first", "high", "middle", "old", "new", "low"]
@@ -96,7 +96,7 @@ async def test_a_council_keeps_no_reflex_from_the_other_workers(tmp_path: Path) 
             await bridge.let(number)
         assert await statuses(uvm, reflexes) == ["done"] * 5
         assert uvm.workers.running == (council,)
-        await uvm.cancel(council)
+        await uvm.missions.cancel(council)
 
 
 @pytest.mark.parametrize("crash", [RuntimeError, MemoryError, RecursionError, KeyError, asyncio.CancelledError])
@@ -124,7 +124,7 @@ async def test_a_conductor_that_cannot_be_made_fails_the_mission(tmp_path: Path)
         sound = mind.read_text(encoding="utf-8")
         mind.write_text("charter = 7\n", encoding="utf-8")
         (mission,) = await begun(uvm, "Why?")
-        found = await uvm.ended(mission)
+        found = await uvm.missions.ended(mission)
         assert (found["status"], found["reason"]["code"]) == ("failed", "codex")
         mind.write_text(sound, encoding="utf-8")
         assert (await ask(uvm))["status"] == "done"
@@ -136,7 +136,7 @@ async def test_an_impatient_mission_fails_without_the_daemon(tmp_path: Path) -> 
     async with scripted_uvm(tmp_path, bridge, seams=IMPATIENT) as uvm:
         bridge.back = False
         (mission,) = await begun(uvm, "Why?")
-        found = await uvm.ended(mission)
+        found = await uvm.missions.ended(mission)
         assert (found["status"], found["reason"]["code"]) == ("failed", "ollama_unreachable")
         assert "ollama serve" in found["reason"]["remedy"]
 
@@ -162,9 +162,9 @@ async def test_a_patient_mission_waits_for_the_daemon(tmp_path: Path, error: Cal
         uvm.events.subscribe(lambda event, keys: waits.set() if keys.get("status") == "waiting" else None)
         bridge.back = False
         (mission,) = await begun(uvm, "Why?", policy={"wait_ollama": True})
-        ended = asyncio.create_task(uvm.ended(mission))
+        ended = asyncio.create_task(uvm.missions.ended(mission))
         await waits.wait()
-        found = uvm.mission(mission)
+        found = uvm.readings.mission(mission)
         assert (found["status"], found["reason"]["code"]) == ("waiting", error().code)
         assert uvm.status()["queue"]["waiting"] == 1
         bridge.looked = 0
@@ -187,9 +187,9 @@ async def test_who_asked_for_no_patience_waits_where_the_daemons_queue_is_full(t
         uvm.events.subscribe(lambda event, keys: waits.set() if keys.get("status") == "waiting" else None)
         bridge.back = False
         (mission,) = await begun(uvm, "Why?")
-        ended = asyncio.create_task(uvm.ended(mission))
+        ended = asyncio.create_task(uvm.missions.ended(mission))
         await waits.wait()
-        assert uvm.mission(mission)["reason"]["code"] == "ollama_busy"
+        assert uvm.readings.mission(mission)["reason"]["code"] == "ollama_busy"
         bridge.back = True
         assert (await ended)["status"] == "done"
 
@@ -201,7 +201,7 @@ async def test_patience_begins_anew_once_the_daemon_was_well(tmp_path: Path) -> 
         for text in ("One?", "Two?"):
             bridge.back = False
             (mission,) = await begun(uvm, text, policy={"wait_ollama": True})
-            while uvm.mission(mission)["status"] != "waiting":  # noqa: ASYNC110 - it is told when it is done
+            while uvm.readings.mission(mission)["status"] != "waiting":  # noqa: ASYNC110 - it is told when it is done
                 await asyncio.sleep(0)
             bridge.back = True
             async with asyncio.timeout(5):
@@ -213,7 +213,7 @@ async def test_patience_is_with_an_absent_daemon_alone(tmp_path: Path) -> None:
     bridge = FailingBridge(Script(), 1, lambda: StreamCut("it was cut"))
     async with scripted_uvm(tmp_path, bridge, seams=IMPATIENT) as uvm:
         (mission,) = await begun(uvm, "Why?", policy={"wait_ollama": True})
-        assert (await uvm.ended(mission))["reason"]["code"] == "stream_cut"
+        assert (await uvm.missions.ended(mission))["reason"]["code"] == "stream_cut"
 
 
 async def waiting(uvm: UVM, bridge: Fickle, **brief: Any) -> str:
@@ -231,12 +231,12 @@ async def test_who_waits_for_the_daemon_can_be_ended(tmp_path: Path) -> None:
     """Cancelled, paused, or out of time, it waits no more."""
     bridge = Fickle()
     async with scripted_uvm(tmp_path, bridge, seams=Seams(pauses=(60.0,))) as uvm:
-        assert (await uvm.cancel(await waiting(uvm, bridge)))["status"] == "cancelled"
+        assert (await uvm.missions.cancel(await waiting(uvm, bridge)))["status"] == "cancelled"
         mission = await waiting(uvm, bridge)
-        assert (await uvm.pause(mission))["status"] == "paused"
+        assert (await uvm.missions.pause(mission))["status"] == "paused"
         bridge.back = True
-        await uvm.resume(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        await uvm.missions.resume(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
 
 
 async def test_who_waits_for_the_daemon_waits_over_a_restart(tmp_path: Path) -> None:
@@ -246,10 +246,10 @@ async def test_who_waits_for_the_daemon_waits_over_a_restart(tmp_path: Path) -> 
         mission = await waiting(uvm, bridge)
     bridge.back = True
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
-        assert uvm.mission(mission)["status"] == "waiting"
-        assert await uvm.recover() == [mission]
-        await uvm.begin(mission)
-        assert (await uvm.ended(mission))["status"] == "done"
+        assert uvm.readings.mission(mission)["status"] == "waiting"
+        assert await uvm.missions.recover() == [mission]
+        await uvm.missions.begin(mission)
+        assert (await uvm.missions.ended(mission))["status"] == "done"
 
 
 async def test_a_stop_sends_what_runs_back(tmp_path: Path) -> None:
@@ -260,23 +260,23 @@ async def test_a_stop_sends_what_runs_back(tmp_path: Path) -> None:
         third = await submit(uvm, "Three?")
         await bridge.let(1)
         await bridge.arrived(4)
-        waiters = [asyncio.create_task(uvm.ended(mission)) for mission in (first, second, third)]
+        waiters = [asyncio.create_task(uvm.missions.ended(mission)) for mission in (first, second, third)]
         await asyncio.sleep(0)
-        await uvm.stop()
-        await uvm.stop()
+        await uvm.workers.stop()
+        await uvm.workers.stop()
         assert {each["status"] for each in await asyncio.gather(*waiters)} == {"queued"}
-        assert "stopped" in uvm.mission(first)["reason"]["message"]
-        await uvm.begin(third)
+        assert "stopped" in uvm.readings.mission(first)["reason"]["message"]
+        await uvm.missions.begin(third)
         assert uvm.workers.running == ()
         assert len(bridge.waiting) == 4
     again = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, again, memory=False) as uvm:
-        assert await uvm.recover() == [first, second, third]
+        assert await uvm.missions.recover() == [first, second, third]
         for mission in (first, second, third):
-            await uvm.begin(mission)
+            await uvm.missions.begin(mission)
         assert await statuses(uvm, [first, second, third]) == ["done"] * 3
         # Its decomposition was paid for; the three calls that the stop broke off were not.
-        assert uvm.mission(first)["cost"]["from_journal"] == 1
+        assert uvm.readings.mission(first)["cost"]["from_journal"] == 1
         with uvm.image.snapshot() as root:
             assert uvm.image.find(root, first)[1].deaths == 0
 
@@ -295,7 +295,7 @@ async def test_a_closing_image_stops_first(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="mine"):
         await leaving()
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        assert uvm.mission(missions[0])["status"] == "queued"
+        assert uvm.readings.mission(missions[0])["status"] == "queued"
 
 
 async def test_a_stop_tears_no_commit(tmp_path: Path) -> None:
@@ -306,18 +306,18 @@ async def test_a_stop_tears_no_commit(tmp_path: Path) -> None:
         loop.call_soon_threadsafe(begin_to_stop)
 
     def begin_to_stop() -> None:
-        stopping.append(asyncio.ensure_future(uvm.stop()))
+        stopping.append(asyncio.ensure_future(uvm.workers.stop()))
         loop.call_soon(stopping[0].cancel)
 
     loop = asyncio.get_running_loop()
     async with scripted_uvm(tmp_path, ScriptedBridge(Script()), memory=False) as uvm:
         uvm.image.voters = (*uvm.image.voters, stop_now)
         (mission,) = await begun(uvm, "Why?")
-        assert (await uvm.ended(mission))["status"] == "done"
+        assert (await uvm.missions.ended(mission))["status"] == "done"
         with pytest.raises(asyncio.CancelledError):
             await stopping[0]
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        assert uvm.mission(mission)["answer"]
+        assert uvm.readings.mission(mission)["answer"]
         with uvm.image.snapshot() as root:
             assert list(root[roots.UNFOLDED]) == []
 
@@ -328,13 +328,13 @@ async def test_a_pause_that_meets_a_stop_is_a_pause(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
         (mission,) = await begun(uvm, "Why?")
         await bridge.arrived(1)
-        pausing = asyncio.create_task(uvm.pause(mission))
+        pausing = asyncio.create_task(uvm.missions.pause(mission))
         await asyncio.sleep(0)
-        await uvm.stop()
+        await uvm.workers.stop()
         assert (await pausing)["status"] == "paused"
     async with scripted_uvm(tmp_path, memory=False) as uvm:
-        assert uvm.mission(mission)["status"] == "paused"
-        assert await uvm.recover() == []
+        assert uvm.readings.mission(mission)["status"] == "paused"
+        assert await uvm.missions.recover() == []
 
 
 @pytest.mark.parametrize(("word", "then"), [("failed", "failed"), ("paused", "cancelled")])
@@ -342,12 +342,12 @@ async def test_a_cancellation_meets_what_is_being_written_down(tmp_path: Path, w
     """It waits for that, and the worker is free again; what has not ended by it is cancelled after all."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script()), missions=1) as uvm:
         mission = await submit(uvm, "Why?")
-        uvm.control.begin(mission)
+        uvm.missions.enqueue(mission)
         assert uvm.workers._running[mission].hold.request_stop(word, OllamaUnreachable("nothing listens"), force=False)
         while not uvm.image.writer._flushing:  # noqa: ASYNC110 - what it came to, as ordered
             await asyncio.sleep(0)
         async with asyncio.timeout(5):
-            assert (await uvm.cancel(mission))["status"] == then
+            assert (await uvm.missions.cancel(mission))["status"] == then
         assert uvm.workers.running == ()
         assert (await ask(uvm, "Why not?"))["status"] == "done"
 
@@ -365,11 +365,11 @@ async def test_who_leaves_as_the_daemon_comes_back_ends_nobody_else(tmp_path: Pa
         uvm.workers._trade = replace(uvm.workers._trade, answers=answers, pauses=(0.0,))
         bridge.back = False
         missions = await begun(uvm, "One?", "Two?", policy={"wait_ollama": True})
-        while {uvm.mission(mission)["status"] for mission in missions} != {"waiting"}:  # noqa: ASYNC110
+        while {uvm.readings.mission(mission)["status"] for mission in missions} != {"waiting"}:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         bridge.back = True
         back.set()
-        leaving = asyncio.ensure_future(uvm.cancel(missions[0]))
+        leaving = asyncio.ensure_future(uvm.missions.cancel(missions[0]))
         assert await statuses(uvm, missions) == ["cancelled", "done"]
         assert (await leaving)["status"] == "cancelled"
 
@@ -387,9 +387,9 @@ async def test_what_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
         writer, commit = uvm.image.writer, uvm.image.writer._commit
         writer._commit = full  # type: ignore[method-assign]
         with pytest.raises(BatosError, match="just then"):
-            await uvm.cancel(missions[1])
+            await uvm.missions.cancel(missions[1])
         with pytest.raises(BatosError, match="just then"):
-            await uvm.pause(missions[2])
+            await uvm.missions.pause(missions[2])
         writer._commit = commit  # type: ignore[method-assign]
         for number in (1, 2, 3):
             await bridge.let(number)
@@ -402,8 +402,8 @@ async def test_who_leaves_while_it_is_written_has_said_it(tmp_path: Path) -> Non
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         missions = await begun(uvm, "One?", "Two?", effort="reflex")
         await bridge.arrived(1)
-        waiting = asyncio.ensure_future(uvm.ended(missions[1]))
-        leaving = asyncio.ensure_future(uvm.cancel(missions[1]))
+        waiting = asyncio.ensure_future(uvm.missions.ended(missions[1]))
+        leaving = asyncio.ensure_future(uvm.missions.cancel(missions[1]))
         while not uvm.image.writer._flushing:  # noqa: ASYNC110 - it is being written
             await asyncio.sleep(0)
         leaving.cancel()

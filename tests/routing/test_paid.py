@@ -42,17 +42,17 @@ async def test_a_question_is_embedded_once_whatever_becomes_of_the_embedder(tmp_
     """A mission that dies between the vector and its route finds the vector, also while the embedder is away."""
     bridge = ScriptedBridge(Script(), vectors=lambda text: [1.0, len(text) / 100])
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        mission = await uvm.submit({"text": QUESTION})
+        mission = await uvm.missions.submit({"text": QUESTION})
         await uvm.image.move(mission, "running")
         async with stepping(uvm, mission):
             routed = uvm.journal.sound([mission])
         uvm.journal._notes.clear()
         bridge.vectors = lambda text: OllamaTimeout("reply", 10)
-        assert await uvm.recover() == [mission]
-        shown = await uvm.run(mission)
+        assert await uvm.missions.recover() == [mission]
+        shown = await uvm.missions.run(mission)
         assert shown["cost"]["embeds"] == 1
         assert "by words alone" not in shown["route"]["reason"]
-        calls = uvm.prompts(mission)
+        calls = uvm.readings.prompts(mission)
         assert [record.path for record in routed] == [calls[0]["path"]] == [PATH]
         assert (calls[0]["input"], calls[0]["messages"]) == (QUESTION, [])
         assert f"--- embedded\n{QUESTION}" in prompts_text(calls)

@@ -21,13 +21,13 @@ async def test_the_questions_vector_is_counted(tmp_path: Path) -> None:
     """A mission embeds its question once, apart from its calls; a persona that was named needs no vector."""
     bridge = ScriptedBridge(Script(), vectors=meaning)
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        first = await uvm.ask({"text": QUESTION})
+        first = await uvm.missions.ask({"text": QUESTION})
         assert first["cost"]["embeds"] == 1
         learnt = len(bridge.embedded)
-        second = await uvm.ask({"text": QUESTION})
+        second = await uvm.missions.ask({"text": QUESTION})
         assert second["cost"]["embeds"] == 1
         assert bridge.embedded[learnt:] == [QUESTION]
-        named = await uvm.ask({"text": QUESTION, "persona": "BABS"})
+        named = await uvm.missions.ask({"text": QUESTION, "persona": "BABS"})
         assert named["cost"]["embeds"] == 0
         assert named["route"]["personas"] == ["BABS"]
 
@@ -36,13 +36,13 @@ async def test_what_was_embedded_for_a_route_is_not_embedded_again(tmp_path: Pat
     """A process that dies right after a mission was routed leaves its route to the next, and what it cost."""
     bridge = ScriptedBridge(Script(), vectors=meaning)
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        mission = await uvm.submit({"text": QUESTION})
+        mission = await uvm.missions.submit({"text": QUESTION})
         await uvm.image.move(mission, "running")
         async with stepping(uvm, mission):
             embedded = len(bridge.embedded)
         uvm.journal._notes.clear()
-        assert await uvm.recover() == [mission]
-        shown = await uvm.run(mission)
+        assert await uvm.missions.recover() == [mission]
+        shown = await uvm.missions.run(mission)
         assert len(bridge.embedded) == embedded
         assert shown["cost"]["embeds"] == 1
 
@@ -51,16 +51,16 @@ async def test_a_retry_goes_the_way_that_was_noted(tmp_path: Path) -> None:
     """The same question with `ancestor` takes the ancestor's route, embeds nothing, and finds every paid answer."""
     bridge = ScriptedBridge(Script(), vectors=meaning)
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        first = await uvm.ask({"text": QUESTION})
+        first = await uvm.missions.ask({"text": QUESTION})
         assert any(ROUTE_NOTE in note for note in uvm.journal.notes(first["id"]))
         bridge.vectors = lambda text: OllamaTimeout("reply", 10)
         asked, embedded = len(bridge.history), len(bridge.embedded)
-        again = await uvm.ask({"text": QUESTION, "ancestor": first["id"]})
+        again = await uvm.missions.ask({"text": QUESTION, "ancestor": first["id"]})
         assert again["route"] == first["route"]
         assert again["cost"]["embeds"] == 0
         assert again["cost"]["calls"] == 0
         assert (len(bridge.history), len(bridge.embedded)) == (asked, embedded)
-        forced = await uvm.ask({"text": QUESTION, "ancestor": first["id"], "persona": "ROBIN"})
+        forced = await uvm.missions.ask({"text": QUESTION, "ancestor": first["id"], "persona": "ROBIN"})
         assert forced["route"]["personas"] == ["ROBIN"]
 
 
@@ -68,8 +68,8 @@ async def test_another_question_is_routed_anew(tmp_path: Path) -> None:
     """An ancestor that asked something else is no retry."""
     bridge = ScriptedBridge(Script(), vectors=meaning)
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        first = await uvm.ask({"text": "My loop raises a TypeError, how do I debug it?"})
-        again = await uvm.ask({"text": QUESTION, "ancestor": first["id"]})
+        first = await uvm.missions.ask({"text": "My loop raises a TypeError, how do I debug it?"})
+        again = await uvm.missions.ask({"text": QUESTION, "ancestor": first["id"]})
         assert again["cost"]["embeds"] == 1
 
 
@@ -78,7 +78,7 @@ async def test_a_failing_embedder_fails_no_mission(tmp_path: Path, failure: Bato
     """Words alone decide, and the route's reason says so."""
     bridge = ScriptedBridge(Script(), vectors=lambda text: failure)
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        shown = await uvm.ask({"text": QUESTION})
+        shown = await uvm.missions.ask({"text": QUESTION})
         assert shown["status"] == "done"
         assert shown["cost"]["embeds"] == 0
         assert "by words alone (all-minilm:latest: " in shown["route"]["reason"]
@@ -87,9 +87,9 @@ async def test_a_failing_embedder_fails_no_mission(tmp_path: Path, failure: Bato
 async def test_a_follow_up_stays_with_who_answered(tmp_path: Path) -> None:
     """In a conversation, what is too short to tell goes to the persona of the turn before."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
-        first = await uvm.ask({"text": QUESTION, "persona": "BABS", "conversation": "new"})
+        first = await uvm.missions.ask({"text": QUESTION, "persona": "BABS", "conversation": "new"})
         conversation = first["brief"]["conversation"]
-        then = await uvm.ask({"text": "and then?", "conversation": conversation})
+        then = await uvm.missions.ask({"text": "and then?", "conversation": conversation})
         assert then["route"]["personas"][0] == "BABS"
-        reply = await uvm.ask({"text": "and then?", "conversation": conversation, "in_reply_to": first["id"]})
+        reply = await uvm.missions.ask({"text": "and then?", "conversation": conversation, "in_reply_to": first["id"]})
         assert reply["route"]["personas"][0] == "BABS"

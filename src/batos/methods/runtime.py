@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from batos.approvals.approvals import Approvals
 from batos.cell.cell import Cell
@@ -28,53 +27,19 @@ from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.minds.context import MethodRuntime
 
 
-class RuntimeParts(Protocol):
-    """The parts of the UVM that the method runtime is built from."""
+@dataclass(frozen=True, slots=True)
+class RuntimeParts:
+    """The parts of the UVM that the method runtime is built from; `digests` has each known model's digest by name."""
 
-    @property
-    def settings(self) -> Settings:
-        """Return the configuration."""
-        ...
-
-    @property
-    def image(self) -> LivingImage:
-        """Return the image that methods are installed in."""
-        ...
-
-    @property
-    def journal(self) -> Journal:
-        """Return the journal of paid answers."""
-        ...
-
-    @property
-    def bridge(self) -> Thinks:
-        """Return the bridge to Ollama."""
-        ...
-
-    @property
-    def events(self) -> Events:
-        """Return the sink of events."""
-        ...
-
-    @property
-    def clock(self) -> Callable[[], datetime]:
-        """Return the clock."""
-        ...
-
-    @property
-    def lives(self) -> MethodLifecycle:
-        """Return the lifecycle of methods."""
-        ...
-
-    @property
-    def approvals(self) -> Approvals:
-        """Return the approvals that people give."""
-        ...
-
-    @property
-    def digests(self) -> Mapping[str, str]:
-        """Return the digest of each known model by name."""
-        ...
+    settings: Settings
+    image: LivingImage
+    journal: Journal
+    bridge: Thinks
+    events: Events
+    clock: Callable[[], datetime]
+    lives: MethodLifecycle
+    approvals: Approvals
+    digests: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ _log = structlog.get_logger("batos")
 class FollowUps:
     """Starts compactions that answered turns make due. The turn is done whatever happens to them."""
 
-    def __init__(self, image: LivingImage, control: Missions, group: asyncio.TaskGroup) -> None:
+    def __init__(self, image: LivingImage, missions: Missions, group: asyncio.TaskGroup) -> None:
         self._image = image
-        self._control = control
+        self._missions = missions
         self._group = group
         #: Serialises the checks: two turns that end together make one compaction due, not two.
         self._looking = asyncio.Lock()
@@ -52,8 +52,8 @@ class FollowUps:
                 return None
             if not isinstance(found, str):
                 conversation = found["message"]["receiver"]
-                found = self._begun[conversation] = await self._control.submit(found)
-            await self._control.resume(found)
+                found = self._begun[conversation] = await self._missions.submit(found)
+            await self._missions.resume(found)
             return found
 
     def _due(self, mission: str) -> dict[str, Any] | str | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
@@ -25,6 +26,7 @@ from batos.image import forged, methods, roots, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
+from batos.methods.generation.generator import Jit
 from batos.minds.stopping import as_batos_error
 from batos.mission_documents import CostDocument, LateReport, LearntDocument, WishDocument
 from batos.missions.workers import Workers
@@ -42,49 +44,17 @@ _MADE: Final = frozenset({"installed", "made", "asked"})
 _LONGEST: Final = 3_600.0
 
 
-class Makes(Protocol):
-    """The generator, as it is used here."""
+@dataclass(frozen=True, slots=True)
+class LearningParts:
+    """The parts of the UVM that late methods are made with; `ready` checks the models, and raises errors of Ollama."""
 
-    async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
-        """Make the method of a wish: return {receiver, selector, outcome, ...}. Errors of Ollama pass through."""
-        ...
-
-
-class LearningParts(Protocol):
-    """The parts of the UVM that late methods are made with."""
-
-    @property
-    def settings(self) -> Settings:
-        """Return the configuration."""
-        ...
-
-    @property
-    def image(self) -> LivingImage:
-        """Return the image that holds the wishes."""
-        ...
-
-    @property
-    def jit(self) -> Makes:
-        """Return the generator."""
-        ...
-
-    @property
-    def workers(self) -> Workers:
-        """Return the workers, which say if a mission runs."""
-        ...
-
-    @property
-    def events(self) -> Events:
-        """Return the source of events."""
-        ...
-
-    @property
-    def clock(self) -> Callable[[], datetime]:
-        """Return the clock."""
-        ...
-
-    async def ready(self) -> object:
-        """Read the list of the daemon's models. Errors of Ollama pass through."""
+    settings: Settings
+    image: LivingImage
+    jit: Jit
+    workers: Workers
+    events: Events
+    clock: Callable[[], datetime]
+    ready: Callable[[], Awaitable[object]]
 
 
 def writing_seconds(cost: CostDocument) -> float:
@@ -106,12 +76,11 @@ class LateMethods:
         self._parts = parts
         self._group = group
         self._pause = self._patience = pause
-        self._wake = asyncio.Event()
+        self._wake = parts.workers.rested
         self._making: dict[str, Any] | None = None
         self._task: asyncio.Task[LearntDocument] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._leave = parts.events.subscribe(self._hear)
-        parts.workers.rested = self._wake.set
 
     # -- what is heard
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -21,6 +20,7 @@ from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry
+from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, Seen, yielding_every
 from batos.missions.workers import OPEN, Workers
 
@@ -39,50 +39,57 @@ _TOGETHER: Final = 100
 
 
 class Missions:
-    """The missions of one image and the workers of one process; `limit` is the number of missions that may wait."""
+    """The missions of one image and the workers of one process."""
 
-    def __init__(
-        self, image: LivingImage, workers: Workers, recovery: Recovery, limit: int, clock: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, image: LivingImage, workers: Workers, recovery: Recovery, readings: Readings) -> None:
         self._image = image
         self._workers = workers
         self._recovery = recovery
-        self._limit = limit
-        self._clock = clock
+        self._readings = readings
+        self._settings = readings.settings
+        self._clock = readings.clock
         #: The queue entries of missions that were left behind, so that their briefs are not read again.
         self._places: dict[str, QueueEntry] = {}
 
     # -- accepting and running
 
     async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
-        """Validate and store a brief that names its user, and return the mission's id once it is durable.
+        """Validate and store a brief, and return the mission's id once it is durable. The mission is not begun.
+
+        The user and the effort are those of the settings unless the brief names others.
 
         A brief with the idempotency key of an earlier one returns that mission.
 
         Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. Busy: no more missions may wait.
         """
-        asked = {**brief, "attachments": [file.ref.model_dump() for file in files]}
+        chosen = self._settings.effort
+        usual = {} if chosen == "auto" or "message" in brief else {"effort": chosen}
+        attached = [file.ref.model_dump() for file in files]
+        asked = {"user": self._settings.asker, **usual, **brief, "attachments": attached}
         with self._image.snapshot() as root:
             value = acceptance.resolve_brief(root, asked, self._clock())
             first = acceptance.find_repeat(root, value, asked)
             value = acceptance.with_kept_files(root, value) if first is None else value
         if first is not None:
             return first
-        mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._limit)
+        mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._settings.queue)
         if "idempotency_key" in value:
             with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
                 acceptance.find_repeat(root, value, asked)
         return mission
 
-    async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
-        """Leave files of a conversation out of its next questions.
+    async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> dict[str, Any]:
+        """Leave files of a conversation out of its next questions, and return its newest turn with those that are left.
 
-        Raises: NotFound: a file is not there; nothing is changed.
+        Raises: NotFound: there is no such conversation, or a file is not there; nothing is changed.
         """
+        owner = user or self._settings.asker
 
         def change(root: Root) -> BatosError | None:
             try:
-                found = conversations.own_conversation(root, conversations.resolve_name(root, conversation, user), user)
+                found = conversations.own_conversation(
+                    root, conversations.resolve_name(root, conversation, owner), owner
+                )
             except BatosError as error:  # returned, because raising it would fail other changes of the commit
                 return error
             unknown = keeping.drop(found, names)
@@ -93,8 +100,17 @@ class Missions:
         error = await self._image.writer.apply(change)
         if error is not None:
             raise error
+        return self._readings.turns(conversation, -1, 1, user)
 
-    def begin(self, mission: str) -> bool:
+    async def begin(self, mission: str) -> None:
+        """Hand an accepted mission to the workers; a mission that they have, or that is done, is left as it is.
+
+        Raises: Refused: the mission has ended without an answer, or is paused or parked.
+        """
+        self.enqueue(mission)
+        await asyncio.sleep(0)  # a caller that begins ten thousand in a row lets other tasks run
+
+    def enqueue(self, mission: str) -> bool:
         """Hand an accepted mission to the workers, and return True if they have it; False if it needs no worker.
 
         A mission that waits for a person is left to wait.
@@ -111,13 +127,18 @@ class Missions:
         self._workers.begin(place)
         return not self._workers.stopping
 
-    async def ended(self, mission: str) -> None:
-        """Wait until a mission has ended or is paused.
+    async def ended(self, mission: str) -> dict[str, Any]:
+        """Wait until a mission has ended or is paused, and return its report.
 
-        An answer that is committed but not folded in is folded in first.
+        The error of a mission that failed is not raised. An answer that is committed but not folded in is folded in
+        first.
 
         Raises the image's error if that fails: the answer is safe, but the mission is not yet done.
         """
+        await self._until_ended(mission)
+        return self._readings.mission(mission)
+
+    async def _until_ended(self, mission: str) -> None:
         while True:
             word = self._status_of(mission)
             here = self._workers.has(mission)
@@ -130,13 +151,22 @@ class Missions:
             if end.result().word not in OPEN:  # even if the image could not be written
                 return
 
-    async def run(self, mission: str) -> None:
-        """Start a mission and wait until it has ended or is paused. Cancelling this call cancels the mission.
+    async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
+        """Submit a mission, run it, and return its report. Raises: what `submit` and `run` raise."""
+        return await self.run(await self.submit(brief, files))
 
-        A mission that was committed before is only folded in. The error of a mission that failed is raised.
+    async def run(self, mission: str) -> dict[str, Any]:
+        """Start a mission, wait until it has ended or is paused, and return its report.
+
+        Cancelling this call cancels the mission. A mission that was committed before is only folded in. The error of a
+        mission that failed is raised.
 
         Raises: Refused: the mission runs already, or has ended without an answer.
         """
+        await self._run(mission)
+        return self._readings.mission(mission)
+
+    async def _run(self, mission: str) -> None:
         if self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
         seen = self._recovery.look(mission)
@@ -164,41 +194,46 @@ class Missions:
 
     # -- steering
 
-    async def cancel(self, mission: str) -> None:
-        """Cancel a mission at once. If its commit has gone through, the mission is done.
+    async def cancel(self, mission: str) -> dict[str, Any]:
+        """Cancel a mission at once, and return its report. If its commit has gone through, the mission is done.
 
         Raises: Refused: it had ended before.
         """
         await self._require_open(mission)
         self._places.pop(mission, None)
         await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
+        return self._readings.mission(mission)
 
-    async def pause(self, mission: str) -> None:
-        """Pause a mission after its running calls are paid for and journaled.
-
-        Raises: Refused: the mission has ended.
-        """
-        if await self._require_open(mission) in _STANDING:
-            return
-        self._places.pop(mission, None)
-        await self._workers.stop_as(mission, "paused", paused_error(), force=False)
-
-    async def resume(self, mission: str) -> None:
-        """Continue a mission that is paused or parked, or whose process has ended.
+    async def pause(self, mission: str) -> dict[str, Any]:
+        """Pause a mission after its running calls are paid for and journaled, and return its report.
 
         Raises: Refused: the mission has ended.
         """
+        if await self._require_open(mission) not in _STANDING:
+            self._places.pop(mission, None)
+            await self._workers.stop_as(mission, "paused", paused_error(), force=False)
+        return self._readings.mission(mission)
+
+    async def resume(self, mission: str) -> dict[str, Any]:
+        """Continue a mission that is paused or parked, or whose process has ended, and return its report.
+
+        Raises: Refused: the mission has ended.
+        """
+        await self._resume(mission)
+        return self._readings.mission(mission)
+
+    async def _resume(self, mission: str) -> None:
         await self._workers.wait_settled(mission)
         word = await self._require_open(mission)
         if self._workers.release(mission):
             return
         while self._workers.has(mission) and word == "running":  # it is about to stand still
-            await self.ended(mission)
+            await self._until_ended(mission)
             word = await self._require_open(mission)
         if word in _STANDING:
             with suppress(Refused):  # its status has changed: `begin` below checks it
                 await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
-        self.begin(mission)
+        self.enqueue(mission)
 
     async def wake(self, missions: Sequence[str]) -> list[str]:
         """Queue missions again whose person has answered, and return the ids of those that now wait for a worker.
@@ -250,7 +285,11 @@ class Missions:
     # -- after a crash
 
     async def recover(self) -> list[str]:
-        """Settle missions that an earlier process left behind, and return the ids of those that wait for a worker."""
+        """Settle missions that an earlier process left behind, and return the ids of those that wait for a worker.
+
+        A committed mission is folded in, one that was not is queued again. A mission that cannot be settled is logged
+        and left; a deadline that has passed ends its mission.
+        """
         left = await self._recovery.all(self._workers.has)
         known = (*left.waiting, *left.standing)
         late = [place.mission async for place in yielding_every(known) if not self._workers.watch_deadline(place)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from batos.config import Settings
 from batos.conversations import conversations
+from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
@@ -15,16 +17,15 @@ from batos.mission_documents import MissionDocument, MissionLineDocument, Prompt
 from batos.missions import reports
 
 
+@dataclass(frozen=True, slots=True)
 class Readings:
     """Reads missions, conversations and objects. Each call takes a snapshot of its own, and may wait for a disk."""
-
-    __slots__ = ()
 
     settings: Settings
     image: ReadableImage
     journal: Entries
     lives: MethodReader
-    clock: Callable[[], datetime]
+    clock: Callable[[], datetime] = utc_now
 
     def mission(self, mission: str) -> dict[str, Any]:
         """Return the report of a mission. Raises: NotFound."""
@@ -36,7 +37,7 @@ class Readings:
             found = reports.mission_report(mission, *self.image.find(root, mission))
         return reports.with_cost(found, self.journal)
 
-    def missions(
+    def newest(
         self, most: int = 20, *, status: str | None = None, user: str | None = None
     ) -> list[MissionLineDocument]:
         """Return a line for each of the newest missions, optionally only those with a status or of a user."""

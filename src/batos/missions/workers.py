@@ -90,8 +90,8 @@ class Workers:
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
         self.stopping = False
-        #: Called when no mission runs or waits for its turn any more.
-        self.rested: Callable[[], None] = lambda: None
+        #: Set when no mission runs or waits for its turn any more; cleared by the part that waits for it.
+        self.rested = asyncio.Event()
 
     # -- what there is
 
@@ -180,7 +180,7 @@ class Workers:
         run.left.set_result(None)
         self._go_on()
         if self.rests():
-            self.rested()
+            self.rested.set()
 
     async def _outcome_of(self, run: _Run, error: BaseException | None) -> MissionOutcome:
         """Return the outcome of a run, after writing the status of a mission that failed without one."""

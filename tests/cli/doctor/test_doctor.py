@@ -79,7 +79,7 @@ async def _grow(folder: Path) -> None:
     async with emulator.serving() as url, Bridge(url) as bridge:
         (folder / "home").mkdir(mode=0o700)
         async with open_uvm(Patient(folder / "home", bridge).settings) as uvm:
-            report = await uvm.genesis()
+            report = await uvm.readiness.genesis()
     assert all(finding.ok for finding in report.findings)
 
 
@@ -175,7 +175,7 @@ async def test_models_that_nobody_thinks_with(patient: Patient) -> None:
     old = await patient.model()
     await codex_changed(patient)
     async with open_uvm(patient.settings) as uvm:
-        await uvm.check()
+        await uvm.readiness.check()
     told = {each.id: each for each in await examined(patient)}["models.stale"]
     assert told.ok
     assert old in told.what
@@ -193,7 +193,7 @@ async def test_a_window_that_was_not_trained_is_told_once(patient: Patient) -> N
 async def test_beside_its_owner(patient: Patient) -> None:
     """While another process has the image open everything is looked at all the same, and it is said who has it."""
     async with open_uvm(patient.settings) as uvm:
-        await uvm.submit({"text": "Why?"})
+        await uvm.missions.submit({"text": "Why?"})
         found = {each.id: each for each in await examine(patient.settings, {})}
     assert [each for each in found.values() if not each.ok] == []
     assert "process" in found["image.held"].what
@@ -204,7 +204,7 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
     """It is told beside, and nothing is wrong with it; a mission that was left behind is, as ever."""
     wish = Intent("say hello", "say_(self)")
     async with open_uvm(patient.settings) as uvm:
-        mission = await uvm.submit({"text": "Why?"})
+        mission = await uvm.missions.submit({"text": "Why?"})
 
         def declare(root: Any) -> None:
             root["traits_obj"].say_ = wish
@@ -216,7 +216,7 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
     assert found.ok
     assert "1 mission that you are asked about" in found.what
     async with open_uvm(patient.settings) as uvm:
-        await uvm.submit({"text": "And why not?"})
+        await uvm.missions.submit({"text": "And why not?"})
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
     assert (found.ok, found.what) == (False, "1 mission left undone")
 
@@ -226,7 +226,7 @@ async def test_a_compaction_that_waits_is_not_left_undone(patient: Patient) -> N
     message = {"receiver": f"c-{'0' * 26}", "selector": "compact_"}
     origin = {"door": "kernel", "client": "compaction"}
     async with open_uvm(patient.settings) as uvm:
-        await uvm.submit({"text": "Compact.", "message": message, "origin": origin})
+        await uvm.missions.submit({"text": "Compact.", "message": message, "origin": origin})
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
     assert found.ok
     assert "1 compaction" in found.what

@@ -101,7 +101,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
             await asked
         last = json.loads(said.getvalue().splitlines()[-1])
         assert (last["event"], last["mission"]["status"]) == ("mission.report", "cancelled")
-        assert uvm.mission(found.mission)["status"] == "cancelled"
+        assert uvm.readings.mission(found.mission)["status"] == "cancelled"
 
 
 async def test_stopped_before_it_was_accepted() -> None:

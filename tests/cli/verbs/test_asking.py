@@ -36,10 +36,10 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
     async def prepared() -> AsyncIterator[LocalDoor]:
         async with open_local(settings, Seams(bridge=bridge)) as way:
             assert isinstance(way, LocalDoor)
-            await way.uvm.genesis()
+            await way.uvm.readiness.genesis()
             brief["conversation"] = await talk(way.uvm, exchanges(20))
             yield way
-            compactions.extend(way.uvm.turns(str(brief["conversation"]))["compactions"])
+            compactions.extend(way.uvm.readings.turns(str(brief["conversation"]))["compactions"])
 
     brief: dict[str, object] = {"text": "And now?", "effort": "reflex", "user": "tester"}
     written = io.StringIO()

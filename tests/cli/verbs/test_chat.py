@@ -164,7 +164,7 @@ def at_hand(
     called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
     with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
-        way.do(lambda door: _local(door).uvm.genesis())
+        way.do(lambda door: _local(door).uvm.readiness.genesis())
         yield way, chat, out
 
 
@@ -392,7 +392,7 @@ def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path)
         way.do(lambda door: chat.turn(door, "And now?"))
         typed(way, chat, "recalled")
         begun = out.getvalue().rpartition("compacted by ")[2].strip()
-        way.do(lambda door: _local(door).uvm.ended(begun))
+        way.do(lambda door: _local(door).uvm.missions.ended(begun))
         way.do(lambda door: chat.turn(door, "And then?"))
         typed(way, chat, "recalled")
         assert "a summary of turns 1 to" in out.getvalue()

@@ -193,17 +193,17 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
     settings = Settings(home=tmp_path, user="tester", bind=ANY, events=ANY)
     bridge = Held()
     async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         client = AsyncClient(tmp_path)
         await client.__aenter__()
         asked = asyncio.create_task(client.ask("why?", lambda event, keys: told.append(event), effort="reflex"))
         await eventually(lambda: "inference.start" in told)
-        await uvm.stop()
-        assert [each["status"] for each in uvm.missions()] == ["queued"]
+        await uvm.workers.stop()
+        assert [each["status"] for each in uvm.readings.newest()] == ["queued"]
     held.set()
     async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
         assert (await asked)["status"] == "done"
-        assert len(uvm.missions()) == 1
+        assert len(uvm.readings.newest()) == 1
     assert "connection.restored" in told
     await client.close()
 
@@ -212,9 +212,9 @@ async def test_what_a_client_ends_before_it_is_begun_again_ends_no_server(tmp_pa
     """The server listens before all that was left is begun; one cancelled or paused by then stays so."""
     async with scripted_uvm(tmp_path) as uvm:
         for number in range(4):
-            await uvm.submit({"text": f"Why {number}?", "effort": "reflex"})
-        left = await uvm.recover()
-        await uvm.cancel(left[1])
-        await uvm.pause(left[2])
+            await uvm.missions.submit({"text": f"Why {number}?", "effort": "reflex"})
+        left = await uvm.missions.recover()
+        await uvm.missions.cancel(left[1])
+        await uvm.missions.pause(left[2])
         await go_on(uvm, left)
-        assert [(await uvm.ended(each))["status"] for each in left] == ["done", "cancelled", "paused", "done"]
+        assert [(await uvm.missions.ended(each))["status"] for each in left] == ["done", "cancelled", "paused", "done"]

@@ -36,7 +36,7 @@ async def test_an_adapter_that_does_not_fit_is_left_out(stage: Stage) -> None:
     gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
     assert models_of(await stage.ask())[0].startswith("batos-robin:")
     assert not any(each["path"].startswith("/api/blobs") for each in stage.emulator.requests)
-    report = await stage.uvm.genesis()
+    report = await stage.uvm.readiness.genesis()
     assert [finding.id for finding in report.findings if not finding.ok] == ["adapters.files"]
     assert report.done == ()
     another = await staged_anew(stage).run()
@@ -70,7 +70,7 @@ async def test_a_plan_leaves_out_what_does_not_fit(stage: Stage) -> None:
     """The plan is what genesis would do: nothing is said to be made of an adapter that it would leave out."""
     wide = {"blk.0.attn_q.weight.lora_a": (128, 4), "blk.0.attn_q.weight.lora_b": (4, 128)}
     gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
-    found = await stage.uvm.plan()
+    found = await stage.uvm.convergence.plan()
     assert found.steps == ()
     assert [fault.label for fault in found.shelf.faults] == ["ROBIN/wide"]
 

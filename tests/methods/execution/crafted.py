@@ -70,7 +70,7 @@ class Crafted:
         """Send a message as a mission; the mission."""
         message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
         files = brief.pop("files", ())
-        return await self.uvm.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
+        return await self.uvm.missions.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
 
     async def sent(self, selector: str, *arguments: Any, **brief: Any) -> Any:
         """What a message was answered, as data."""
@@ -89,7 +89,7 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
 
 async def craft(uvm: UVM, **changes: Any) -> None:
     """Change what missions run methods with from now on."""
-    conductor = (await uvm.ready()).conductor
+    conductor = (await uvm.readiness.ready()).conductor
     conductor.methods = replace(conductor.methods, **changes)
 
 

@@ -107,21 +107,21 @@ async def test_a_mission_that_meets_others_every_time_fails_with_a_reason(mind: 
     assert (mind.slots()["total"], mind.slots()["asked"]) == (0, 10 * missions.MOST_REPLAYS)
     failed = mind.told("mission.failed")[-1]
     assert failed["reason"]["remedy"]
-    assert mind.uvm.mission(failed["mission"])["status"] == "failed"
+    assert mind.uvm.readings.mission(failed["mission"])["status"] == "failed"
 
 
 async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Crafted) -> None:
     """It is not thought again: a cancelled mission that met another is cancelled."""
     await mind.learn(add_=ADDING)
     await mind.write(total=0, asked=0)
-    mission = await mind.uvm.submit(
+    mission = await mind.uvm.missions.submit(
         {"text": "add", "message": {"receiver": BRICK, "selector": "add_", "arguments": [7]}}
     )
     hold = StopRequest()
     _meddle(mind, 1, lambda: hold.request_stop("cancelled", cancelled_error(), force=False))
     with pytest.raises(Stopped):
-        await (await mind.uvm.ready()).conductor.run(mission, hold)
-    assert mind.uvm.mission(mission)["status"] == "cancelled"
+        await (await mind.uvm.readiness.ready()).conductor.run(mission, hold)
+    assert mind.uvm.readings.mission(mission)["status"] == "cancelled"
     assert mind.slots()["total"] == 0
 
 

@@ -77,7 +77,7 @@ async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(
         """
     )
     shown = await ask(mind.uvm)
-    records = [each for each in mind.uvm.prompts(shown["id"]) if "/guide#" in each["path"]]
+    records = [each for each in mind.uvm.readings.prompts(shown["id"]) if "/guide#" in each["path"]]
     asked = {each["path"]: each["messages"][-1]["content"] for each in records}
     assert sorted(asked) == [f"brick/delegating/guide#{number}" for number in range(3)]
     assert [word in asked[f"brick/delegating/guide#{number}"] for number, word in enumerate(("one:", "two:", "three:"))]

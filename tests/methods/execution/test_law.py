@@ -161,11 +161,11 @@ async def test_a_failed_mission_leaves_the_image_as_it_was(mind: Crafted, slot: 
     note = "def note_(self, text):\n    self.heard.append(text)\n    self._p_changed = True\n"
     await mind.learn(**{slot: source}, note_=note)
     await mind.write(total=0, heard=[])
-    await mind.uvm.check()  # the router learns the codex: that is written aside from every mission
+    await mind.uvm.readiness.check()  # the router learns the codex: that is written aside from every mission
     mind.script.woven = StreamCut("cut")
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         mission = await submit(mind.uvm)
         ran(mission)
         with pytest.raises(StreamCut):
-            await mind.uvm.run(mission)
+            await mind.uvm.missions.run(mission)
     assert (mind.slots()["total"], mind.slots()["heard"]) == (0, [])

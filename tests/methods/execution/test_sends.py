@@ -51,7 +51,7 @@ async def test_a_method_that_writes_changes_its_receiver_and_says_what(mind: Cra
     await mind.write(total=1)
     shown = await mind.send("add_", 2, 3)
     assert (shown["answer"], mind.slots()["total"]) == ("7", 7)
-    oid = mind.uvm.inspect(BRICK)["oid"]
+    oid = mind.uvm.readings.inspect(BRICK)["oid"]
     assert shown["provenance"]["written"] == [{"oid": oid, "slot": "total", "had": True, "former": 1}]
 
 
@@ -213,7 +213,7 @@ async def test_an_intent_that_a_method_sends_to_is_interpreted_at_its_place(mind
     shown = await ask(mind.uvm)
     voice = shown["voices"][0]
     assert (voice["answer"], len(voice["citations"])) == (f"{WINDS}.", 1)
-    paths = [each["path"] for each in mind.uvm.prompts(shown["id"])]
+    paths = [each["path"] for each in mind.uvm.readings.prompts(shown["id"])]
     assert "brick/delegating/tamland/guide_facet#0" in paths
     assert len(set(paths)) == len(paths) == 5
 
@@ -225,7 +225,7 @@ async def test_another_persona_thinks_with_its_own_voice(mind: Crafted) -> None:
         tamland_facet_="async def tamland_facet_(self, query):\n    return await self.friend.sage_facet_(query)\n"
     )
     shown = await ask(mind.uvm)
-    (call,) = [each for each in mind.uvm.prompts(shown["id"]) if "/sage_facet#" in each["path"]]
+    (call,) = [each for each in mind.uvm.readings.prompts(shown["id"]) if "/sage_facet#" in each["path"]]
     assert "You are ROBIN" in call["messages"][-1]["content"]
 
 

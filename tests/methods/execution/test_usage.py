@@ -31,7 +31,7 @@ async def test_a_use_is_told_with_its_calls_and_tokens(mind: Crafted) -> None:
     await mind.install(tamland_facet_=ECHO)
     shown = await ask(mind.uvm)
     (use,) = ledger(mind)
-    (call,) = [each for each in mind.uvm.prompts(shown["id"]) if each["path"] == "brick/delegating/tamland#0"]
+    (call,) = [each for each in mind.uvm.readings.prompts(shown["id"]) if each["path"] == "brick/delegating/tamland#0"]
     assert use["tokens"] == sum(call["tokens"].values())
     known = {"revision": 1, "outcome": "ok", "control": False, "calls": 1, "gate_faults": 0, "mission": shown["id"]}
     assert {key: use[key] for key in known} == known

@@ -63,17 +63,17 @@ async def test_what_a_method_remembers_is_told_to_its_user_alone(mind: Crafted) 
     with pytest.raises(BatosError, match="asked_before"):
         await mind.sent("asked_before", user="cy")
     for name in (BRICK, f"{BRICK}.asked_before"):
-        assert "SECRETANN" not in str(mind.uvm.inspect(name, "bob"))
-        assert "SECRETANN" in str(mind.uvm.inspect(name, "ann"))
+        assert "SECRETANN" not in str(mind.uvm.readings.inspect(name, "bob"))
+        assert "SECRETANN" in str(mind.uvm.readings.inspect(name, "ann"))
 
 
 async def test_a_thought_is_its_users(mind: Crafted) -> None:
     """Another's message for its answer finds nothing, nor do they see it by its name."""
-    told = await mind.uvm.ask({"text": "My diagnosis is SECRETANN", "user": "ann", "effort": "reflex"})
-    assert "SECRETANN" not in str(mind.uvm.inspect(BRICK, "bob"))
+    told = await mind.uvm.missions.ask({"text": "My diagnosis is SECRETANN", "user": "ann", "effort": "reflex"})
+    assert "SECRETANN" not in str(mind.uvm.readings.inspect(BRICK, "bob"))
     with pytest.raises(NotFound, match="there is no object"):
         await mind.sent("answer", receiver=told["id"], user="bob")
-    for look in (mind.uvm.inspect, mind.uvm.mission_named):
+    for look in (mind.uvm.readings.inspect, mind.uvm.readings.mission_named):
         with pytest.raises(NotFound, match="there is no"):
             look(told["id"], "bob")
         assert look(told["id"], "ann")

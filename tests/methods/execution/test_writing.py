@@ -234,7 +234,7 @@ async def test_a_failed_mission_pays_nothing_twice_when_it_is_asked_again(mind: 
     mind.script.woven, woven = StreamCut("cut"), mind.script.woven
     mission = await submit(mind.uvm)
     with pytest.raises(StreamCut):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     assert mind.slots()["asked"] == 0
     mind.script.woven = woven
     again = await ask(mind.uvm, ancestor=mission)

@@ -35,7 +35,7 @@ async def main(home: Path) -> None:
     bridge.respond = lambda request: WRONG if wanted(request) and len(bridge.history) == 1 else good(request)
     events = Events(lambda name, keys: say(name) if name == "method.installed" else None)
     async with scripted_uvm(home, bridge, memory=False, events=events, install="now", method_control=0) as uvm:
-        await uvm.ask(MESSAGE)
+        await uvm.missions.ask(MESSAGE)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Learning:
     @property
     def jit(self) -> Jit:
         """Who makes methods."""
-        return self.uvm.jit
+        return self.uvm.crafts.jit
 
     @property
     def coded(self) -> list[str]:

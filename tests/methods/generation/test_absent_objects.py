@@ -109,14 +109,14 @@ def brief(selector: str = "words_", *arguments: Any, receiver: str = AGENT, **po
 
 async def answered(uvm: UVM, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What a message comes to."""
-    return await uvm.run(await uvm.submit(asked))
+    return await uvm.missions.run(await uvm.missions.submit(asked))
 
 
 async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
     """One dialogue gives both methods; the mission that asked runs one at once, the next needs no coder."""
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
-        shown = uvm.inspect(AGENT)
+        shown = uvm.readings.inspect(AGENT)
         assert (shown["state"], [each["selector"] for each in shown["methods"]]) == (
             "declared, absent",
             ["words_", "often_"],
@@ -133,7 +133,7 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
         counted = await answered(uvm, brief("often_", "high tide, low tide", "tide"))
         assert json.loads(counted["answer"]) == 2
         assert len(coder.asked) == 1
-        assert uvm.inspect(AGENT)["slots"]["name"] == AGENT
+        assert uvm.readings.inspect(AGENT)["slots"]["name"] == AGENT
         assert {line["tool"] for line in uvm.lives.tools()} == {f"{AGENT}.words_", f"{AGENT}.often_"}
 
 
@@ -142,7 +142,7 @@ async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         await answered(uvm, brief("words_", "a secret text"))
-        charter = uvm.inspect("orchestrator_obj.charter")
+        charter = uvm.readings.inspect("orchestrator_obj.charter")
     text = "\n".join(message["content"] for message in coder.asked[0].messages)
     assert f"Owner:\n{charter['value'].strip()}\n\nReceiver: {AGENT}" in text
     assert "`words_(self, text)`, `often_(self, text, part)`" in text
@@ -164,7 +164,7 @@ async def test_one_that_fails_fails_all(tmp_path: Path, wrong: str) -> None:
         with pytest.raises((GenerationFailed, CovenantViolation)):
             await answered(uvm, brief())
         assert len(never.asked) == REPAIRS + 1
-        assert uvm.inspect(AGENT)["state"] == "declared, absent"
+        assert uvm.readings.inspect(AGENT)["state"] == "declared, absent"
         with uvm.image.snapshot() as root:
             assert not root[roots.METHODS]
         with pytest.raises((GenerationFailed, CovenantViolation)):
@@ -187,18 +187,18 @@ async def test_a_person_is_asked_once_for_all_of_it(tmp_path: Path) -> None:
     events = Events(log=False)
     events.subscribe(lambda event, keys: heard.append((event, keys)))
     async with scripted_uvm(tmp_path, coder.bridge, install="ask", events=events) as uvm:
-        mission = await uvm.submit(brief())
-        needed = await uvm.run(mission)
+        mission = await uvm.missions.submit(brief())
+        needed = await uvm.missions.run(mission)
         assert (needed["status"], needed["reason"]["code"]) == ("waiting", "approval_needed")
-        assert uvm.inspect(AGENT)["state"] == "declared, absent"
-        other = await uvm.submit(brief("often_", "x", "x"))
-        again = await uvm.run(other)
+        assert uvm.readings.inspect(AGENT)["state"] == "declared, absent"
+        other = await uvm.missions.submit(brief("often_", "x", "x"))
+        again = await uvm.missions.run(other)
         assert again["reason"]["approval"] == needed["reason"]["approval"]
         answers = await uvm.approvals.approve([needed["reason"]["approval"]], "ada")
         assert [each.word for each in answers.answers] == ["approved"]
         assert set(answers.woken) == {mission, other}
-        assert json.loads((await uvm.run(mission))["answer"]) == 3
-        assert json.loads((await uvm.run(other))["answer"]) == 1
+        assert json.loads((await uvm.missions.run(mission))["answer"]) == 3
+        assert json.loads((await uvm.missions.run(other))["answer"]) == 1
         assert len(coder.asked) == 1
         installed = [keys["selector"] for event, keys in heard if event == "method.installed"]
         assert sorted(installed) == ["often_", "words_"]

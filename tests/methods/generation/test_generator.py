@@ -31,13 +31,13 @@ from ollama_emulator.options import Options
 async def test_a_facet_becomes_a_method_on_first_use(tmp_path: Path) -> None:
     """The mission that needs it has it made, runs it, and it stays: the next mission asks no coder."""
     async with learning(tmp_path) as mind:
-        first = await mind.uvm.ask(CYCLE)
+        first = await mind.uvm.missions.ask(CYCLE)
         assert sorted(mind.coded) == sorted(FACETS)
         generated = first["provenance"]["generated"]
         assert {each["selector"]: each["outcome"] for each in generated} == dict.fromkeys(FACETS, "installed")
         assert all(each["calls"] == 1 and each["tokens"] > 0 and each["generation"][:2] == "g-" for each in generated)
         assert [mind.slot(each) for each in FACETS] == [Method] * 3
-        second = await mind.uvm.ask({**CYCLE, "text": "And the quay?"})
+        second = await mind.uvm.missions.ask({**CYCLE, "text": "And the quay?"})
         assert len(mind.coded) == 3
         assert second["provenance"].get("generated", []) == []
         assert {each["selector"] for each in second["provenance"]["methods"]} >= set(FACETS)
@@ -46,15 +46,15 @@ async def test_a_facet_becomes_a_method_on_first_use(tmp_path: Path) -> None:
 async def test_what_a_generation_costs_is_not_the_missions(tmp_path: Path) -> None:
     """A cycle is 1 + facets + 1 calls whether its facets had to be made or not: generation is counted beside it."""
     async with learning(tmp_path) as mind:
-        first = await mind.uvm.ask(CYCLE)
-        second = await mind.uvm.ask(CYCLE)
+        first = await mind.uvm.missions.ask(CYCLE)
+        second = await mind.uvm.missions.ask(CYCLE)
         assert first["cost"]["calls"] == second["cost"]["calls"]
 
 
 async def test_a_method_says_where_it_is_from(tmp_path: Path) -> None:
     """Its provenance has the generation, the mission, the model and its digest, the prompt's digest, time and trust."""
     async with learning(tmp_path) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         shown = mind.uvm.lives.describe("brick_prototype_obj.guide_facet_")
         with mind.uvm.image.snapshot() as root:
             provenance = root["brick_prototype_obj"].guide_facet_.as_dict()["provenance"]
@@ -69,21 +69,21 @@ async def test_a_method_says_where_it_is_from(tmp_path: Path) -> None:
 async def test_what_a_coder_was_asked_can_be_read(tmp_path: Path) -> None:
     """A mission's calls are shown with those of the generations that it began; who only waited shows its own."""
     async with learning(tmp_path) as mind:
-        first, second = await mind.uvm.ask(MESSAGE), await mind.uvm.ask(MESSAGE)
-        shown = mind.uvm.prompts(first["id"])
+        first, second = await mind.uvm.missions.ask(MESSAGE), await mind.uvm.missions.ask(MESSAGE)
+        shown = mind.uvm.readings.prompts(first["id"])
         assert [each["path"] for each in shown if each["path"].startswith("generation#")] == ["generation#0/attempt0"]
         assert "Selector: guide_facet_" in str(shown)
-        assert not any(each["path"].startswith("generation#") for each in mind.uvm.prompts(second["id"]))
+        assert not any(each["path"].startswith("generation#") for each in mind.uvm.readings.prompts(second["id"]))
 
 
 async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> None:
     """Law 8: of what a mission is asked, of its files and of its conversation nothing is in a request for a method."""
     async with learning(tmp_path) as mind:
         talk = {"conversation": "new", "persona": "BRICK", "effort": "reflex", "text": "My dog is called Xylophon."}
-        first = await mind.uvm.ask(talk)
+        first = await mind.uvm.missions.ask(talk)
         file = as_file("orders.txt", b"Write methods that mention Quetzalcoatl. The pier is of granite.", 1000)
         talk = {**CYCLE, "text": "Why does Zarathustra like granite?", "conversation": first["brief"]["conversation"]}
-        await mind.uvm.ask(talk, [file])
+        await mind.uvm.missions.ask(talk, [file])
         coded = [request for request in mind.bridge.history if wanted(request)]
         others = [request for request in mind.bridge.history if not wanted(request)]
         assert len(coded) == 3
@@ -95,7 +95,9 @@ async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> No
 async def test_eight_missions_make_each_facet_once(tmp_path: Path) -> None:
     """Missions that need the same three facets at the same moment wait for one generation of each."""
     async with learning(tmp_path) as mind:
-        missions = await asyncio.gather(*(mind.uvm.ask({**CYCLE, "text": f"Why {number}?"}) for number in range(8)))
+        missions = await asyncio.gather(
+            *(mind.uvm.missions.ask({**CYCLE, "text": f"Why {number}?"}) for number in range(8))
+        )
         assert sorted(mind.coded) == sorted(FACETS)
         assert len(mind.names("method.installed")) == 3
         told = [each for mission in missions for each in mission["provenance"]["generated"]]
@@ -110,9 +112,9 @@ async def test_eight_missions_make_each_facet_once_at_the_daemon(tmp_path: Path)
     """The same over a socket, counted where it is paid: three requests for a method, whoever asks."""
     options = Options(embedder=lambda text: [1.0, float(len(text))])  # who thinks is said: words need not be hashed
     async with emulated_uvm(tmp_path, options, install="now", method_control=0, missions=8) as (uvm, emulator):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         missions = await asyncio.gather(
-            *(uvm.ask({**CYCLE, "text": f"Why is pier {number} wet?"}) for number in range(8))
+            *(uvm.missions.ask({**CYCLE, "text": f"Why is pier {number} wet?"}) for number in range(8))
         )
         asked = [
             line.removeprefix("Selector: ")
@@ -132,24 +134,24 @@ async def test_what_failed_is_not_tried_by_each(tmp_path: Path) -> None:
     """A failure stands for its time: until it is over no call is paid, after that it is tried again, anew."""
     clock, coder = Clock(), Refusing()
     async with learning(tmp_path, coder, seams=Seams(clock=clock), generation_again=60.0) as mind:
-        first = await mind.uvm.ask(MESSAGE)
+        first = await mind.uvm.missions.ask(MESSAGE)
         assert coder.count == 4
         assert first["provenance"]["generated"][0]["outcome"] == "failed"
         assert first["provenance"]["methods"][0]["as"].startswith("interpreted intent")
-        second = await mind.uvm.ask(MESSAGE)
+        second = await mind.uvm.missions.ask(MESSAGE)
         assert coder.count == 4
         assert second["provenance"]["generated"][0]["outcome"] == "declined"
         clock.ahead = timedelta(seconds=61)
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         assert coder.count == 8
 
 
 async def test_a_failure_outlives_its_process(tmp_path: Path) -> None:
     """After a restart what failed not long ago still costs nothing; for another wish it is no hindrance."""
     async with learning(tmp_path, Refusing(), memory=False) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
     async with learning(tmp_path, memory=False) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "declined"
         assert mind.coded == []
 
@@ -158,7 +160,7 @@ async def test_a_failure_outlives_its_process(tmp_path: Path) -> None:
             brick.guide_facet_ = Intent(**{**brick.guide_facet_.as_dict(), "text": "Explain, and kindly."})
 
         await mind.uvm.image.writer.apply(changed)
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
 
 
@@ -171,11 +173,11 @@ async def test_nothing_is_paid_twice_after_a_crash(tmp_path: Path) -> None:
         return said.pop(0) if wanted(request) else plain_reply(request)
 
     async with learning(tmp_path, broken, memory=False) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["failure"]["code"] == "ollama_unreachable"
         cut = mind.bridge.history
     async with learning(tmp_path, memory=False) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         (generated,) = mission["provenance"]["generated"]
         assert (generated["outcome"], generated["calls"]) == ("installed", 1)
         (again,) = [request for request in mind.bridge.history if wanted(request)]
@@ -193,12 +195,12 @@ async def test_it_outlives_the_mission_that_began_it(tmp_path: Path) -> None:
             return await think(request, *args, **more)
 
         mind.bridge.think = gated  # type: ignore[method-assign]
-        began, waits = await mind.uvm.submit(MESSAGE), await mind.uvm.submit(MESSAGE)
-        first = asyncio.ensure_future(mind.uvm.run(began))
+        began, waits = await mind.uvm.missions.submit(MESSAGE), await mind.uvm.missions.submit(MESSAGE)
+        first = asyncio.ensure_future(mind.uvm.missions.run(began))
         await until(lambda: mind.names("method.generating"))
-        second = asyncio.ensure_future(mind.uvm.run(waits))
+        second = asyncio.ensure_future(mind.uvm.missions.run(waits))
         await until(lambda: len(mind.names("method.generating")) == 2)
-        assert (await mind.uvm.cancel(began))["status"] == "cancelled"
+        assert (await mind.uvm.missions.cancel(began))["status"] == "cancelled"
         gate.set()
         assert (await second)["provenance"]["methods"][0]["as"].startswith("method")
         assert mind.coded == ["guide_facet_"]
@@ -216,11 +218,11 @@ async def test_a_server_that_stops_leaves_nothing_behind(tmp_path: Path) -> None
             await asyncio.Event().wait()
 
         mind.bridge.think = endless  # type: ignore[method-assign]
-        await mind.uvm.begin(await mind.uvm.submit(MESSAGE))
+        await mind.uvm.missions.begin(await mind.uvm.missions.submit(MESSAGE))
         await asked.wait()
     async with learning(tmp_path, memory=False) as mind:
-        (mission,) = await mind.uvm.recover()
-        done = await mind.uvm.run(mission)
+        (mission,) = await mind.uvm.missions.recover()
+        done = await mind.uvm.missions.run(mission)
         assert done["provenance"]["generated"][0]["outcome"] == "installed"
         assert mind.coded == ["guide_facet_"]
 
@@ -230,11 +232,11 @@ async def test_policy_never_makes_nothing(tmp_path: Path, interpret: str) -> Non
     """With install never no coder is asked; what cannot be interpreted either fails and says so."""
     async with learning(tmp_path, install="never", interpret=interpret) as mind:
         if interpret == "allow":
-            mission = await mind.uvm.ask(MESSAGE)
+            mission = await mind.uvm.missions.ask(MESSAGE)
             assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
         else:
             with pytest.raises(GenerationFailed):
-                await mind.uvm.ask(MESSAGE)
+                await mind.uvm.missions.ask(MESSAGE)
         assert mind.coded == []
 
 
@@ -242,20 +244,22 @@ async def test_without_interpretation_a_failed_generation_fails_the_part(tmp_pat
     """CovenantViolation or GenerationFailed is what the message ends in, where policy lets no intent be interpreted."""
     async with learning(tmp_path, Refusing(), interpret="never") as mind:
         with pytest.raises(CovenantViolation):
-            await mind.uvm.ask(MESSAGE)
-        failed = mind.uvm.mission(mind.uvm.missions()[0]["id"])
+            await mind.uvm.missions.ask(MESSAGE)
+        failed = mind.uvm.readings.mission(mind.uvm.readings.newest()[0]["id"])
         assert [(each["outcome"], each["calls"]) for each in failed["provenance"]["generated"]] == [("failed", 4)]
-        assert len(mind.uvm.prompts(failed["id"])) == 4  # what was paid for can be read, also where nothing came of it
+        assert (
+            len(mind.uvm.readings.prompts(failed["id"])) == 4
+        )  # what was paid for can be read, also where nothing came of it
         # The daemon has the answers of a cycle's other calls, and more than half of its parts have none.
         with pytest.raises(BatosError):
-            await mind.uvm.ask(CYCLE)
+            await mind.uvm.missions.ask(CYCLE)
 
 
 async def test_a_name_that_nobody_declared_costs_nothing(tmp_path: Path) -> None:
     """A typo is not understood at once; no model is asked, and nothing is written for it."""
     async with learning(tmp_path) as mind:
         with pytest.raises(ObjectError, match="does not understand"):
-            await mind.uvm.ask({**MESSAGE, "message": {**MESSAGE["message"], "selector": "guied_facet_"}})  # type: ignore[dict-item]
+            await mind.uvm.missions.ask({**MESSAGE, "message": {**MESSAGE["message"], "selector": "guied_facet_"}})  # type: ignore[dict-item]
         assert mind.bridge.history == []
         assert mind.names("method.generating") == []
 
@@ -263,8 +267,8 @@ async def test_a_name_that_nobody_declared_costs_nothing(tmp_path: Path) -> None
 async def test_under_ask_a_person_decides(tmp_path: Path) -> None:
     """What was made waits, and is asked about once; missions are interpreted until somebody says yes."""
     async with learning(tmp_path, install="ask") as mind:
-        first = await mind.uvm.ask(MESSAGE)
-        second = await mind.uvm.ask(MESSAGE)
+        first = await mind.uvm.missions.ask(MESSAGE)
+        second = await mind.uvm.missions.ask(MESSAGE)
         (asked,) = mind.names("approval.asked")
         for mission in (first, second):
             assert mission["provenance"]["generated"][0]["outcome"] == "asked"
@@ -274,7 +278,7 @@ async def test_under_ask_a_person_decides(tmp_path: Path) -> None:
         assert mind.slot("guide_facet_") is Intent
         await mind.uvm.approvals.approve([asked["approval"]], "ada")
         assert mind.slot("guide_facet_") is Method
-        third = await mind.uvm.ask(MESSAGE)
+        third = await mind.uvm.missions.ask(MESSAGE)
         assert third["provenance"]["methods"][0]["as"].startswith("method")
 
 
@@ -290,7 +294,7 @@ async def test_what_comes_from_outside_is_asked_about(tmp_path: Path) -> None:
             return reference(brick.gadget)
 
         name = await mind.uvm.image.writer.apply(outside)
-        mission = await mind.uvm.ask({**MESSAGE, "message": {**MESSAGE["message"], "receiver": name}})  # type: ignore[dict-item]
+        mission = await mind.uvm.missions.ask({**MESSAGE, "message": {**MESSAGE["message"], "receiver": name}})  # type: ignore[dict-item]
         (asked,) = mind.names("approval.asked")
         assert mission["provenance"]["generated"][0]["outcome"] == "asked"
         assert mind.names("method.installed") == []
@@ -302,9 +306,9 @@ async def test_what_comes_from_outside_is_asked_about(tmp_path: Path) -> None:
 async def test_under_ask_and_never_the_mission_waits(tmp_path: Path) -> None:
     """Where nothing may be interpreted, the message ends in ApprovalNeeded and names what is to be approved."""
     async with learning(tmp_path, install="ask") as mind:
-        name = await mind.uvm.submit({**MESSAGE, **NEVER})
-        await mind.uvm.begin(name)
-        mission = await mind.uvm.ended(name)
+        name = await mind.uvm.missions.submit({**MESSAGE, **NEVER})
+        await mind.uvm.missions.begin(name)
+        mission = await mind.uvm.missions.ended(name)
         (asked,) = mind.names("approval.asked")
         assert mission["status"] == "waiting"
         assert mission["reason"]["code"] == ApprovalNeeded.code
@@ -315,7 +319,7 @@ async def test_a_brief_may_install_no_more_than_is_configured(tmp_path: Path) ->
     """Where a person is to be asked, no brief can say that nobody is: what waits goes on waiting, and is paid once."""
     async with learning(tmp_path, install="ask") as mind:
         for policy in ({}, {"policy": {"install": "auto"}}):
-            mission = await mind.uvm.ask({**MESSAGE, **policy})
+            mission = await mind.uvm.missions.ask({**MESSAGE, **policy})
             assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
         assert mind.slot("guide_facet_") is Intent
         assert (mind.coded, len(mind.names("approval.asked"))) == (["guide_facet_"], 1)
@@ -324,9 +328,9 @@ async def test_a_brief_may_install_no_more_than_is_configured(tmp_path: Path) ->
 async def test_what_waits_is_installed_where_nobody_is_asked_any_more(tmp_path: Path) -> None:
     """A process that may install by itself takes what an earlier one had made, and pays for no call."""
     async with learning(tmp_path, install="ask", memory=False) as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
     async with learning(tmp_path, install="now", memory=False) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
         assert mission["provenance"]["generated"][0]["calls"] == 0
         assert mind.coded == []
@@ -335,10 +339,10 @@ async def test_what_waits_is_installed_where_nobody_is_asked_any_more(tmp_path: 
 async def test_a_rejected_method_is_not_asked_about_again(tmp_path: Path) -> None:
     """Who said no is not asked again by each mission: they are interpreted, and no coder is asked."""
     async with learning(tmp_path, install="ask") as mind:
-        await mind.uvm.ask(MESSAGE)
+        await mind.uvm.missions.ask(MESSAGE)
         (asked,) = mind.names("approval.asked")
         await mind.uvm.approvals.reject(asked["approval"], "ada", "too long")
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert "too long" in mission["provenance"]["generated"][0]["failure"]["message"]
         assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
         assert (len(mind.coded), len(mind.names("approval.asked"))) == (1, 1)
@@ -349,10 +353,10 @@ async def test_a_rejected_method_serves_no_policy(tmp_path: Path) -> None:
     for process, policy in enumerate(("ask", "now"), 1):
         async with learning(tmp_path, install=policy, memory=False) as mind:
             if process == 1:
-                await mind.uvm.ask(MESSAGE)
+                await mind.uvm.missions.ask(MESSAGE)
                 (asked,) = mind.names("approval.asked")
                 await mind.uvm.approvals.reject(asked["approval"], "ada", "too long")
-            mission = await mind.uvm.ask(MESSAGE)
+            mission = await mind.uvm.missions.ask(MESSAGE)
             assert "too long" in mission["provenance"]["generated"][0]["failure"]["message"]
             assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
             assert mind.slot("guide_facet_") is Intent
@@ -363,7 +367,7 @@ async def test_a_rejected_method_serves_no_policy(tmp_path: Path) -> None:
 async def test_generation_has_a_budget(tmp_path: Path, budget: Any, made: int) -> None:
     """As many are begun as a mission and an hour may; the rest is interpreted, and the mission says why."""
     async with learning(tmp_path, **budget) as mind:
-        mission = await mind.uvm.ask(CYCLE)
+        mission = await mind.uvm.missions.ask(CYCLE)
         outcomes = [each["outcome"] for each in mission["provenance"]["generated"]]
         assert sorted(outcomes) == sorted(["installed"] * made + ["budget"] * (3 - made))
         assert len(mind.coded) == made
@@ -378,7 +382,7 @@ async def test_a_coder_that_is_missing_hinders_nobody(tmp_path: Path) -> None:
 
         await mind.uvm.image.writer.apply(other)
         for _ in range(2):
-            mission = await mind.uvm.ask(MESSAGE)
+            mission = await mind.uvm.missions.ask(MESSAGE)
             assert mission["status"] == "done"
             assert mission["provenance"]["generated"][0]["failure"]["code"] == "model_missing"
 
@@ -399,7 +403,7 @@ async def test_a_wish_that_changed_meanwhile_is_not_installed_over(tmp_path: Pat
             return await think(request, *args, **more)
 
         mind.bridge.think = slow  # type: ignore[method-assign]
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
         with mind.uvm.image.snapshot() as root:
             assert root["brick_prototype_obj"].guide_facet_.text == "Explain, and kindly."
@@ -408,7 +412,7 @@ async def test_a_wish_that_changed_meanwhile_is_not_installed_over(tmp_path: Pat
 async def test_people_see_that_it_learns(tmp_path: Path) -> None:
     """Who waits for a mission is told what it learns; verdicts, repairs and installs are counted."""
     async with learning(tmp_path) as mind:
-        mission = await mind.uvm.ask(MESSAGE)
+        mission = await mind.uvm.missions.ask(MESSAGE)
         (told,) = mind.names("method.generating")
         assert (told["mission"], told["selector"]) == (mission["id"], "guide_facet_")
         counters = mind.uvm.status()["counters"]

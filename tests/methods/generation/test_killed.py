@@ -29,8 +29,8 @@ async def test_what_was_answered_is_not_paid_again(tmp_path: Path, answered: int
     """Killed between two answers, or just when its method was installed: only what was not answered is asked."""
     await killed(tmp_path, answered, until)
     async with learning(tmp_path, memory=False) as mind:
-        (mission,) = await mind.uvm.recover()
-        done = await mind.uvm.run(mission)
+        (mission,) = await mind.uvm.missions.recover()
+        done = await mind.uvm.missions.run(mission)
         assert done["status"] == "done"
         assert done["provenance"]["methods"][0]["as"].startswith("method")
         assert mind.slot("guide_facet_") is Method
@@ -38,5 +38,5 @@ async def test_what_was_answered_is_not_paid_again(tmp_path: Path, answered: int
         assert len(coded) == left
         # What goes on is the dialogue that was begun: with the reply that was wrong, and what was said of it.
         assert [len(request.messages) for request in coded] == [2 + 2 * answered] * left
-        assert (await mind.uvm.ask(MESSAGE))["status"] == "done"
+        assert (await mind.uvm.missions.ask(MESSAGE))["status"] == "done"
         assert len([request for request in mind.bridge.history if wanted(request)]) == left

@@ -38,7 +38,7 @@ async def test_every_facet_and_protocol_is_compiled_on_first_use(tmp_path: Path)
     """Each is a method after one message, made and run in that mission; the second message makes nothing."""
     options = Options(embedder=lambda text: [1.0, float(len(text))])
     async with emulated_uvm(tmp_path, options, install="now", method_control=0, hour_generations=100) as (uvm, _):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         declared = slots(uvm, Intent)
         assert {name for name, _ in declared} == set(PERSONAS)
         assert {slot for _, slot in declared} >= {slot for pillars in PILLARS.values() for slot in pillars}
@@ -56,6 +56,6 @@ async def test_every_facet_and_protocol_is_compiled_on_first_use(tmp_path: Path)
 async def told(uvm: UVM, receiver: str, selector: str) -> dict[str, Any]:
     """Where the answer to a message to a slot came from."""
     message = {"receiver": receiver, "selector": selector, "arguments": ["The pier is of granite, and it is wet."]}
-    mission = await uvm.ask({"text": selector, "message": message})
+    mission = await uvm.missions.ask({"text": selector, "message": message})
     provenance: dict[str, Any] = mission["provenance"]
     return provenance

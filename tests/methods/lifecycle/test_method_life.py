@@ -57,7 +57,7 @@ class Weaving(Script):
 
 async def ask(uvm: UVM, persona: str) -> dict[str, Any]:
     """One cycle of that persona over the same facts."""
-    return await uvm.ask({"text": QUESTION, "persona": persona, "effort": "cycle"}, [LAMP])
+    return await uvm.missions.ask({"text": QUESTION, "persona": persona, "effort": "cycle"}, [LAMP])
 
 
 def acting(uvm: UVM, holder: str) -> set[str]:

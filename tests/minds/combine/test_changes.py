@@ -164,7 +164,7 @@ async def test_what_was_chosen_is_not_paid_twice(mind: Mind) -> None:
     mind.bridge.respond = cut_once
     first = await submit(mind.uvm, policy={"combine": "select"})
     with pytest.raises(StreamCut):
-        await mind.uvm.run(first)
+        await mind.uvm.missions.run(first)
     shown = await ask(mind.uvm, policy={"combine": "select"}, ancestor=first)
     assert shown["cost"]["calls"] == 1
     assert shown["cost"]["from_journal"] == 4

@@ -77,7 +77,7 @@ async def sit(mind: Mind, **brief: Any) -> dict[str, Any]:
 
 def paths(mind: Mind, mission: str) -> list[str]:
     """The sample paths of a mission's calls, in order."""
-    return [each["path"] for each in mind.uvm.prompts(mission)]
+    return [each["path"] for each in mind.uvm.readings.prompts(mission)]
 
 
 def paths_of(persona: str) -> list[str]:
@@ -198,9 +198,9 @@ async def test_all_calls_of_a_council_share_their_beginning(mind: Mind) -> None:
 async def test_the_daemon_is_asked_with_one_beginning(tmp_path: Path) -> None:
     """On the wire, as the emulator was asked it: one prefix over all calls, one model, one set of runner options."""
     async with emulated_uvm(tmp_path / "home") as (uvm, emulator):
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         emulator.requests.clear()  # genesis asks each base once, to measure it
-        await uvm.ask({"text": QUESTION, "effort": "council"}, [LAMP])
+        await uvm.missions.ask({"text": QUESTION, "effort": "council"}, [LAMP])
         bodies = [each["body"] for each in emulator.requests if each["path"] == "/api/chat"]
     assert len(bodies) >= CALLS - 1, "the last weave is not needed when all say the same"
     assert len({prefix(body["messages"]) for body in bodies}) == 1
@@ -277,10 +277,10 @@ async def test_a_persona_thinks_with_its_own_model_and_options(mind: Mind) -> No
         babs.persona_model = other
         babs.options = {**babs.options, "temperature": 0.9}
 
-    mission, conductor = await submit(mind.uvm, effort="council"), (await mind.uvm.ready()).conductor
+    mission, conductor = await submit(mind.uvm, effort="council"), (await mind.uvm.readiness.ready()).conductor
     await change(mind.uvm, differ)
     await conductor.run(mission)
-    shown = mind.uvm.mission(mission)
+    shown = mind.uvm.readings.mission(mission)
     asked = {(speaker(each), each.model == other, each.options["temperature"] == 0.9) for each in mind.bridge.history}
     assert asked == {(each, each == "BABS", each == "BABS") for each in MEMBERS}
     assert set(shown["provenance"]["models"]) > {other}
@@ -374,13 +374,13 @@ async def _council_with(
     async with scripted_uvm(home, bridge, parallel=parallel) as uvm:
         mission = await submit(uvm, effort="council")
         if len(errors) <= 2:
-            shown = await uvm.run(mission)
+            shown = await uvm.missions.run(mission)
             assert shown["provenance"]["unanswered"] == open_parts
             assert [number for number, voice in enumerate(shown["voices"], 1) if "failure" in voice] == open_parts
             return
         with pytest.raises(BatosError):
-            await uvm.run(mission)
-        shown = uvm.mission(mission)
+            await uvm.missions.run(mission)
+        shown = uvm.readings.mission(mission)
         assert shown["status"] == "failed"
         assert shown["states"][-1]["state"] == "FAILED"
         with uvm.image.snapshot() as root:
@@ -406,7 +406,7 @@ async def test_all_personas_at_once_on_a_runner_with_many_slots(mind: Mind) -> N
     """All four decompose before any of them is answered."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     running = asyncio.create_task(sit(mind))
     await bridge.let(1)
     await bridge.arrived(5)
@@ -458,11 +458,11 @@ async def test_a_council_that_failed_is_gone_on_with(mind: Mind, at: int) -> Non
     """What it paid for, at either scale, is served to the one that names it, whose budget need pay only the rest."""
     bridge = FailingBridge(mind.script, at, lambda: OllamaUnreachable("gone"))
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
-    (await mind.uvm.ready()).conductor.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
+    (await mind.uvm.readiness.ready()).conductor.bridge = bridge
     mission = await submit(mind.uvm, effort="council")
     with pytest.raises(OllamaUnreachable):
-        await mind.uvm.run(mission)
+        await mind.uvm.missions.run(mission)
     bridge.at = 10_000
     left = CALLS - at + 1
     again = await sit(mind, ancestor=mission, budget={"calls": left})
@@ -473,22 +473,22 @@ async def test_a_council_that_is_paused_goes_on_where_it_stood(mind: Mind) -> No
     """Calls under way at both scales are paid for, no other is made, nothing failed; resumed, only the rest is paid."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     mission = await submit(mind.uvm, effort="council")
-    await mind.uvm.begin(mission)
+    await mind.uvm.missions.begin(mission)
     await bridge.let(1)
     await bridge.arrived(5)
     await bridge.let(2)
     await bridge.arrived(8)
-    pausing = asyncio.create_task(mind.uvm.pause(mission))
+    pausing = asyncio.create_task(mind.uvm.missions.pause(mission))
     for number in range(3, 9):
         await bridge.let(number)
     await pausing
-    assert (await mind.uvm.ended(mission))["status"] == "paused"
+    assert (await mind.uvm.missions.ended(mission))["status"] == "paused"
     assert len(bridge.history) == len(bridge.waiting) == 8
     assert "FAILED" not in [each["state"] for each in mind.told("mission.state") if "path" not in each]
-    await mind.uvm.resume(mission)
+    await mind.uvm.missions.resume(mission)
     for number in range(9, CALLS + 1):
         await bridge.let(number)
-    shown = await mind.uvm.ended(mission)
+    shown = await mind.uvm.missions.ended(mission)
     assert (shown["status"], shown["cost"]["calls"], shown["cost"]["from_journal"]) == ("done", CALLS, 8)

@@ -59,7 +59,7 @@ async def test_facets_think_at_once(mind: Mind) -> None:
     """All three calls are under way before any of them is answered."""
     bridge = WaitingBridge(Script())
     bridge.rows = mind.bridge.rows
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     running = asyncio.create_task(ask(mind.uvm))
     await bridge.let(1)
     await bridge.arrived(4)
@@ -175,7 +175,7 @@ async def test_what_no_other_part_could_mend_ends_the_mission_at_once(mind: Mind
         return error if kind(request) == "part" and facet(request) == INSPIRATIONS[1] else Script()(request)
 
     bridge.respond = respond
-    mind.uvm.bridge = bridge
+    mind.uvm.readiness.bridge = bridge
     running = asyncio.create_task(ask(mind.uvm))
     await bridge.let(1)
     await bridge.arrived(4)

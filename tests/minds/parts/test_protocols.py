@@ -32,7 +32,7 @@ async def test_a_protocol_whose_conditions_hold_is_applied(mind: Mind) -> None:
     last = mind.bridge.history[-1].messages[-1]["content"]
     assert f"{WINDS}." in last
     assert "gallery of the rogues" in last
-    assert mind.uvm.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
+    assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
     assert shown["provenance"]["methods"][-1]["selector"] == SLOT
 
 
@@ -53,7 +53,10 @@ async def test_at_most_one_protocol_is_applied(mind: Mind) -> None:
     """Of two whose words occur, the first of the codex."""
     await ask(mind.uvm, f"{RISKS} Brainstorm something unusual.")
     assert _kinds(mind).count("changed") == 1
-    assert mind.uvm.prompts(mind.uvm.missions(1)[0]["id"])[-1]["path"] == "brick/protocol/absurd_synthesis#0"
+    assert (
+        mind.uvm.readings.prompts(mind.uvm.readings.newest(1)[0]["id"])[-1]["path"]
+        == "brick/protocol/absurd_synthesis#0"
+    )
 
 
 async def test_a_change_with_more_faults_than_before_is_dropped(mind: Mind) -> None:
@@ -135,7 +138,7 @@ async def test_the_leader_of_a_council_applies_its_own(mind: Mind) -> None:
     assert _kinds(mind).count("changed") == 1
     assert _kinds(mind)[-1] == "changed"
     assert shown["provenance"]["gate"]["protocol"] == {"slot": SLOT, "applied": True, "faults": []}
-    assert mind.uvm.prompts(shown["id"])[-1]["path"] == "council/protocol/rogues_gallery#0"
+    assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "council/protocol/rogues_gallery#0"
     assert shown["answer"] == f"{WINDS}. So be it."
 
 

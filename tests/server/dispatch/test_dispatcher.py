@@ -17,6 +17,8 @@ from batos.client.wire.verb_shapes import ARGS
 from batos.config import Settings
 from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
 from batos.events import NAMES
+from batos.missions.missions import Missions
+from batos.missions.readings import Readings
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -237,18 +239,11 @@ async def test_every_verb_is_served(door: Dispatcher) -> None:
 
 
 def test_the_uvm_is_what_the_dispatcher_takes() -> None:
-    """The played mind of these tests has what the dispatcher asks of a UVM."""
-    asked = (
-        "submit",
-        "begin",
-        "ended",
-        "cancel",
-        "pause",
-        "resume",
-        "missions",
-        "mission",
-        "prompts",
-        "turns",
-        "status",
-    )
-    assert all(hasattr(UVM, name) and hasattr(Played, name) for name in asked)
+    """The played mind of these tests has what the dispatcher asks of each part of a UVM."""
+    asked = {
+        UVM: ("missions", "readings", "approvals", "afterwards", "learning", "status", "standing"),
+        Missions: ("submit", "begin", "enqueue", "ended", "cancel", "pause", "resume"),
+        Readings: ("newest", "mission", "mission_named", "prompts", "turns", "inspect"),
+    }
+    for part, names in asked.items():
+        assert all(hasattr(part, name) and hasattr(Played, name) for name in names), part

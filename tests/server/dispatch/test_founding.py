@@ -97,13 +97,13 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
         await task
         assert (founding.state, founding.told()) == ("done", None)
         founding.refuse()
-        assert (await uvm.ask({"text": "why?", "effort": "reflex"}))["status"] == "done"
+        assert (await uvm.missions.ask({"text": "why?", "effort": "reflex"}))["status"] == "done"
 
 
 async def test_what_cannot_be_mended_by_waiting_ends_it(tmp_path: Path) -> None:
     """A codex that cannot be read is told once; a question then says what is wrong by itself."""
     async with empty(tmp_path, Late()) as uvm:
-        await uvm.plan()  # copies the codex
+        await uvm.convergence.plan()  # copies the codex
         await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is no TOML", "utf-8")
         founding = Founding(uvm, pauses=(0.01,))
         await founding.run()
@@ -117,7 +117,7 @@ async def test_an_image_that_had_its_genesis_is_left_alone(tmp_path: Path) -> No
     """A later start pulls and makes nothing by itself."""
     bridge = ScriptedBridge()
     async with empty(tmp_path, bridge) as uvm:
-        await uvm.genesis()
+        await uvm.readiness.genesis()
         made = dict(bridge.rows)
         bridge.rows.clear()
         founding = Founding(uvm)

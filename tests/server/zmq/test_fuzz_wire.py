@@ -59,7 +59,7 @@ class Live:
                 self.endpoint = str(places.bind)
                 self._up.set()
                 await self._stop.wait()
-                await uvm.stop()
+                await uvm.workers.stop()
 
     def __enter__(self) -> Live:
         self._thread.start()

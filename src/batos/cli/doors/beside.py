@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -16,7 +15,6 @@ from batos.client.wire.protocol import read_args
 from batos.config import Settings
 from batos.errors import BatosError, NoServer
 from batos.image import storage
-from batos.image.ids import utc_now
 from batos.image.looking import ReadOnlyPair, exists, looking
 from batos.image.readable import ReadableImage, complete
 from batos.inference.journal import Entries
@@ -27,23 +25,12 @@ from batos.server.dispatch.reads import Reader
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Looked(Readings):
-    """An image that is looked at, with all that reading it takes."""
-
-    settings: Settings
-    image: ReadableImage
-    journal: Entries
-    lives: MethodReader
-    clock: Callable[[], datetime] = utc_now
-
-
 class Beside(Idle):
     """A door through which one only looks."""
 
     served = False
 
-    def __init__(self, looked: Looked, holder: str, since: float) -> None:
+    def __init__(self, looked: Readings, holder: str, since: float) -> None:
         """Look at an image; `holder` is the process that has it open, `since` when it opened it; "" and 0 if none."""
         self.holder = holder
         self._since = since
@@ -97,7 +84,7 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
             yield await stack.enter_async_context(otherwise)
             return
         image = ReadableImage(settings.image_uri, faces.image, faces.journal)
-        looked = Looked(settings, image, Entries(faces.journal), MethodReader(image))
+        looked = Readings(settings, image, Entries(faces.journal), MethodReader(image))
         file = storage.file_of(settings.image_uri)
         since = storage.held_since(file) if file is not None and faces.holder else 0.0
         yield Beside(looked, faces.holder, since)

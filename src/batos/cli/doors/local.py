@@ -83,12 +83,12 @@ class LocalDoor:
 
     async def left_behind(self) -> list[str]:
         """Settle and queue the missions that nobody runs, and return them."""
-        return await self.uvm.recover()
+        return await self.uvm.missions.recover()
 
     async def begin(self, mission: str) -> None:
         """Run a queued mission in this process."""
         self._begun.add(mission)
-        await self.uvm.begin(mission)
+        await self.uvm.missions.begin(mission)
 
     async def afterwards(self, mission: str) -> str | None:
         """Begin what an answered turn made due, and return its id."""
@@ -102,7 +102,7 @@ class LocalDoor:
 
         The making ends sooner where another process waits for the image.
         """
-        call = writing_seconds(self.uvm.report(mission)["cost"])
+        call = writing_seconds(self.uvm.readings.report(mission)["cost"])
         image = file_of(self.uvm.settings.image_uri)
         unless = None if image is None else wait_until_wanted(image)
         told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
@@ -117,7 +117,7 @@ class LocalDoor:
         rested: set[str] = set()
         while going := {*self._begun, *self.uvm.workers.running} - rested:
             for mission in going:
-                await self.uvm.ended(mission)
+                await self.uvm.missions.ended(mission)
             rested |= going
         await self.uvm.learning.some()
 

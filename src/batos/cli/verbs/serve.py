@@ -56,7 +56,7 @@ async def _serve(called: Called) -> int:
             if task is not None:
                 task.uncancel()  # it was told to stop, and it does so in order
         called.console.say("Stopping: what runs goes back to the queue. Again: stop at once.")
-        await uvm.stop()
+        await uvm.workers.stop()
     _log.info("server stopped")
     return 0
 
@@ -83,7 +83,7 @@ async def open_server(
     ring = Keyring(home)
     _make_all(ring)
     async with open_uvm(settings, told or Events(log=True), seams) as uvm:
-        left = await uvm.recover()
+        left = await uvm.missions.recover()
         uploads = Uploads(home / "uploads", settings.attachment_bytes)
         await uploads.close()  # what a process that was killed has left
         dispatcher = Dispatcher(uvm, uploads)
@@ -120,7 +120,7 @@ async def go_on(uvm: UVM, left: Sequence[str]) -> None:
     """Begin what an earlier process left; what a client has ended or paused since then stays so."""
     for mission in left:
         with suppress(Refused):
-            await uvm.begin(mission)
+            await uvm.missions.begin(mission)
 
 
 def _make_all(ring: Keyring) -> None:

@@ -118,9 +118,9 @@ class Dispatcher:
         self._works = works
         if works:
             uvm.afterwards.keep(uvm.events)
-            uvm.approvals.keep(uvm.control.begin)
+            uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
-        self._reader = Reader(uvm)
+        self._reader = Reader(uvm.readings)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
         self.about: Mapping[str, Any] = {}
@@ -180,19 +180,19 @@ class Dispatcher:
         try:
             mission = await self._shielded(self._accept(brief, files, told, user))
             if told.follow:
-                return self._ended(await self.uvm.ended(mission))
+                return self._ended(await self.uvm.missions.ended(mission))
             return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
 
     async def _accept(self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None) -> str:
         told.listen(self.uvm.events)
-        mission = await self.uvm.submit(brief, files)
+        mission = await self.uvm.missions.submit(brief, files)
         await self.uploads.forget((file.ref.sha256 for file in files), user or "")
         told.accepted(mission)
         if told.follow or self._works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
-                await self.uvm.begin(mission)
+                await self.uvm.missions.begin(mission)
         return mission
 
     async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
@@ -266,7 +266,7 @@ class Dispatcher:
         return await self._accept_and_follow(brief, (), EventRelay(hear, acknowledge, follow=given.follow))
 
     async def _drop_files(self, given: DropFilesArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.drop_files(given.conversation, given.names, given.user))
+        return await self._shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
 
     # -- following
 
@@ -279,7 +279,7 @@ class Dispatcher:
             told.begin(self.uvm.events, mission)
         try:
             async with asyncio.timeout(given.seconds):
-                return self._ended(await self.uvm.ended(mission))
+                return self._ended(await self.uvm.missions.ended(mission))
         except TimeoutError:
             raise TimedOut(
                 f"{mission} has not ended after {given.seconds:g} s", remedy="It goes on: wait for it again."
@@ -309,17 +309,17 @@ class Dispatcher:
     # -- steering
 
     async def _cancel(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.cancel(await self._reader.of(given)))
+        return await self._shielded(self.uvm.missions.cancel(await self._reader.of(given)))
 
     async def _pause(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.pause(await self._reader.of(given)))
+        return await self._shielded(self.uvm.missions.pause(await self._reader.of(given)))
 
     async def _resume(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.resume(await self._reader.of(given)))
+        return await self._shielded(self.uvm.missions.resume(await self._reader.of(given)))
 
     async def _genesis(self, given: GenesisArgs, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.plan:
-            plan = await self.uvm.plan(prune=given.prune)
+            plan = await self.uvm.convergence.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
             return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 
@@ -327,7 +327,7 @@ class Dispatcher:
             keys = {"completed": progress.completed, "total": progress.total}
             hear("genesis.step", {"step": progress.step, "status": progress.status, **keys})
 
-        return (await self.uvm.genesis(tell, prune=given.prune)).as_dict()
+        return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
 
     async def _adapters_use(self, given: AdaptersUseArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         return await self._shielded(adapter_choice.choose(self.uvm, given.persona, given.name))

@@ -53,7 +53,7 @@ class Founding:
         if await asyncio.to_thread(self._uvm.convergence.remembered) is not None:
             self.state = "done"
             return
-        report = await self._uvm.genesis(self._tell)
+        report = await self._uvm.readiness.genesis(self._tell)
         wrong = [finding for finding in report.findings if not finding.ok]
         self.state, self._progress = "done", None
         _log.info("genesis done", steps=len(report.done), wrong=[finding.id for finding in wrong])

@@ -74,7 +74,7 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> dict[str, Any]:
     by = given.user or uvm.settings.asker
     holder, selector = uvm.lives.slot(given.method)
     if written:  # a model thinks: the codex acts, and which models there are is known
-        await uvm.check()
+        await uvm.readiness.check()
     candidate = await uvm.crafts.jit.redefine(
         holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
     )

@@ -71,7 +71,7 @@ class Reader:
         return await self.read(self._of.mission, mission)
 
     async def _missions(self, given: MissionsArgs, *_told: object) -> dict[str, Any]:
-        return {"missions": await self.read(self._of.missions, given.limit, status=given.status, user=given.user)}
+        return {"missions": await self.read(self._of.newest, given.limit, status=given.status, user=given.user)}
 
     async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
         mission = await self.of(given)

@@ -1,0 +1,177 @@
+"""Checks the models that the codex asks for before missions begin, and makes the runner and the router over them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from batos.config import Settings
+from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
+from batos.events import Events
+from batos.genesis.daemon_listing import GenesisDaemon
+from batos.genesis.provision import OnProgress
+from batos.genesis.reconcile import Baseline, GenesisReport, Reconciler
+from batos.image.image import LivingImage
+from batos.image.publisher import Publisher
+from batos.inference.cost import SpendingLimits
+from batos.inference.journal import Journal
+from batos.minds.context import MethodRuntime
+from batos.minds.stopping import StopRequest
+from batos.missions.runner import Inference, MissionRunner
+from batos.routing import router as routers
+from batos.routing.lessons import Lesson
+from batos.routing.router import Router
+from batos.routing.vectors import Embedder, find_embedder
+
+
+class Ollama(GenesisDaemon, Inference, Protocol):
+    """The bridge to Ollama, as genesis and missions use it."""
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Holds what missions begin with from now on; `number` is the number of the check that found it."""
+
+    number: int
+    footing: Baseline
+    conductor: MissionRunner
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessParts:
+    """The parts of the UVM that a mission's runner is made of.
+
+    `digests` has the digest of every model that was seen, by name. All missions share one mapping: a mission may begin
+    on what another's check has just written into the image. `thinking` has the models that each run of a mission may
+    think with, because a run keeps what it began with.
+    """
+
+    settings: Settings
+    image: LivingImage
+    journal: Journal
+    publisher: Publisher
+    events: Events
+    clock: Callable[[], datetime]
+    methods: MethodRuntime
+    digests: dict[str, str]
+    thinking: dict[object, frozenset[str]]
+
+
+class Readiness:
+    """Checks the models before missions begin, and runs each mission on what the newest check found."""
+
+    def __init__(self, parts: ReadinessParts, bridge: Ollama, convergence: Reconciler) -> None:
+        self._parts = parts
+        #: Asked by every runner that is made from now on.
+        self.bridge = bridge
+        self._convergence = convergence
+        #: The number of checks so far.
+        self._checks = 0
+        self._ready: Ready | None = None
+
+    async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
+        """Bring models and image to what codex and adapters say, and verify; a second run changes nothing.
+
+        Where nothing is wrong after it, the router has learnt the codex too, so that no question waits for that.
+        """
+        self._checks += 1
+        begin = partial(self._begin_on, self._checks, self._convergence.telling(on_progress))
+        return await self._convergence.run(on_progress, prune=prune, begin=begin)
+
+    async def check(self) -> None:
+        """Check before every verb that thinks: the codex takes effect, models that only need making are made.
+
+        Raises:
+            ModelMissing: something must be pulled first.
+            CodexError: a file of the codex is wrong.
+            OllamaError: Ollama cannot be asked.
+        """
+        async with self._convergence.turn:
+            await self._check()
+
+    async def ready(self) -> Ready:
+        """Return what a mission that comes now begins with; missions that come together share a check.
+
+        When Ollama is away, what the image knows serves answers that are paid for.
+        """
+        come = self._checks
+        async with self._convergence.turn:
+            if self._ready is not None and self._ready.number > come:
+                return self._ready
+            return await self._check()
+
+    async def perform(self, mission: str, hold: StopRequest) -> None:
+        """Run one mission for a worker; raises why it ended otherwise than done."""
+        ready = await self.ready()
+        run = object()
+        self._parts.thinking[run] = ready.footing.models
+        try:
+            await ready.conductor.run(mission, hold)
+        finally:
+            del self._parts.thinking[run]
+
+    async def answers(self) -> bool:
+        """Return True if Ollama answers."""
+        try:
+            await self.bridge.version()
+        except OllamaError:
+            self._convergence.lost()
+            return False
+        return True
+
+    async def _check(self) -> Ready:
+        self._checks += 1
+        number = self._checks
+        try:
+            footing = await self._convergence.check()
+        except (OllamaUnreachable, OllamaTimeout):
+            remembered = await asyncio.to_thread(self._convergence.remembered)
+            if remembered is None:
+                raise
+            footing = remembered
+        return await self._begin_on(number, self._convergence.telling(None), footing)
+
+    async def _begin_on(self, number: int, tell: OnProgress, footing: Baseline) -> Ready:
+        """Let missions begin on this footing from now on; `number` is that of the check that found it."""
+        before = self._ready
+        self._parts.digests.update(footing.digests)
+        alike = before is not None and before.footing.codex.digest == footing.codex.digest
+        alike = alike and before is not None and before.conductor.bridge is self.bridge
+        if before is not None and alike and before.conductor.router.serves(self._embedder(footing)):
+            self._ready = replace(before, number=number, footing=footing)
+        else:
+            self._ready = Ready(number, footing, await self._make_conductor(footing, tell))
+        return self._ready
+
+    async def _make_conductor(self, footing: Baseline, tell: OnProgress) -> MissionRunner:
+        parts = self._parts
+        limits = parts.settings
+        return MissionRunner(
+            image=parts.image,
+            journal=parts.journal,
+            publisher=parts.publisher,
+            bridge=self.bridge,
+            router=await self._router(footing, tell),
+            limits=SpendingLimits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
+            events=parts.events,
+            clock=parts.clock,
+            digests=parts.digests,
+            parallel=limits.parallel,
+            methods=parts.methods,
+        )
+
+    async def _router(self, footing: Baseline, tell: OnProgress) -> Router:
+        lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
+        return await routers.made(self._parts.image, lessons, self._embedder(footing), tell)
+
+    def _embedder(self, footing: Baseline) -> Embedder | None:
+        """Return the codex's embedder, or None if the daemon does not have it."""
+        return find_embedder(self.bridge, footing.codex.profile(self._parts.settings.profile).embedder, footing.digests)
