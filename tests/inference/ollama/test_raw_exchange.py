@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -15,17 +16,30 @@ from batos.inference.ollama.client import ResponseError
 from batos.inference.ollama.raw_exchange import RawExchange, encoded
 
 
+class Pieces(httpx.AsyncByteStream):
+    """A body that comes in these pieces."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
 class Answers(httpx.AsyncBaseTransport):
     """Answers each request with the same, and keeps the requests."""
 
     def __init__(self, status: int, body: bytes, **headers: str) -> None:
         self.asked: list[httpx.Request] = []
+        #: The body in several pieces, in place of one.
+        self.pieces: list[bytes] = []
         self._status, self._body, self._headers = status, body, headers
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Keep the request and answer."""
         self.asked.append(request)
-        return httpx.Response(self._status, headers=self._headers, stream=httpx.ByteStream(self._body))
+        return httpx.Response(self._status, headers=self._headers, stream=Pieces(self.pieces or [self._body]))
 
 
 def exchange(transport: httpx.AsyncBaseTransport) -> RawExchange:
@@ -59,6 +73,23 @@ async def test_a_reply_that_is_encoded_is_refused() -> None:
     """Nobody asked for it, and what it unpacks to has no bound."""
     with pytest.raises(WireError, match="gzip"):
         await exchange(Answers(200, b"x", **{"Content-Encoding": "gzip"})).whole("GET", "/api/tags")
+
+
+@pytest.mark.parametrize("named", ["identity", "Identity", ""])
+async def test_a_plain_reply_may_be_called_so(named: str) -> None:
+    """A line that comes in two pieces is one line, and its separators are escaped, also where the head says that the
+    body is not encoded."""
+    transport = Answers(200, b"", **{"Content-Encoding": named})
+    transport.pieces = [b'{"a":"\xe2', b'\x80\xa8"}\n{"b"', b":2}\n"]
+    async with aclosing(exchange(transport).lines("/api/chat", {})) as lines:
+        assert [line async for line in lines] == [b'{"a":"\\u2028"}', b'{"b":2}']
+
+
+async def test_an_encoded_refusal_is_told_by_its_status() -> None:
+    """Its body is not read: it would be letters of no language, and as long as a proxy likes."""
+    with pytest.raises(ResponseError) as refused:
+        await exchange(Answers(502, b"\x1f\x8b", **{"Content-Encoding": "gzip"})).whole("GET", "/api/tags")
+    assert (refused.value.status_code, refused.value.error) == (502, "")
 
 
 @pytest.mark.parametrize("value", [float("nan"), {1}, "\ud800"])

@@ -10,7 +10,7 @@ import httpx
 
 from batos.errors import UsageError, WireError
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.transport import guard
+from batos.inference.ollama.transport import content_encoding, guard
 
 _HEADERS: Final = (
     (b"Accept", b"application/json"),
@@ -67,11 +67,12 @@ class RawExchange:
         response = await self._transport.handle_async_request(request)
         guard(response)
         try:
+            encoding = content_encoding(response)
             if not response.is_success:
-                text = (await _body(response)).decode("utf-8", "replace")
+                # An encoded error is a proxy's: its status says enough, and its body has no bound.
+                text = "" if encoding else (await _body(response)).decode("utf-8", "replace")
                 raise ResponseError(text, response.status_code)
-            encoding = response.headers.get("Content-Encoding", "identity")
-            if encoding != "identity":
+            if encoding:
                 raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which nobody asked for")
         except BaseException:
             await _stream(response).aclose()

@@ -184,9 +184,15 @@ class _GuardedStream(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
+def content_encoding(response: httpx.Response) -> str:
+    """Return the encoding of a reply's body, "" if it is plain: `identity` and an empty header say the same."""
+    encoding: str = response.headers.get("Content-Encoding", "").strip()
+    return "" if encoding.lower() == "identity" else encoding
+
+
 def guard(response: httpx.Response) -> None:
     """Keep a reply's body within the bound that holds now, and in whole lines; one that is encoded is left as it is."""
-    if isinstance(response.stream, httpx.AsyncByteStream) and "Content-Encoding" not in response.headers:
+    if isinstance(response.stream, httpx.AsyncByteStream) and not content_encoding(response):
         response.stream = _GuardedStream(response.stream, _bound.get())
 
 
