@@ -24,8 +24,11 @@ def of(told: Iterable[LearntDocument]) -> list[WishDocument]:
 
 def name_of(wish: WishDocument) -> str:
     """Return the key of a wish: the slot without a method; with the intent where missions may forge different tools."""
-    slot = f"{wish['holder']} {wish['selector']}"
-    return f"{slot} {wish['intent']}" if wish.get("forged") else slot
+    return f"{_slot_of(wish)} {wish['intent']}" if wish.get("forged") else _slot_of(wish)
+
+
+def _slot_of(wish: WishDocument) -> str:
+    return f"{wish['holder']} {wish['selector']}"
 
 
 def fold(root: Root, mission: str, payload: WishDocument) -> None:
@@ -46,6 +49,8 @@ def drop(root: Root, done: Sequence[WishDocument]) -> None:
     """Keep these no longer; one that was made anew for another intent stays."""
     kept = root[roots.WISHES]
     for wish in done:
-        there = kept.get(name_of(wish))
-        if there is not None and there["intent"] == wish["intent"]:
-            del kept[name_of(wish)]
+        # Version 0.1.0 kept a forged tool's wish by its slot alone.
+        for name in {name_of(wish), _slot_of(wish)}:
+            there = kept.get(name)
+            if there is not None and there["intent"] == wish["intent"]:
+                del kept[name]
