@@ -89,7 +89,7 @@ def sentences(text: str) -> Iterator[str]:
     blocks: list[list[str]] = [[]]
     for line in plain.splitlines():
         bare = line.strip()
-        if not bare or line.startswith("    ") or bare.startswith((">>>", "|")):
+        if not bare or line.startswith("    ") or bare.startswith((">", "|")):
             blocks.append([])
             continue
         if bare.startswith(("- ", "* ", "#")):

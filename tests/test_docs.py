@@ -27,6 +27,7 @@ from batos.guardian import dialect
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+ANCHORED = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
 #: A file or folder of the repository, and a name with dots in one of our packages, as pages write them.
 PLACE = re.compile(r"(?<![\w./-])((?:src|tests|bench|docs|examples|scripts|\.ci)/[\w./*-]*\w)")
 NAME = re.compile(r"(?<![\w./@-])((?:batos|ollama_emulator|model_files)(?:\.\w+)+)(?![\w/])")
@@ -146,7 +147,7 @@ def arguments_tables() -> str:
     """What every verb takes, in the order of `ARGS`."""
     parts = []
     for verb, shape in verb_shapes.ARGS.items():
-        takes = fields_table(shape) if shape.model_fields else "It takes nothing."
+        takes = fields_table(shape) if shape.model_fields else "No arguments."
         parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
     return "\n\n".join(parts)
 
@@ -217,6 +218,24 @@ def test_links_lead_somewhere(document: Path) -> None:
     for link in LINK.findall(document.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (document.parent / link).exists(), link
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page: its headings as GitHub names them, and those that are set by hand."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, flags=re.MULTILINE)
+    named = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return named | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_anchors_of_links_exist(document: Path) -> None:
+    """A link to a part of a page names a heading or an anchor of that page."""
+    text = document.read_text(encoding="utf-8")
+    for page, anchor in ANCHORED.findall(text):
+        if "://" not in page:
+            there = (document.parent / page).read_text(encoding="utf-8") if page else text
+            assert anchor in anchors(there), f"{page}#{anchor}"
 
 
 def pages() -> list[Path]:
