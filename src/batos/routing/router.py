@@ -11,13 +11,13 @@ from typing import Any, Final
 import structlog
 
 from batos.genesis.provision import OnProgress, StepProgress
+from batos.image.image import LivingImage
 from batos.mission_documents import RouteDocument
 from batos.routing import effort as efforts
 from batos.routing import lexical
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Triggers
 from batos.routing.paid import Unkept, Vectors
-from batos.routing.saved import Keeps
 from batos.routing.semantic import log_shares
 from batos.routing.training import Learnt, found_or_learnt
 from batos.routing.vectors import Embedder, Unembedded
@@ -226,7 +226,7 @@ class Router:
         return f"it is worded like what {leader} is asked"
 
 
-async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
+async def made(image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
     """Return the router of these lessons: from the image, else learnt in a thread and stored there.
 
     If the embedder takes long for the exemplars, `tell` gets the progress every few seconds.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from persistent.mapping import PersistentMapping
 
 from batos.image import roots
+from batos.image.image import LivingImage
 from batos.image.roots import Root
 
 #: The key of the router's record that has the pieces: {of, pieces {number of the first vector: {size, vectors}}}.
@@ -18,23 +19,10 @@ PIECES: Final = "pieces"
 EVERY: Final = 0.5
 
 
-class Keeps(Protocol):
-    """Reads and writes the image, as far as is needed here."""
-
-    def snapshot(self) -> Any:
-        """Return the root as it stands, for a `with` statement."""
-        ...
-
-    @property
-    def writer(self) -> Any:
-        """Return what makes changes of the root: `await writer.apply(change)`."""
-        ...
-
-
 class Saved:
     """The vectors of one lesson by one embedder (`of`: the lesson's digest, the embedder's name and digest)."""
 
-    def __init__(self, image: Keeps, of: Sequence[str]) -> None:
+    def __init__(self, image: LivingImage, of: Sequence[str]) -> None:
         self._image = image
         self._of = tuple(of)
         self._reached = 0
@@ -44,7 +32,8 @@ class Saved:
         """Return what an earlier process was given, from the first on; another lesson's or embedder's is nothing."""
         found: list[list[float]] = []
         with self._image.snapshot() as root:
-            kept = dict(root.get(roots.ROUTER, {}).get(PIECES) or {})
+            record: Mapping[str, Any] = root.get(roots.ROUTER, {})
+            kept = dict(record.get(PIECES) or {})
             pieces = kept.get("pieces", {}) if tuple(kept.get("of", ())) == self._of else {}
             while len(found) in pieces:
                 piece = pieces[len(found)]

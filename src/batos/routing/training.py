@@ -12,12 +12,13 @@ import structlog
 from persistent.mapping import PersistentMapping
 
 from batos.image import roots
+from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import EMBED_BATCH
 from batos.routing import lexical, semantic
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Lexical
-from batos.routing.saved import Keeps, Saved
+from batos.routing.saved import Saved
 from batos.routing.semantic import Semantic
 from batos.routing.vectors import Embedder, Unembedded
 
@@ -48,7 +49,9 @@ class Learnt:
 Tell = Callable[[int, int], None]
 
 
-async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell) -> Learnt:
+async def found_or_learnt(
+    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell
+) -> Learnt:
     """Return what the image stores for these lessons and this embedder, else learn it now and store it.
 
     Never fails because of the embedder: without its vectors only the words are learnt, and `without` gives the reason.
@@ -65,7 +68,7 @@ async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Emb
 
 
 async def _with_meaning(
-    image: Keeps, known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
+    image: LivingImage, known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
 ) -> Learnt:
     labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
     clock = asyncio.get_running_loop().time
@@ -89,7 +92,7 @@ async def _with_meaning(
     return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
 
 
-def _kept(image: Keeps, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
+def _kept(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
     """Return what the image stores for these lessons; None if it is of other lessons, or not readable."""
     with image.snapshot() as root:
         record = dict(root.get(roots.ROUTER, {}))

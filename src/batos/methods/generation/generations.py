@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from batos.approvals import reasons
+from batos.approvals.approvals import Approvals
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, MethodFailed, Refused
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
@@ -18,9 +19,9 @@ from batos.methods.generation.attempt import GenerationCost, GenerationDeps, cos
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.negative_cache import NegativeCache
-from batos.methods.generation.parties import Approves, Installs
 from batos.methods.generation.quota import GenerationQuota
 from batos.methods.generation.single_flight import Flight, SingleFlight
+from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.mission_documents import LearntDocument
 from batos.objects.method import Method
 
@@ -74,8 +75,8 @@ class Generations:
     """
 
     deps: GenerationDeps
-    lives: Installs
-    approvals: Approves | None = None
+    lives: MethodLifecycle
+    approvals: Approvals | None = None
     flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
     _quota: GenerationQuota = field(init=False)
     _failures: NegativeCache = field(init=False)

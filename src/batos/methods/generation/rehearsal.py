@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
-from batos.cell.cell import MethodCall, Outcome
-from batos.cell.host import Host, Sent, Writes
+from batos.cell.cell import Cell, MethodCall
+from batos.cell.host import Sent, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
@@ -23,14 +23,6 @@ LIMITS: Final = CellLimits(seconds=1.0, turn_seconds=0.5, wall_seconds=2.0, mess
 _SILENT: Final = "log_"
 _INFER: Final = "infer_"
 _UNASKED: Final = "nothing that it sent to `infer_` holds the text that it was called with"
-
-
-class Cells(Protocol):
-    """The part of a cell that a rehearsal uses."""
-
-    async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
-        """Run a program once. Raises: MethodFailed."""
-        ...
 
 
 class Unscripted(MethodFailed):
@@ -82,7 +74,7 @@ class Rehearsal:
     With `speaks`, a method that asks the model must pass on the text that it was sent (a facet, a protocol).
     """
 
-    cell: Cells
+    cell: Cell
     given: Mapping[str, Plain] = field(default_factory=dict)
     speaks: bool = False
 

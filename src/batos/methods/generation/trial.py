@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from batos.cell import program as programs
+from batos.cell.cell import Cell
 from batos.cell.program import Program
 from batos.errors import DecisionInvalid, MethodFailed
 from batos.events import Events
@@ -20,7 +21,7 @@ from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
-from batos.methods.generation.rehearsal import Cells, Rehearsal
+from batos.methods.generation.rehearsal import Rehearsal
 from batos.objects.method import IntentKind
 
 _FENCE: Final = "```"
@@ -48,7 +49,7 @@ class Trial:
     """Tries sources of a coder or a person for one specification."""
 
     wanted: MethodSpec
-    cell: Cells
+    cell: Cell
     events: Events
 
     @property
