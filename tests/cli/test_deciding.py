@@ -38,6 +38,7 @@ def test_a_mission_waits_for_its_user(user: User) -> None:
     again = user.run("approve", names[0], "--json")
     assert (again.code, again.document["error"]["code"]) == (4, "refused")
     assert "is installed as revision 1" in again.document["error"]["message"]
+    assert "batos method rollback" in again.document["error"]["remedy"]
     rest = user.run("approve", "--all", "--matching", "BRICK.*_facet_", "--json").document["data"]
     assert [each["id"] for each in rest["approved"]] == names[1:]
     assert (rest["refused"], rest["woken"]) == ([], [mission])

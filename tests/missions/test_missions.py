@@ -150,7 +150,7 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
         elif said == "recover":
             assert await uvm.missions.recover() == []
         else:
-            with pytest.raises(Refused, match="it is done"):
+            with pytest.raises(Refused, match="ended with status done"):
                 await getattr(uvm.missions, said)(mission)
         shown = await uvm.missions.ended(mission)
         assert (shown["status"], done, uvm.image.unfolded()) == ("done", [mission], [])
@@ -159,7 +159,7 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
 
 @pytest.mark.parametrize("word", ["done", "failed", "cancelled"])
 async def test_what_has_ended_is_not_steered(tmp_path: Path, word: str) -> None:
-    """Cancelling, pausing, resuming and (unless it is done) beginning it are refused with its status."""
+    """Cancelling, pausing, resuming and (unless it is done) beginning it are refused with its status and a remedy."""
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
@@ -172,8 +172,9 @@ async def test_what_has_ended_is_not_steered(tmp_path: Path, word: str) -> None:
         steered: list[Callable[[str], Awaitable[Any]]] = [uvm.missions.cancel, uvm.missions.pause, uvm.missions.resume]
         steered += [] if word == "done" else [uvm.missions.begin, uvm.missions.run]
         for say in steered:
-            with pytest.raises(Refused, match=word):
+            with pytest.raises(Refused, match=f"ended with status {word}") as raised:
                 await say(mission)
+            assert f"`batos retry {mission}`" in raised.value.remedy
         assert uvm.readings.mission(mission)["status"] == word
 
 

@@ -144,12 +144,12 @@ async def test_a_done_mission_is_not_run_again(mind: Mind) -> None:
 
 @pytest.mark.parametrize("word", ["failed", "cancelled", "undone"])
 async def test_an_ended_mission_is_refused_and_told_how_to_go_on(mind: Mind, word: Any) -> None:
-    """A mission that has ended stays as it ended; `--ancestor` uses what it paid for."""
+    """A mission that has ended stays as it ended; `batos retry` uses what it paid for."""
     mission = await submit(mind.uvm)
     await mind.uvm.image.move(mission, word)
     with pytest.raises(Refused) as raised:
         await mind.uvm.missions.run(mission)
-    assert f"--ancestor {mission}" in raised.value.remedy
+    assert f"`batos retry {mission}`" in raised.value.remedy
     assert mind.uvm.readings.mission(mission)["status"] == word
     assert mind.bridge.history == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from batos.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
 from batos.image.approvals import ApprovalState
@@ -51,10 +50,12 @@ def refusal(answer: ApprovalState) -> Refused:
         "outdated": f"is outdated: {answer.why}",
         "asked": "is still asked",
     }[answer.word]
-    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=_REMEDY)
-
-
-_REMEDY: Final = "The next message to that intent asks again; `batos approvals` shows what waits."
+    remedy = (
+        "`batos method list` shows what is installed; `batos method rollback METHOD --revision 0` takes a method out."
+        if answer.word == "approved"
+        else "The next message to that intent asks again; `batos approvals` shows what waits."
+    )
+    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=remedy)
 
 
 def no_such(name: str) -> NotFound:

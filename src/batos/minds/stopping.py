@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.errors import ApprovalNeeded, BatosError, InternalError, OllamaError
+from batos.errors import ApprovalNeeded, BatosError, InternalError, OllamaError, Refused
 from batos.image.records import StatusWord
 
 #: The stronger request wins: a mission that is cancelled while the server stops is cancelled.
@@ -83,6 +83,15 @@ def cancelled_error() -> BatosError:
 def paused_error() -> BatosError:
     """Return the reason of a paused mission."""
     return BatosError("the mission was paused", remedy="`batos resume` goes on; what was paid for is in the journal.")
+
+
+def ended_error(mission: str, status: str) -> Refused:
+    """Return the error for a verb that a mission with this last status no longer takes."""
+    return Refused(
+        f"{mission} has ended with status {status}",
+        field="mission",
+        remedy=f"`batos retry {mission}` asks it again, and pays for nothing twice.",
+    )
 
 
 def as_batos_error(error: BaseException) -> BatosError:

@@ -17,7 +17,7 @@ from batos.image import keeping
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
-from batos.minds.stopping import cancelled_error, paused_error
+from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry
 from batos.missions.readings import Readings
@@ -274,7 +274,7 @@ class Missions:
             await self._recovery.one(mission)
             word = self._status_of(mission)
         if word not in OPEN:
-            raise _has_ended(mission, word)
+            raise ended_error(mission, word)
         return word
 
     def _status_of(self, mission: str) -> StatusWord:
@@ -317,19 +317,10 @@ def _place_of(seen: Seen) -> QueueEntry | None:
 def _not_begun(mission: str, word: StatusWord) -> Refused:
     """Return the error for a mission that cannot be started."""
     if word not in OPEN:
-        return _has_ended(mission, word)
+        return ended_error(mission, word)
     gone = "If its process has ended, `batos resume` runs it again."
     return Refused(
         f"{mission} is {word} and does not wait to be run",
         field="mission",
         remedy=gone if word == "running" else "`batos resume` lets it go on.",
-    )
-
-
-def _has_ended(mission: str, word: StatusWord) -> Refused:
-    """Return the error for a mission that has ended."""
-    return Refused(
-        f"{mission} has ended: it is {word}",
-        field="mission",
-        remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
     )

@@ -36,7 +36,7 @@ from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, Mi
 from batos.minds.machine import begin
 from batos.minds.parts import council
 from batos.minds.prompt import SharedContext
-from batos.minds.stopping import StopRequest
+from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import Trace
 from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.missions import messages
@@ -155,11 +155,7 @@ class MissionRunner:
         with self.image.snapshot() as root:
             _, status, thought = self.image.find(root, mission)
             if status.word in _ENDED:
-                raise Refused(
-                    f"{mission} has ended: it is {status.word}",
-                    field="mission",
-                    remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
-                )
+                raise ended_error(mission, status.word)
             return "answer" in own_slots(thought)
 
     async def _think_without_conflict(self, attempt: Attempt) -> None:

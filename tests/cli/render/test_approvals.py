@@ -40,7 +40,7 @@ WHOLE: dict[str, Any] = {
     },
     "checks": [{"arguments": ["x"], "result": "hello"}],
     "mutants": {"made": 4, "killed": 3},
-    "provenance": {"model": "coder", "model_digest": "f" * 64, "at": "2026-11-22T09:59:00.000Z", "trust": "model"},
+    "provenance": {"model": "coder", "model_digest": "f" * 64, "at": "long ago", "trust": "model"},
     "diff": ["--- revision 2", "+++ asked", "@@ -2 +2 @@", "-    return 'hi'", "+    return 'hello'"],
 }
 
@@ -60,7 +60,7 @@ def test_one_is_shown_with_all_that_is_known_of_it() -> None:
         "+    return 'hello'",
         "batos approve a-1",
         "1 mission waits",
-        "trust model",
+        "made by  coder (ffffffffffff), long ago, trust model",
     ):
         assert told in text
     answered = {**WHOLE, "status": "rejected", "by": "ada", "why": "too loud", "diff": None, "answered_at": "then"}

@@ -75,7 +75,7 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"for      {', '.join(found['missions'])}"
     made = found["provenance"]
     by = made.get("by") or f"{made.get('model', '?')} ({str(made.get('model_digest', ''))[:_DIGEST]})"
-    yield f"made by  {visible(str(by))} at {local_time(made.get('at', '?'))}, trust {made.get('trust', '?')}"
+    yield f"made by  {visible(str(by))}, {local_time(made.get('at', '?'))}, trust {made.get('trust', '?')}"
 
 
 def _takes_the_place(found: Mapping[str, Any]) -> str:
