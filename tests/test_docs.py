@@ -25,6 +25,7 @@ from batos.config import Settings
 from batos.guardian import dialect
 
 ROOT = Path(__file__).resolve().parents[1]
+SYSTEM = ROOT / "src" / "batos"
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 ANCHORED = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
@@ -265,6 +266,29 @@ def resolves(name: str) -> bool:
 def test_paths_and_names_of_a_page_exist(page: Path) -> None:
     """Each file, folder, module and class that a page names is there."""
     assert absent(page.read_text(encoding="utf-8")) == []
+
+
+def absent_rooms(text: str) -> list[str]:
+    """Return the paths within `batos` that a text names, from one of its packages on, and that are not there."""
+    packages = "|".join(sorted(path.parent.name for path in SYSTEM.glob("*/__init__.py")))
+    named = re.findall(rf"`((?:{packages})/\w+(?:/\w+)*(?:\.py)?)/?`", text)
+    return [room for room in named if not any((SYSTEM / f"{room}{end}").exists() for end in ("", ".py"))]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_rooms_of_a_page_exist(page: Path) -> None:
+    """A path such as `missions/queue` is a module or a folder of `batos`; decisions may name what they rejected."""
+    assert absent_rooms(page.read_text(encoding="utf-8")) == []
+
+
+def test_an_absent_room_is_found() -> None:
+    """Modules, folders and files are looked up, and each kind can fail."""
+    assert absent_rooms("`missions/queue`, `minds/combine/`, `image/transactions.py`, `somewhere/else`") == []
+    assert absent_rooms("`missions/gone`, `minds/gone/`, `image/gone.py`") == [
+        "missions/gone",
+        "minds/gone",
+        "image/gone.py",
+    ]
 
 
 def test_an_absent_path_or_name_is_found() -> None:
