@@ -282,10 +282,17 @@ class EmbeddedInput(TypedDict, total=False):
     input: Any
 
 
+class GeneratedFor(TypedDict, total=False):
+    """The method that a generation's call writes, as RECEIVER.SELECTOR."""
+
+    method: str
+
+
 class PromptDocument(TypedDict):
-    """A call with its exact prompt; an embedding has an `input` instead of messages."""
+    """A call with its exact prompt; an embedding has an `input` instead of messages; a generation's a `method`."""
 
     path: str
+    method: NotRequired[str]
     model: str
     digest: str
     state: str

@@ -249,9 +249,10 @@ async def test_what_learning_costs_is_told_where_it_was_needed(tmp_path: Path) -
         assert (shown["cost"]["calls"], shown["cost"]["learning"]) == (first["cost"]["calls"], spent)
         assert [each["outcome"] for each in shown["provenance"]["generated"]] == ["installed"] * 3
         assert mind.uvm.readings.mission(second["id"])["cost"]["learning"] == {"calls": 0, "tokens": 0}
-        assert (
-            len([each for each in mind.uvm.readings.prompts(first["id"]) if each["path"].startswith("generation")]) == 3
-        )
+        calls = [each for each in mind.uvm.readings.prompts(first["id"]) if each["path"].startswith("generation")]
+        assert [each.get("method") for each in calls] == [
+            f"{each['receiver']}.{each['selector']}" for each in shown["provenance"]["generated"]
+        ]
     async with learning(tmp_path, install="now", memory=False) as mind:
         assert mind.uvm.readings.mission(first["id"])["cost"]["learning"] == spent
         other = await mind.uvm.missions.ask({**CYCLE, "persona": "BABS"})

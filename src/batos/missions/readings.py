@@ -54,7 +54,8 @@ class Readings:
 
     def prompts(self, mission: str) -> list[PromptDocument]:
         """Return every call of a mission, and of the generations it began, with its exact prompt. Raises: NotFound."""
-        return reports.prompts_report(self.journal.read(reports.logs(self.report(mission))))
+        found = self.report(mission)
+        return reports.prompts_report(self.journal.read(reports.logs(found)), reports.generated_methods(found))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """Return a conversation's turns by position (`last` is the newest), and the summaries of its older turns.

@@ -20,6 +20,7 @@ from batos.inference.journal import Entries, Record, embeds
 from batos.methods.generation import generation_log
 from batos.mission_documents import (
     EmbeddedInput,
+    GeneratedFor,
     LearningDocument,
     LearntDocument,
     MissionDocument,
@@ -198,11 +199,21 @@ def logs(found: MissionDocument) -> list[str]:
     return [found["id"], *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
 
 
-def prompts_report(records: Sequence[Record]) -> list[PromptDocument]:
-    """Return every call of a mission with the exact prompt that was sent; an embedding has an `input` instead."""
+def generated_methods(found: MissionDocument) -> dict[str, str]:
+    """Return the name of the method that each generation of a mission was for, by the generation's id."""
+    generated = found.get("provenance", ProvenanceDocument()).get("generated", ())
+    return {each["generation"]: f"{each['receiver']}.{each['selector']}" for each in generated if "generation" in each}
+
+
+def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> list[PromptDocument]:
+    """Return every call of a mission with the exact prompt that was sent; an embedding has an `input` instead.
+
+    `methods` has the method that a generation was for, by the generation's id.
+    """
     return [
         {
             "path": record.path,
+            **(GeneratedFor(method=methods[record.mission]) if record.mission in methods else GeneratedFor()),
             "model": record.model,
             "digest": record.digest,
             "state": record.state,

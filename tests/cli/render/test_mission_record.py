@@ -49,6 +49,9 @@ def test_prompts() -> None:
     told["tokens"], told["messages"] = {"prompt": 1178, "answer": 50}, []
     counted = prompts_text([told])
     assert "=== brick/delegating/Guide#0 (done, m, 1178 -> 50 tokens)" in counted
+    written = call | {"path": "generation#0/attempt0", "method": "brick_prototype_obj.guide_facet_", "messages": []}
+    assert calls_named([call, written], "guide_facet_") == [written]
+    assert "=== guide_facet_: generation#0/attempt0 (done, m)" in prompts_text([written])
     with pytest.raises(NotFound, match="no call of this mission has 'rogue'") as raised:
         calls_named([call], "rogue")
     assert raised.value.remedy == "Its calls: brick/weave."

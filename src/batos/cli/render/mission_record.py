@@ -106,7 +106,7 @@ def _calls(calls: Sequence[PromptDocument]) -> Iterator[str]:
         seconds = response.get("total_seconds")
         rows.append(
             [
-                call["path"],
+                call_name(call),
                 call["state"],
                 str(tokens.get("prompt", "?")),
                 str(tokens.get("answer", "?")),
@@ -118,11 +118,16 @@ def _calls(calls: Sequence[PromptDocument]) -> Iterator[str]:
     yield table(rows, ("call", "state", "prompt", "answer", "seconds", "model"))
 
 
+def call_name(call: PromptDocument) -> str:
+    """Return a call's path, after the selector of the method that it writes if there is one."""
+    return f"{call['method'].rpartition('.')[2]}: {call['path']}" if "method" in call else call["path"]
+
+
 def calls_named(calls: Sequence[PromptDocument], name: str) -> list[PromptDocument]:
-    """Return the calls that have a name in their path; NotFound where none has."""
-    found = [call for call in calls if name.lower() in str(call["path"]).lower()]
+    """Return the calls that have a name in their path or in their method; NotFound where none has."""
+    found = [call for call in calls if name.lower() in call_name(call).lower()]
     if not found:
-        there = ", ".join(str(call["path"]).removesuffix("#0") for call in calls) or "none"
+        there = ", ".join(call_name(call).removesuffix("#0") for call in calls) or "none"
         raise NotFound(f"no call of this mission has {name!r} in its path", field="call", remedy=f"Its calls: {there}.")
     return found
 
@@ -131,7 +136,7 @@ def prompts_text(calls: Sequence[PromptDocument]) -> str:
     """Write every call's exact prompt; signs in it that cannot be seen are named."""
     lines = []
     for call in calls:
-        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
+        lines.append(f"\n=== {call_name(call)} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
         if "input" in call:
             lines.append(f"--- embedded\n{call['input']}")

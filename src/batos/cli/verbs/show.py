@@ -74,7 +74,7 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 @click.command()
 @click.argument("mission", shell_complete=mission_ids)
 @click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
-@click.option("--call", metavar="NAME", help="Only the prompts and answers of the calls that have NAME in their path.")
+@click.option("--call", metavar="NAME", help="Only the prompts and answers of calls with NAME in path or method.")
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
