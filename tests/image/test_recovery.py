@@ -221,7 +221,7 @@ async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) ->
     async with thinking(tmp_path, bridge) as uvm:
         with pytest.raises(Refused) as refused:
             await uvm.missions.run(mission)
-        assert f"--ancestor {mission}" in refused.value.remedy
+        assert f"batos retry {mission}" in refused.value.remedy
         done = await uvm.missions.ask({"text": "Why is the sea salt?", "effort": "cycle", "ancestor": mission})
         assert done["status"] == "done"
         assert done["cost"]["from_journal"] == 4
