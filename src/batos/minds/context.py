@@ -57,7 +57,7 @@ class Thinking:
 
 
 class MethodMaker(Protocol):
-    """Where a mission turns with a message to an intent: the jit of its UVM."""
+    """Makes the method for a message to an intent: the generator, which stands above minds."""
 
     async def method_for(
         self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
@@ -71,7 +71,7 @@ class MethodMaker(Protocol):
 
 
 class MethodChooser(Protocol):
-    """Where a mission turns before it runs an installed method: the lives of its UVM."""
+    """Chooses between an installed method and its control: the lifecycle of methods, which stands above minds."""
 
     def is_control(self, mission: str, selector: str) -> bool:
         """Test if this mission interprets the method's intent instead, so that the method's effect is measured."""
@@ -83,7 +83,7 @@ class MethodChooser(Protocol):
 
 
 class MethodCell(Protocol):
-    """Where generated code runs: the cell of its UVM."""
+    """Runs generated code: the cell of the UVM."""
 
     async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
         """Run a method once.
