@@ -9,7 +9,7 @@ The figures of a run (`tests`, `suite_seconds`, `ci_seconds`, `coverage`) need o
 `.ci/run` in a fresh clone of the last commit, and then, where `coverage` is installed, the suite once more under it.
 --suite takes what an earlier `.ci/run` or `make test` printed, --coverage what `coverage json` wrote. --list prints
 what is behind a figure: `--list ambiguous_names`, `--list docstrings src/batos/image`, `--list root_any`,
-`--list upward_imports`, `--list cycles`.
+`--list upward_imports`, `--list cycles`, and the functions whose name is no verb and no noun: `--list participles`.
 
     python bench/house.py [--quick] [--suite FILE] [--coverage FILE] [--list FIGURE [PATH]] [--json FILE]
 """
@@ -37,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[1]
 Files = list[tuple[Path, str]]
 #: A part of .ci/run begins with its name and the seconds since the start of the run.
 PART = re.compile(r"^=== (.+) \((\d+) s\)$", re.MULTILINE)
+#: Figures behind which --list can show something.
+LISTED = ("docstrings", "ambiguous_names", "participles", "root_any", "upward_imports", "cycles")
 PASSED = re.compile(r"(\d+) passed.* in ([\d.]+)s")
 
 
@@ -159,6 +161,10 @@ def listed(figure: str, under: str) -> Iterator[str]:
         for name, where in names_side.ambiguous(files, words_page()).items():
             if any(Path(place).is_relative_to(under) for place in where):
                 yield f"{name}: {', '.join(where)}"
+    elif figure == "participles":
+        for path, text in files:
+            if path.is_relative_to(under):
+                yield from names_side.participles(path, text)
     elif figure == "root_any":
         yield from root_any(files)
     elif figure == "upward_imports":
@@ -197,8 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = options(arguments)
     if given.list:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
-        if figure not in {"docstrings", "ambiguous_names", "root_any", "upward_imports", "cycles"}:
-            sys.exit(f"nothing to list for {figure!r}: docstrings, ambiguous_names, root_any, upward_imports or cycles")
+        if figure not in LISTED:
+            sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED)}")
         print("\n".join(listed(figure, under)))
         return
     values = still(sources())

@@ -1,11 +1,13 @@
-"""Names that stand for two things, for the bench that counts them and the test that holds them."""
+"""Names that stand for two things or hide their function, for the bench that counts them and the test of them."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+from prose_side import VERBS
 
 #: Files whose name is given by Python.
 GIVEN = frozenset({"__init__", "__main__"})
@@ -13,7 +15,44 @@ GIVEN = frozenset({"__init__", "__main__"})
 HEADING = "## Files of the same name"
 #: The most rows that the table may have.
 ROWS = 25
+#: Irregular participles and past forms. A form that is the bare verb too (read, put, set, run) is none.
+IRREGULAR = frozenset(
+    """
+    became been began begotten begun bent bitten blown born borne bought bound broke broken brought built burnt came
+    caught chose chosen clung dealt done drawn drew driven drunk dug dwelt eaten fallen fed fell felt flown
+    forbidden forgiven forgot forgotten forsaken fought found froze frozen gave given gone got gotten grew ground
+    grown handwritten heard held hid hidden hung kept knew known laid lain leant learnt led left lent lit lost made
+    meant met mistaken outgrown overdrawn overridden overtaken overwritten paid proven ran rebuilt redone redrawn
+    resent retold rewritten ridden risen rung said sang sat saw seen sent sewn shaken shone shorn shot shown shrunk
+    slain slept slid sold sought spelt spent spilt spoilt spoke spoken spun stolen stood struck strung stuck stung
+    sung sunk swept sworn swum taken taught thrown told took torn typewritten understood undone unheard unknown
+    unmade unread unseen unsent unwritten went withdrawn withheld woke woken won worn wound woven written wrote
+    """.split()
+)
+#: Words on -ed that are verbs or nouns of their own.
+NO_PARTICIPLES = frozenset(
+    "bed bleed breed creed deed ed embed exceed feed greed hatred heed hundred indeed need proceed red seed shed shred "
+    "speed succeed weed".split()
+)
+#: Words after a participle that name nothing: `told_by` says no more than `told`. With `at` a name is a moment's.
+SMALL = frozenset(
+    "about above after again all alone already also anew as away back before below but by down else elsewhere for from "
+    "here if in into it just long more now of off on once only or out over so than then there through to together too "
+    "twice under until up well with within without yet".split()
+)
+#: Words with which a question or a clause begins, and no verb or noun.
+QUESTIONS = frozenset("how of that what when where whether which who whom whose why".split())
+#: First words of handlers: an event's participle follows them.
+HANDLERS = frozenset({"on", "handle"})
+#: Names that something outside of src/ gives, each with the giver.
+GIVEN_NAMES = {
+    "connection_lost": "asyncio.Protocol",
+    "connection_made": "asyncio.Protocol",
+    "data_received": "asyncio.Protocol",
+    "eof_received": "asyncio.Protocol",
+}
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Places = Mapping[str, list[str]]
 
 
@@ -72,3 +111,40 @@ def stale(paths: Iterable[Path], page: str) -> list[str]:
     """List the rows of the table that name a file name which no longer stands twice in these folders."""
     found = twice(stems(paths))
     return [name for name, folders in table(page).items() if _folders(found.get(name, ())) != folders]
+
+
+def is_participle(word: str) -> bool:
+    """Tell if a word is a participle or a past form, and not the bare verb."""
+    return word in IRREGULAR or (word.endswith("ed") and word not in NO_PARTICIPLES)
+
+
+def _is_predicate(function: Function) -> bool:
+    """Tell if a function is annotated to return a bool."""
+    returns = ast.unparse(function.returns).strip("'\"") if function.returns is not None else ""
+    return returns == "bool" or returns.startswith(("TypeGuard[", "TypeIs["))
+
+
+def hides(function: Function) -> bool:
+    """Tell if a function's name is neither a verb nor a noun: a participle without a noun, or a clause.
+
+    A name of several words may begin with a verb of prose_side.py (`raise_if_closed`) or be a handler's (`on_ended`),
+    and a predicate may be a participle.
+    """
+    name = function.name
+    words = [word for word in name.lower().split("_") if word]
+    if not words or (name.startswith("__") and name.endswith("__")) or name in GIVEN_NAMES:
+        return False
+    if words[0] in QUESTIONS:
+        return True
+    named = list(words)
+    while len(named) > 1 and named[-1] in SMALL:
+        named.pop()
+    begins_plainly = len(words) > 1 and words[0] in VERBS | HANDLERS
+    return is_participle(named[-1]) and not begins_plainly and not _is_predicate(function)
+
+
+def participles(path: Path, text: str) -> Iterator[str]:
+    """Yield each function of a file, private and inner ones too, whose name is neither a verb nor a noun."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, Function) and hides(node):
+            yield f"{path}:{node.lineno}: {node.name} is neither a verb nor the noun that it returns"
