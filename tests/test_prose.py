@@ -71,19 +71,10 @@ NAMED = (
     "ollama_emulator/options.py",
     "ollama_emulator/replies.py",
 )
-#: Decisions before this one stay as they were written; later ones are pages like any other.
-PLAIN_SINCE = "0031"
 
 
 def pages() -> list[Path]:
-    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    held = [page for page in decisions if page.name >= PLAIN_SINCE]
-    return [
-        ROOT / "README.md",
-        SRC / "ollama_emulator" / "README.md",
-        *sorted((ROOT / "docs").glob("*.md")),
-        *held,
-    ]
+    return [ROOT / "README.md", SRC / "ollama_emulator" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def sources(places: Sequence[str]) -> Iterator[tuple[Path, str]]:
