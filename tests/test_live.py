@@ -61,7 +61,7 @@ async def mind(home: Path, window: int = WINDOW, tensor: str = "") -> AsyncGener
 def _write_codex(folder: Path, model: str) -> None:
     """The shipped codex, with this model for everybody."""
     folder.mkdir(parents=True)
-    for name, text in codices.shipped().items():
+    for name, text in codices.read_shipped().items():
         lines = (
             f'default_model = "{model}"' if line.startswith("default_model") else line for line in text.splitlines()
         )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.notation import MOST_BYTES, bytes_of, daemon_url, masked
+from batos.notation import MOST_BYTES, bytes_of, daemon_url, mask_passwords
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_no_address(given_: str) -> None:
 )
 def test_no_password_is_shown(uri: str) -> None:
     """Wherever a URI holds it, before the host or among the keywords."""
-    shown = masked(uri)
+    shown = mask_passwords(uri)
     assert "secret" not in shown
     assert "***" in shown
     assert shown.startswith(uri.partition("://")[0])
@@ -85,7 +85,7 @@ def test_no_password_is_shown(uri: str) -> None:
 )  # fmt: skip
 def test_what_holds_none_is_shown_as_it_is(uri: str) -> None:
     """Nothing else is hidden."""
-    assert masked(uri) == uri
+    assert mask_passwords(uri) == uri
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from batos.testing import (
     plain_reply,
     scripted_uvm,
     shipped_models,
-    wanted,
+    wanted_selector,
 )
 
 DECISIONS: tuple[Decision[Any], ...] = (
@@ -136,9 +136,9 @@ def test_an_author_writes_for_coders_alone() -> None:
     asks = ({"role": "system", "content": f"{HEAD}\n\nand so on"}, {"role": "user", "content": lines})
     coding = ChatRequest("coder", asks, {}, schema=REPLY.format)
     reply = REPLY.parse(str(respond(coding)))
-    assert wanted(coding) == "tick_"
+    assert wanted_selector(coding) == "tick_"
     assert reply.source == "def tick_(self):\n    return 1\n"
     checks, faults = parse(reply.checks)
     assert ([each.result for each in checks], faults) == ([1, None], [])
     other = ChatRequest("model", ({"role": "user", "content": "Selector: tick_"},), {})
-    assert (wanted(other), respond(other)) == ("", plain_reply(other))
+    assert (wanted_selector(other), respond(other)) == ("", plain_reply(other))

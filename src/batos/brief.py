@@ -253,7 +253,7 @@ def _wrong(error: ValidationError) -> BriefError:
     given = first["input"]
     about = {
         "it": _CALLED.get(name, "it"),
-        "given": _shown(given),
+        "given": _describe(given),
         "length": len(given) if isinstance(given, str) else 0,
         "kind": "SHA-256 like" if name.endswith("sha256") else "such id as",
     }
@@ -262,7 +262,7 @@ def _wrong(error: ValidationError) -> BriefError:
     return BriefError(f"{name}: {said}", field=name, remedy=remedy)
 
 
-def _shown(given: object) -> str:
+def _describe(given: object) -> str:
     """Describe a wrong value for an error message; a long, nested or endless one is named by its kind."""
     if isinstance(given, str) and len(given) <= _SHOWN:
         return repr(given)

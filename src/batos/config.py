@@ -15,7 +15,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from batos.errors import ConfigError
-from batos.notation import bytes_of, daemon_url, has_userinfo, masked
+from batos.notation import bytes_of, daemon_url, has_userinfo, mask_passwords
 
 CONFIG_FILE = "batos.toml"
 
@@ -210,7 +210,11 @@ class Loaded:
     def rows(self) -> list[Sourced]:
         """Return a row for each setting, in the order of `Settings`; passwords in URIs are hidden."""
         settings = self.settings
-        filled = {"image": masked(settings.image_uri), "journal": masked(settings.journal), "user": settings.asker}
+        filled = {
+            "image": mask_passwords(settings.image_uri),
+            "journal": mask_passwords(settings.journal),
+            "user": settings.asker,
+        }
         values = settings.model_dump(mode="json") | filled
         return [Sourced(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
 
@@ -234,7 +238,7 @@ def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | No
     take(given, dict.fromkeys(given, "flag"))
     take({"home": home}, {"home": home_source})
     try:
-        return Loaded(Settings(**values), sources, tuple(_unread(environ)))
+        return Loaded(Settings(**values), sources, tuple(_unread_notes(environ)))
     except ValidationError as error:
         raise _readable(error, sources) from error
 
@@ -243,17 +247,17 @@ def _home(environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Path, s
     if flags.get("home"):
         return Path(flags["home"]).absolute(), "flag"
     if environ.get("BATOS_HOME"):
-        return _expanded(environ["BATOS_HOME"], "BATOS_HOME").absolute(), "BATOS_HOME"
+        return _expand_path(environ["BATOS_HOME"], "BATOS_HOME").absolute(), "BATOS_HOME"
     try:
         checkout = checkout_folder(Path.cwd())
     except OSError:  # a shell may stand in a folder that is gone
         checkout = None
     if checkout is not None:
         return checkout / ".batos", "default (in a checkout)"
-    return _expanded(environ.get("XDG_DATA_HOME") or "~/.local/share", "XDG_DATA_HOME") / "batos", "default"
+    return _expand_path(environ.get("XDG_DATA_HOME") or "~/.local/share", "XDG_DATA_HOME") / "batos", "default"
 
 
-def _expanded(path: str, variable: str) -> Path:
+def _expand_path(path: str, variable: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -339,7 +343,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _unread(environ: Mapping[str, str]) -> Iterator[str]:
+def _unread_notes(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield a note on each variable with our prefix that is no setting: mostly one that is misspelt."""
     for variable in sorted(environ):
         name = variable.removeprefix("BATOS_")
@@ -377,11 +381,11 @@ def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     remedy = f"Correct --{name.replace('_', '-')}." if where == "flag" else f"Correct it in {where}."
     given = first["input"]
     secret = name == "ollama_host" and isinstance(given, str) and has_userinfo(given)
-    shown = "one with a user or password (not shown)" if secret else _shown(given)
+    shown = "one with a user or password (not shown)" if secret else _describe(given)
     return ConfigError(f"{name} (from {where}) must be {needed}, not {shown}", field=name, remedy=remedy)
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:  # Python does not write whole numbers of thousands of digits

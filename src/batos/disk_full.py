@@ -36,10 +36,10 @@ def disk_full(error: BaseException, path: Path | None, needed: int | None = None
     if isinstance(first, DiskFull):
         return first
     reason = getattr(first, "strerror", None) or str(first)
-    return told(reason, path, needed, _remedy(first, path, needed))
+    return disk_full_error(reason, path, needed, _remedy(first, path, needed))
 
 
-def told(reason: str, path: Path | None, needed: int | None, remedy: str) -> DiskFull:
+def disk_full_error(reason: str, path: Path | None, needed: int | None, remedy: str) -> DiskFull:
     """Return the error for a write that did not fit, for a reason that the system gave."""
     size = "" if needed is None else f" for {needed:,} bytes"
     free = _free(path)

@@ -71,7 +71,7 @@ _SECRET = re.compile(r"((?:password|passwd|pwd|secret|token)(?:=|%3D))[^&;\s]+",
 _PASSWORD = re.compile(r"(://[^:/?#\s]*:)\S*(?=@)")
 
 
-def masked(uri: str) -> str:
+def mask_passwords(uri: str) -> str:
     """Replace the passwords in a storage URI by `***`.
 
     >>> masked("postgres://ada:secret@box/image?sslmode=require")

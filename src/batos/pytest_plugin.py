@@ -74,7 +74,7 @@ def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def batos_grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def batos_grown_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a home whose genesis is done and whose router has learnt, which takes seconds; each test has a copy."""
     from batos.client.portal import Portal
     from ollama_emulator.emulator import Emulator
@@ -97,10 +97,10 @@ async def _grow(settings: Settings) -> None:
 
 
 @pytest.fixture
-def batos_home(batos_grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def batos_home(batos_grown_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a home of the test's own, genesis done, which BATOS_HOME names while it runs."""
     home = tmp_path / "batos"
-    shutil.copytree(batos_grown, home)
+    shutil.copytree(batos_grown_home, home)
     monkeypatch.setenv("BATOS_HOME", str(home))
     return home
 
@@ -122,7 +122,7 @@ async def _open(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[s
         yield found
 
 
-def _refused() -> None:
+def _explain_refusal() -> None:
     """Say what is missing."""
     pytest.fail("the fixture `uvm` is asynchronous: pip install pytest-asyncio, or use `batos_server`", pytrace=False)
 
@@ -132,7 +132,7 @@ if find_spec("pytest_asyncio") is not None:
 
     uvm = pytest_asyncio.fixture(_open, name="uvm")
 else:
-    uvm = pytest.fixture(_refused, name="uvm")
+    uvm = pytest.fixture(_explain_refusal, name="uvm")
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def plain_reply(request: ChatRequest) -> str:
     return json.dumps(instance(request.schema)) if request.schema else "A scripted sentence."
 
 
-def wanted(request: ChatRequest) -> str:
+def wanted_selector(request: ChatRequest) -> str:
     """Return the selector for which a coder is asked to write a method; "" for any other request."""
     if not request.messages or not request.messages[0]["content"].startswith(HEAD):
         return ""
@@ -55,7 +55,7 @@ def wanted(request: ChatRequest) -> str:
     return next((line.removeprefix("Selector: ") for line in lines if line.startswith("Selector: ")), "")
 
 
-def written(source: str, checks: Sequence[Mapping[str, Any]]) -> str:
+def method_reply(source: str, checks: Sequence[Mapping[str, Any]]) -> str:
     """Return a coder's reply. Each field of a check is given as plain data and becomes JSON text."""
     fields = ("arguments", "before", "replies", "result", "slots")
     texts = [{name: json.dumps(each[name]) if name in each else "" for name in fields} for each in checks]
@@ -66,8 +66,8 @@ def author(source: str, checks: Sequence[Mapping[str, Any]], otherwise: Responde
     """Return a responder that writes this method for every coder request, with `SELECTOR` replaced by the selector."""
 
     def respond(request: ChatRequest) -> str | BatosError:
-        selector = wanted(request)
-        return written(source.replace("SELECTOR", selector), checks) if selector else otherwise(request)
+        selector = wanted_selector(request)
+        return method_reply(source.replace("SELECTOR", selector), checks) if selector else otherwise(request)
 
     return respond
 
@@ -210,7 +210,7 @@ def _row(name: str) -> ModelRow:
 
 def shipped_models() -> tuple[str, ...]:
     """Return the models that the shipped codex's default profile names."""
-    mind = tomllib.loads(codices.shipped()[codices.MIND])
+    mind = tomllib.loads(codices.read_shipped()[codices.MIND])
     return (mind["default_model"], mind["embedder"])
 
 

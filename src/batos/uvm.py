@@ -37,7 +37,7 @@ from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
 from batos.missions.workers import PAUSES, WorkerDeps, Workers
-from batos.notation import masked
+from batos.notation import mask_passwords
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class UVM(OpenedImage):
             return {
                 **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.snapshot(root),
-                "ollama": {"host": masked(self.settings.ollama_host)},
-                "image": {"uri": masked(self.image.uri), **self.image.sizes()},
+                "ollama": {"host": mask_passwords(self.settings.ollama_host)},
+                "image": {"uri": mask_passwords(self.image.uri), **self.image.sizes()},
             }
 
     async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:

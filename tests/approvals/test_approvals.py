@@ -208,12 +208,12 @@ async def test_several_are_answered_together(desk: Desk) -> None:
     assert answered.woken == ("m-0", "m-1")
     assert desk.slot() == "def say_(self):\n    return 0\n"
     with pytest.raises(GenerationFailed, match="revision 1 is active"):
-        raise reasons.why_not(answered.answers[1])
+        raise reasons.disapproval(answered.answers[1])
 
 
 def test_reasons_name_every_question() -> None:
     """A mission whose parts wait for two says so, in the order in which they came, each once."""
-    one, two = reasons.approval_needed(["a-1"], "this"), reasons.approval_needed(["a-2", "a-1", "a-2"], "that")
+    one, two = reasons.approval_error(["a-1"], "this"), reasons.approval_error(["a-2", "a-1", "a-2"], "that")
     assert (one.approval, one.others) == ("a-1", ())
     assert (two.approval, two.others) == ("a-2", ("a-1",))
     both = reasons.combine_reasons([one, two])

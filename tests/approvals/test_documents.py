@@ -80,16 +80,16 @@ def test_a_line_has_what_is_known(root: Any) -> None:
 
 def test_which_is_meant(root: Any) -> None:
     """Ids, beginnings that are one's alone, and those counted back from the newest, answered or not."""
-    assert documents.meant(root, ["a-1", "last", "LAST-3", "a-9"], None) == ["a-1", "a-3", "a-0", "a-9"]
+    assert documents.resolve_ids(root, ["a-1", "last", "LAST-3", "a-9"], None) == ["a-1", "a-3", "a-0", "a-9"]
     root[roots.APPROVALS]["a-4Z"] = root[roots.APPROVALS]["a-0"]
-    assert documents.meant(root, ["a-4"], None) == ["a-4Z"]
+    assert documents.resolve_ids(root, ["a-4"], None) == ["a-4Z"]
     root[roots.APPROVALS]["a-4Y"] = root[roots.APPROVALS]["a-1"]
     with pytest.raises(BriefError, match="the beginning of 2 approvals: a-4Z, a-4Y"):
-        documents.meant(root, ["a-4"], None)
+        documents.resolve_ids(root, ["a-4"], None)
     with pytest.raises(NotFound, match="no approval 'last-6'"):
-        documents.meant(root, ["last-6"], None)
+        documents.resolve_ids(root, ["last-6"], None)
     with pytest.raises(NotFound, match="no approval 'last'"):
-        documents.meant(root, ["last"], "nobody of whom a mission waits")
+        documents.resolve_ids(root, ["last"], "nobody of whom a mission waits")
 
 
 def test_one_whole_has_its_intent_while_that_stands(root: Any) -> None:

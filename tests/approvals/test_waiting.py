@@ -105,7 +105,7 @@ async def test_what_waits_is_shown_to_the_user_whose_it_is_alone(uvm: UVM) -> No
             listed = documents.list_approvals(root, iso(uvm.clock()), 9, user=user)["approvals"]
             matched = documents.find_matching(root, "*", iso(uvm.clock()), user)
             try:
-                documents.meant(root, [asked["id"]], user)
+                documents.resolve_ids(root, [asked["id"]], user)
             except NotFound:
                 assert not listed
                 assert not matched

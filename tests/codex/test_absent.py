@@ -20,7 +20,7 @@ WORDS = "words_(text) answers"
 
 def test_the_shipped_object_has_its_methods() -> None:
     """The lines that begin with a call are its methods; what is said of both stands with each."""
-    (absent,) = codices.parse(codices.shipped()).sound().objects
+    (absent,) = codices.parse(codices.read_shipped()).sound().objects
     assert [each.selector for each in absent.methods] == ["words_", "often_"]
     assert [each.signature for each in absent.methods] == ["words_(self, text)", "often_(self, text, part)"]
     assert absent.methods[0].text.startswith("answers how many words `text` has")
@@ -63,7 +63,7 @@ def test_indented_lines_go_on() -> None:
 )
 def test_an_api_that_is_none(folder: Path, edit: Edit, line: str, why: str) -> None:
     """Each fault is told at the line of the api, with what to do."""
-    text = codices.shipped()["mind.toml"]
+    text = codices.read_shipped()["mind.toml"]
     api = tomllib.loads(text)["objects"][0]["api"]
     escaped = json.dumps(api)[1:-1].replace("\\n", "\n")
     edit("mind.toml", escaped if escaped in text else api, f"{line}\n")

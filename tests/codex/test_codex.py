@@ -220,8 +220,8 @@ def test_any_damage_is_a_fault(tmp_path_factory: pytest.TempPathFactory, data: s
     """However a file is cut, reading gives a codex or faults that name it and a remedy; nothing else is raised."""
     folder = tmp_path_factory.mktemp("codex")
     codices.install(folder)
-    name = data.draw(st.sampled_from(sorted(codices.shipped())))
-    text = codices.shipped()[name]
+    name = data.draw(st.sampled_from(sorted(codices.read_shipped())))
+    text = codices.read_shipped()[name]
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 400)))
     (folder / name).write_text(text[:start] + text[end:], encoding="utf-8")
@@ -272,7 +272,7 @@ def test_a_full_disk_leaves_no_half_a_codex(tmp_path: Path) -> None:
             codices.install(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert all(path.read_text(encoding="utf-8") == codices.shipped()[path.name] for path in tmp_path.iterdir())
+    assert all(path.read_text(encoding="utf-8") == codices.read_shipped()[path.name] for path in tmp_path.iterdir())
     codices.install(tmp_path)
     codices.load(tmp_path)
 
@@ -289,7 +289,7 @@ def test_a_link_to_nowhere_is_a_persons_own(folder: Path) -> None:
 def test_the_page_names_every_key() -> None:
     """docs/codex.md tells of every key, option, condition, template, place and pillar that a person may write."""
     page = (Path(__file__).parents[2] / "docs" / "codex.md").read_text(encoding="utf-8")
-    keys = {key for name in codices.shipped() for key in tomllib.loads(codices.shipped()[name])}
+    keys = {key for name in codices.read_shipped() for key in tomllib.loads(codices.read_shipped()[name])}
     intents = {"slot", "name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes", "given"}
     places = {f"${place}" for shape in meta_prompts.SHAPES.values() for place in shape.may}
     named = {

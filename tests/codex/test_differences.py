@@ -9,7 +9,7 @@ from tests.genesis.conftest import Edit
 from batos.codex import codex as codices
 from batos.codex import differences
 from batos.codex.codex import Codex
-from batos.codex.differences import Change, CodexDifferences, owners, unified
+from batos.codex.differences import Change, CodexDifferences, owners, unified_diff
 
 
 def compared(codex: Codex, folder: Path, was: str = "default", now: str = "default") -> CodexDifferences:
@@ -67,7 +67,7 @@ def test_another_profile(codex: Codex, folder: Path) -> None:
 
 def test_texts_are_compared_line_by_line() -> None:
     """A unified diff of every file that differs, also of one that is on one side only."""
-    lines = list(unified({"a": "x\ny\n", "b": "1\n"}, {"a": "x\nz\n", "c": "2\n"}, "image", "codex"))
+    lines = list(unified_diff({"a": "x\ny\n", "b": "1\n"}, {"a": "x\nz\n", "c": "2\n"}, "image", "codex"))
     assert lines[:2] == ["--- image/a", "+++ codex/a"]
     assert {"-y", "+z", "-1", "+2", "--- image/b", "+++ codex/c"} <= set(lines)
-    assert list(unified({"a": "x"}, {"a": "x\n"}, "image", "codex")) == []
+    assert list(unified_diff({"a": "x"}, {"a": "x\n"}, "image", "codex")) == []

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batos.codex import codex
-from batos.codex.lines import KeyLines, KeyPath, masked
+from batos.codex.lines import KeyLines, KeyPath, mask_strings
 
 TEXT = '''# a comment with a "quote
 top = "a # b"
@@ -61,8 +61,8 @@ def test_lines_of_keys() -> None:
 def test_lines_of_elements() -> None:
     """Elements of lists, keys of inline tables, escaped and quoted keys have lines; what is absent has its table's."""
     lines = KeyLines('a = [\n  1, # no\n  [2,\n   3]]\n"x.y" = { "\\u0062" = 1, c = [\n{ d = 2 } ] }\n[e . \'f\']\n')
-    assert [lines.of(path) for path in [("a", 0), ("a", 1, 1), ("x.y", "b"), ("x.y", "c", 0, "d")]] == [2, 4, 5, 6]
-    assert [lines.of(path) for path in [("e", "f", "absent"), ("e",), ("a", 7), ("absent",)]] == [7, 7, 1, None]
+    assert [lines.line_of(path) for path in [("a", 0), ("a", 1, 1), ("x.y", "b"), ("x.y", "c", 0, "d")]] == [2, 4, 5, 6]
+    assert [lines.line_of(path) for path in [("e", "f", "absent"), ("e",), ("a", 7), ("absent",)]] == [7, 7, 1, None]
 
 
 def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
@@ -73,15 +73,15 @@ def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
         yield from paths(each, (*path, key))
 
 
-@pytest.mark.parametrize("name", codex.shipped())
+@pytest.mark.parametrize("name", codex.read_shipped())
 def test_every_shipped_key_has_a_line(name: str) -> None:
     """In the shipped files every key is found on a line that holds it, and nothing else is."""
-    text = codex.shipped()[name]
+    text = codex.read_shipped()[name]
     lines = KeyLines(text)
     parsed = set(paths(tomllib.loads(text)))
     assert {path for path in lines.keys if isinstance(path[-1], str)} <= parsed
     for path in parsed:
-        line = lines.of(path)
+        line = lines.line_of(path)
         assert line is not None
         if isinstance(path[-1], str):
             assert path[-1] in text.splitlines()[line - 1]
@@ -123,7 +123,7 @@ def test_whatever_is_toml_has_lines(text: str) -> None:
     lines = KeyLines(text)
     assert set(lines.keys) <= parsed
     for path in parsed:
-        found = lines.of(path)
+        found = lines.line_of(path)
         assert found is not None
         assert 1 <= found <= text.count("\n") + 1
 
@@ -135,10 +135,10 @@ def test_whatever_is_toml_has_lines(text: str) -> None:
 )
 def test_large_texts_are_read_once(text: str) -> None:
     """However the quotes stand, a text is gone through once, and what is hidden has its length and lines."""
-    hidden, _ = masked(text)
+    hidden, _ = mask_strings(text)
     assert (len(hidden), hidden.count("\n")) == (len(text), text.count("\n"))
 
 
 def test_what_is_never_closed() -> None:
     """A text that is never closed is told by where it begins; all that follows is hidden."""
-    assert masked('a = """x\n[b]\n') == ("a = " + "\x00" * 4 + "\n" + "\x00" * 3 + "\n", 4)
+    assert mask_strings('a = """x\n[b]\n') == ("a = " + "\x00" * 4 + "\n" + "\x00" * 3 + "\n", 4)

@@ -16,7 +16,7 @@ from batos.codex.origins import CodexRow, plain
 def laid(folder: Path, profile: str = "default") -> dict[str, CodexRow]:
     """The rows of a codex by full name."""
     found, absent = codices.standing(folder)
-    shipped = codices.parse(codices.shipped()).codex
+    shipped = codices.parse(codices.read_shipped()).codex
     assert shipped is not None
     return {row.entry.name: row for rows in origins.rows(found, shipped, profile, absent).values() for row in rows}
 

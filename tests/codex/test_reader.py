@@ -85,4 +85,4 @@ def test_what_a_codex_may_have_is_read() -> None:
 def test_many_keys_are_found_in_bounds() -> None:
     """The lines of a file's worth of keys are counted once, not once a key."""
     lines = KeyLines("".join(f"k{number} = 1\n" for number in range(80_000)))
-    assert lines.of(("k79999",)) == 80_000
+    assert lines.line_of(("k79999",)) == 80_000

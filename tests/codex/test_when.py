@@ -43,7 +43,7 @@ def test_conditions(conditions: dict[str, Any] | None, expected: bool) -> None:
 
 def test_words_of_scripts_without_blanks() -> None:
     """In scripts that write no blanks a phrase is found inside a sentence."""
-    assert when.mentions(when.folded("私はとても孤独です"), ["孤独"])
+    assert when.mentions(when.fold("私はとても孤独です"), ["孤独"])
 
 
 @given(st.text(max_size=80), st.text(min_size=1, max_size=10))

@@ -132,8 +132,8 @@ def test_a_target_never_loads_more_than_the_high_mark(sizes: list[int]) -> None:
 
 def test_the_marks_are_shares_of_the_window() -> None:
     """A fifth and a twelfth of its tokens, in bytes; a ratio that no tokenizer has is not believed."""
-    assert Marks.of(4_096, 0.5) == Marks(4_096 * 2 // HIGH, 4_096 * 2 // LOW)
-    assert Marks.of(4_096, 0.0) == Marks.of(4_096, 0.05)
+    assert Marks.for_window(4_096, 0.5) == Marks(4_096 * 2 // HIGH, 4_096 * 2 // LOW)
+    assert Marks.for_window(4_096, 0.0) == Marks.for_window(4_096, 0.05)
 
 
 @given(number=st.integers(1, 400))

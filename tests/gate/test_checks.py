@@ -61,10 +61,7 @@ def cut(answer: str) -> Draft:
 
 def faults(check: str, given_: Draft) -> list[str]:
     """What one check finds."""
-    return list(CHECKS[check](given_))
-
-
-CHECKS = {check.__name__: check for check in checks.CHECKS}
+    return list(checks.CHECKS[check](given_))
 
 
 RIGHT: list[tuple[str, Draft]] = [
@@ -246,14 +243,14 @@ def test_a_check_catches_what_is_wrong(check: str, given_: Draft, named: str) ->
 
 def test_every_check_has_a_case_of_both_kinds() -> None:
     """No check stands untested on either side."""
-    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == CHECKS.keys()
+    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == checks.CHECKS.keys()
 
 
 def test_every_check_is_documented() -> None:
     """docs/combining.md has a row for each check, in the order in which they are made, and for no other."""
     page = (Path(__file__).parents[2] / "docs" / "combining.md").read_text(encoding="utf-8")
     table = page.partition("| check | what it holds |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(CHECKS)
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(checks.CHECKS)
 
 
 word = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=2, max_size=8)

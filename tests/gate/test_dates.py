@@ -17,7 +17,7 @@ YEARS = frozenset({1850, 1994, 2021, 1888})
 
 def known(answer: str) -> bool:
     """Whether every date of the answer is in the evidence."""
-    there = dates.known(EVIDENCE)
+    there = dates.read_dates(EVIDENCE)
     return all(dates.is_known(day, there, YEARS) for day in dates.find(answer))
 
 
@@ -88,7 +88,7 @@ def test_times_of_day_are_read_by_the_clock_of_24_hours(text: str, time: tuple[i
 )
 def test_any_text_has_its_own_dates(text: str) -> None:
     """What is found stands where it says, and is known to its own text."""
-    there = dates.known(text)
+    there = dates.read_dates(text)
     for day in dates.find(text):
         assert text[day.start : day.end] == day.text
         assert dates.is_known(day, there, frozenset())

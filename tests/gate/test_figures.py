@@ -13,7 +13,7 @@ from batos.gate import figures
 
 def is_known(answer: str, evidence: str) -> bool:
     """Whether every number of the answer is among those of the evidence."""
-    there = figures.known(evidence)
+    there = figures.read_numbers(evidence)
     return all(figures.is_known(figure, there) for figure in figures.find(answer))
 
 
@@ -99,7 +99,7 @@ def test_another_number_is_not(answer: str, evidence: str) -> None:
 )
 def test_any_text_is_read_without_error(text: str) -> None:
     """Whatever is written, its numbers are found, at their places, and known to itself."""
-    there = figures.known(text)
+    there = figures.read_numbers(text)
     for figure in figures.find(text):
         assert figures.is_known(figure, there)
         assert figures.plain(text)[figure.start : figure.end] == figure.text

@@ -26,7 +26,7 @@ def pasts(draw: st.DrawFn) -> Past:
     for turns, size in spans:
         first = view[-1].last + 1 if view else 1
         view.append(Summary(first, first + turns - 1, "s" * size, "model"))
-    past = Past.of(draw(turn_lists), tuple(view))
+    past = Past.from_turns(draw(turn_lists), tuple(view))
     known = [Turn("m-else", "q", "a", "user"), *past.newest(), *([Turn("m-old", "q", "a", "user", 1)] if view else [])]
     return replace(past, meant=draw(st.sampled_from([None, *known])))
 
@@ -75,11 +75,11 @@ def test_summaries_have_a_share_that_turns_do_not_take() -> None:
     view = tuple(Summary(number, number, "s" * 200, "model") for number in range(1, 6))
     many = [Turn(f"m-{number}", "q" * 40, "a" * 40, "model") for number in range(100)]
     room = 3_000
-    crowded = recall((), Past.of(many, view), "", room)
+    crowded = recall((), Past.from_turns(many, view), "", room)
     assert crowded.view
     assert sum(each.size for each in crowded.view) <= room // VIEW_SHARE + many[0].size
     assert sum(each.size for each in crowded.turns) >= room - room // VIEW_SHARE - many[0].size - 2 * 16
-    assert recall((), Past.of(many[:2], view), "", room).view == view
+    assert recall((), Past.from_turns(many[:2], view), "", room).view == view
 
 
 def test_all_passages_are_shown_if_they_fit() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS, Refusing, learning
 
 from batos.errors import CovenantViolation, GenerationFailed, NotFound, Refused, UsageError
-from batos.testing import author, wanted
+from batos.testing import author, wanted_selector
 
 GOOD = "async def guide_facet_(self, query):\n    return await self.infer_(f'Kindly: {query}')\n"
 
@@ -20,7 +20,7 @@ async def test_a_person_redefines_a_method(tmp_path: Path) -> None:
         name, selector = "brick_prototype_obj", "guide_facet_"
         wished = await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
         assert wished.wish == {"text": "Explain it kindly."}
-        assert "Explain it kindly." in [r for r in mind.bridge.history if wanted(r)][-1].messages[1]["content"]
+        assert "Explain it kindly." in [r for r in mind.bridge.history if wanted_selector(r)][-1].messages[1]["content"]
         own = await mind.jit.redefine(name, selector, "ada", source=GOOD)
         assert (own.source, own.provenance["by"], own.provenance["trust"]) == (GOOD, "ada", "user")
         assert own.former is not None

@@ -18,7 +18,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.missions.late_methods import writing_seconds
 from batos.objects.method import Intent, Method
-from batos.testing import ScriptedBridge, author, wanted
+from batos.testing import ScriptedBridge, author, wanted_selector
 from batos.uvm import Seams
 
 
@@ -81,7 +81,7 @@ class Held(ScriptedBridge):
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Answer:
         """As any, once it may."""
-        if wanted(request):
+        if wanted_selector(request):
             self.came.set()
             await self.may.wait()
             if self.away:
@@ -179,7 +179,11 @@ async def test_one_that_the_daemon_cannot_read_keeps_no_other(tmp_path: Path) ->
     """What comes of one request stands and is tried again; the others are made meanwhile."""
 
     def writes(request: ChatRequest) -> str | BatosError:
-        return AnswerUnreadable("half a letter") if wanted(request) == "guide_facet_" else author(SPEAKS, SAID)(request)
+        return (
+            AnswerUnreadable("half a letter")
+            if wanted_selector(request) == "guide_facet_"
+            else author(SPEAKS, SAID)(request)
+        )
 
     async with learning(tmp_path, writes, install="auto") as mind:
         await mind.uvm.missions.ask(CYCLE)

@@ -83,7 +83,7 @@ def test_any_stream_can_say_it(encoding: str) -> None:
 def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, err: TextIO, no_colour: str, colour: bool) -> None:
     """Dim text and lines that move are for a terminal, and not with NO_COLOR."""
     monkeypatch.setenv("NO_COLOR", no_colour)
-    shown = Console.of(io.StringIO(), err, as_json=False)
+    shown = Console.from_streams(io.StringIO(), err, as_json=False)
     assert shown.colour == colour
     shown.say("a note", dim=True)
     shown.redraw(["50 %", "20 %"])
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_red(monkeypatch: pytest.MonkeyPatch, terminal: str, no
     monkeypatch.setenv("TERM", terminal)
     monkeypatch.setenv("NO_COLOR", no_colour)
     for out, red in ((Terminal(), told), (io.StringIO(), False)):
-        Console.of(out, Terminal(), as_json=False).write("WRONG", warn=True)
+        Console.from_streams(out, Terminal(), as_json=False).write("WRONG", warn=True)
         assert (out.getvalue() == "\x1b[31mWRONG\x1b[0m\n") == red
 
 
@@ -134,10 +134,10 @@ def test_an_error_is_told_whole() -> None:
 def test_what_was_stopped_says_so() -> None:
     """People read a word, a program an error document of that code."""
     shown, out, err = console()
-    shown.interrupted("terminated")
+    shown.print_interruption("terminated")
     assert (out.getvalue(), err.getvalue()) == ("", "terminated\n")
     shown, out, _ = console(as_json=True)
-    shown.interrupted("terminated")
+    shown.print_interruption("terminated")
     assert json.loads(out.getvalue())["error"]["code"] == "terminated"
 
 
@@ -186,7 +186,7 @@ def test_a_program_that_cannot_be_told_gets_the_exit_code(full: TextIO, quiet: b
     with pytest.raises(BatosError):
         shown.document({})
     shown.error(Refused("no"))
-    shown.interrupted("terminated")
+    shown.print_interruption("terminated")
     shown.usage(click.UsageError("no"))
 
 
@@ -228,7 +228,7 @@ def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> No
     shown = Console(streamed, io.StringIO(), as_json=False, colour=False)
     for piece in pieces:
         shown.stream(piece)
-    shown.streamed()
+    shown.end_stream()
     Console(whole, io.StringIO(), as_json=False, colour=False).write("".join(pieces))
     assert streamed.getvalue() == whole.getvalue()
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.approvals.reasons import no_such, why_not
+from batos.approvals.reasons import disapproval, no_such
 from batos.concurrency.alarms import Alarms
 from batos.errors import BatosError, Refused
 from batos.events import Events
@@ -93,7 +93,7 @@ class Approvals:
         self._group = group
         self._alarms = Alarms(clock, self._ring)
         self._consequences = consequences or Consequences()
-        self._begin: Callable[[str], object] = _left
+        self._begin: Callable[[str], object] = ignore_departure
 
     def keep(self, begin: Callable[[str], object]) -> None:
         """Begin every mission that an answer wakes, from now on: for a process that runs missions."""
@@ -162,7 +162,7 @@ class Approvals:
         with self._image.snapshot() as root:
             said = approvals.last_said(root, candidate.holder, candidate.selector, candidate.digest, at)
         if said is not None and said.word == "rejected" and said.until > at:
-            raise why_not(said)
+            raise disapproval(said)
 
     # -- answering
 
@@ -231,8 +231,8 @@ class Approvals:
 def _id_of(answer: ApprovalState) -> str:
     if answer.word in ("asked", "approved"):
         return answer.name
-    raise why_not(answer)
+    raise disapproval(answer)
 
 
-def _left(mission: str) -> None:
+def ignore_departure(mission: str) -> None:
     """Do nothing: this process runs no missions."""

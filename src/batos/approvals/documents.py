@@ -30,16 +30,16 @@ def list_approvals(
     return {"approvals": list(islice(lines, limit)), "waiting": waiting}
 
 
-def meant(root: Root, names: Iterable[str], user: str | None) -> list[str]:
+def resolve_ids(root: Root, names: Iterable[str], user: str | None) -> list[str]:
     """Return the ids that are meant: any beginning that is one approval's alone, `last` for the newest, `last-1`, ...
 
     NotFound: another user's mission waits for it, and what it says of it is that user's; or there are not so many.
     BriefError: it is the beginning of several.
     """
-    return [_meant(root, name, user) for name in names]
+    return [_resolve_id(root, name, user) for name in names]
 
 
-def _meant(root: Root, name: str, user: str | None) -> str:
+def _resolve_id(root: Root, name: str, user: str | None) -> str:
     kept = root[roots.APPROVALS]
     before = naming.back(name)
     if before is not None:

@@ -8,7 +8,7 @@ from batos.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
 from batos.image.approvals import ApprovalState
 
 
-def approval_needed(names: Sequence[str], what: str) -> ApprovalNeeded:
+def approval_error(names: Sequence[str], what: str) -> ApprovalNeeded:
     """Return the error of a mission that waits until a person approves the first of these, and the others too."""
     first, *others = dict.fromkeys(names)
     answer = f"`batos approve {first}` or `batos reject {first} --why ...`"
@@ -24,10 +24,10 @@ def approval_needed(names: Sequence[str], what: str) -> ApprovalNeeded:
 def combine_reasons(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
     """Combine several ApprovalNeeded errors into one, so that the mission waits once for all approvals."""
     names = [name for each in reasons for name in (each.approval, *each.others)]
-    return reasons[0] if len(set(names)) == 1 else approval_needed(names, f"what {len(set(names))} parts were to run")
+    return reasons[0] if len(set(names)) == 1 else approval_error(names, f"what {len(set(names))} parts were to run")
 
 
-def why_not(answer: ApprovalState) -> GenerationFailed:
+def disapproval(answer: ApprovalState) -> GenerationFailed:
     """Return the error with which a part fails whose method may not run."""
     what = f"the method that was made for {answer.object}.{answer.selector}"
     if answer.word == "rejected":

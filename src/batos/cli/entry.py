@@ -138,7 +138,7 @@ def _private_files() -> Iterator[None]:
 def _run(arguments: list[str], until_end: ExitStack) -> int:
     """Run a verb, which may leave in `until_end` what is to be undone when all is told, and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    console = Console.of(sys.stdout, sys.stderr, as_json="--json" in options)
+    console = Console.from_streams(sys.stdout, sys.stderr, as_json="--json" in options)
     try:
         result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False, obj=until_end)
         return result if isinstance(result, int) else 0
@@ -153,10 +153,10 @@ def _run(arguments: list[str], until_end: ExitStack) -> int:
         console.error(error)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        console.interrupted("interrupted")
+        console.print_interruption("interrupted")
         return 130
     except Terminated:
-        console.interrupted("terminated")
+        console.print_interruption("terminated")
         return 143
     except Exception as error:  # what nobody foresaw is told as every other error is; the log has its traceback
         return _unforeseen(console, error, options)

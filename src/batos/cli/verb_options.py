@@ -58,7 +58,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
         until_end = click.get_current_context().ensure_object(ExitStack)
         until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
-        console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
+        console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
         return verb(Called(loaded, console, quiet, verbose), **given)

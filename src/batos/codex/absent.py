@@ -68,7 +68,7 @@ def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]
             general.append(line.strip())
     methods = []
     for selector, signature, said in found:
-        made, why = _declared(selector, signature)
+        made, why = _read_signature(selector, signature)
         faults += why if said or why else [(f"the api does not say what `{selector}` answers", "Write it behind it.")]
         methods.append(Declared(selector, made, "\n".join((*said, *general))))
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
@@ -105,7 +105,7 @@ def _split(line: str) -> tuple[str, str]:
     return line, ""
 
 
-def _declared(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
+def _read_signature(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the signature of a method that is called like this, and its faults."""
     example = "Write it as `often_(text, part)`, at the beginning of a line."
     if not _SELECTOR.fullmatch(selector):

@@ -14,7 +14,7 @@ from typing import Any
 from batos import private_files
 from batos.codex import absent, files, meta_prompts, model_names, model_options, rules, when
 from batos.codex.absent import AbsentObject
-from batos.codex.reader import TomlSource, TomlTable, meant
+from batos.codex.reader import TomlSource, TomlTable, nearest_word
 from batos.errors import CodexError, UsageError
 
 MIND = "mind.toml"
@@ -167,7 +167,7 @@ def standing(folder: Path) -> tuple[CodexReading, frozenset[str]]:
 
     The second value holds the names of the missing files.
     """
-    ours = shipped()
+    ours = read_shipped()
     written = tuple(name for name in ours if files.there(folder / name))
     texts, faults = files.texts(folder, written) if written else ({}, [])
     absent = frozenset(name for name in ours if name not in written)
@@ -183,13 +183,13 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
     mind = _Mind.read(sound[MIND].top) if MIND in sound else None
     personas = {name: _persona(name, sound[file].top) for name, file in _PERSONA_FILES.items() if file in sound}
     _refuse_between(mind, personas, sound)
-    found = _ordered(faults, sources)
+    found = _sort_faults(faults, sources)
     if found or mind is None or len(personas) < len(PILLARS):
         return CodexReading(None, found, MappingProxyType(sources))
     return CodexReading(mind.codex(personas, texts, sources), (), MappingProxyType(sources))
 
 
-def shipped() -> dict[str, str]:
+def read_shipped() -> dict[str, str]:
     """Return the codex that ships with the program: file name to text."""
     folder = importlib.resources.files("batos.codex") / "shipped"
     return {name: (folder / name).read_text(encoding="utf-8") for name in _file_names()}
@@ -203,7 +203,7 @@ def install(folder: Path) -> list[str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copied = [name for name in _file_names() if not files.there(folder / name)]
-        texts = shipped() if copied else {}
+        texts = read_shipped() if copied else {}
         for name in copied:
             private_files.write_shared(folder / name, texts[name])
     except OSError as error:
@@ -216,7 +216,7 @@ def _file_names() -> tuple[str, ...]:
     return (MIND, *_PERSONA_FILES.values())
 
 
-def _ordered(faults: Iterable[CodexError], sources: Mapping[str, TomlSource]) -> tuple[CodexError, ...]:
+def _sort_faults(faults: Iterable[CodexError], sources: Mapping[str, TomlSource]) -> tuple[CodexError, ...]:
     """Return every fault once, by file and line."""
     found = {fault.message: fault for fault in (*faults, *(each for one in sources.values() for each in one.faults))}
     order = {name: place for place, name in enumerate(_file_names())}
@@ -355,7 +355,7 @@ def _refuse_slots(persona: Persona, table: TomlTable) -> None:
     further = [slot for slot in declared if slot not in PILLARS[persona.name]]
     for slot in PILLARS[persona.name]:
         if slot not in declared:
-            near = meant(slot, further)
+            near = nearest_word(slot, further)
             hint = f"; `{near}` (line {declared[near]}) is another" if near else ""
             remedy = f'Write it: [[pillars]] with slot = "{slot}"; `batos help codex` shows how.'
             table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)

@@ -57,7 +57,9 @@ class CodexDifferences:
         }
 
 
-def unified(before: Mapping[str, str], after: Mapping[str, str], was: str, now: str, context: int = 3) -> Iterator[str]:
+def unified_diff(
+    before: Mapping[str, str], after: Mapping[str, str], was: str, now: str, context: int = 3
+) -> Iterator[str]:
     """Yield the lines of a unified diff over all files, without line ends; `was` and `now` name the two sides."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name, "").splitlines(), after.get(name, "").splitlines()
@@ -73,9 +75,9 @@ def summary(before: Codex, after: Codex, was: str, now: str) -> CodexDifferences
         models=tuple(
             name for name in after.personas if parameters_of(before, name, was) != parameters_of(after, name, now)
         ),
-        pulls=tuple(sorted(_named(after, now) - _named(before, was))),
+        pulls=tuple(sorted(_models_of(after, now) - _models_of(before, was))),
         slots=tuple(_slots(after, before)),
-        gone=tuple(slot for slot in _declared(before) if slot not in _declared(after)),
+        gone=tuple(slot for slot in _intent_digests(before) if slot not in _intent_digests(after)),
         profiles=None if was == now else (was, now),
     )
 
@@ -91,13 +93,13 @@ def _changes(old: Mapping[str, CodexEntry], new: Mapping[str, CodexEntry]) -> It
             yield Change(entry.owner, entry.key, "removed", before=entry.value)
 
 
-def _named(codex: Codex, profile: str) -> set[str]:
+def _models_of(codex: Codex, profile: str) -> set[str]:
     """Return every model that genesis provides."""
     chosen = codex.profile(profile)
     return {chosen.coder, chosen.embedder, *(codex.model_for(name, profile) for name in codex.personas)}
 
 
-def _declared(codex: Codex) -> dict[str, str]:
+def _intent_digests(codex: Codex) -> dict[str, str]:
     """Return the digest of each intent's declaration, by its slot."""
     return {
         f"{persona.name}.{intent.slot}": intent.digest
@@ -107,8 +109,8 @@ def _declared(codex: Codex) -> dict[str, str]:
 
 
 def _slots(after: Codex, before: Codex) -> Iterator[str]:
-    known = _declared(before)
-    return (slot for slot, digest in _declared(after).items() if known.get(slot) != digest)
+    known = _intent_digests(before)
+    return (slot for slot, digest in _intent_digests(after).items() if known.get(slot) != digest)
 
 
 def owners(changes: tuple[Change, ...]) -> dict[str, list[Change]]:

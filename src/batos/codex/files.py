@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from batos.codex.reader import meant
+from batos.codex.reader import nearest_word
 from batos.errors import CodexError
 
 #: The most that a file of the codex may have, in bytes: the shipped ones have some thousands.
@@ -39,7 +39,7 @@ def texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[Code
             faults.append(fault)
     for path in sorted(folder.glob("[!.]*.toml")):
         if path.name not in names:
-            near = meant(path.name, names)
+            near = nearest_word(path.name, names)
             hint = f": did you mean {near}?" if near else ""
             remedy = f"Move it away; there are {', '.join(names)} and no other."
             faults.append(CodexError(f"no such part of the codex{hint}", file=str(path), remedy=remedy))

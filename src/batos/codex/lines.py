@@ -28,7 +28,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
-def masked(text: str) -> tuple[str, int | None]:
+def mask_strings(text: str) -> tuple[str, int | None]:
     """Replace the strings and comments of a text by NUL characters, and find a string that is never closed.
 
     Returns the masked text with its lines kept, and the offset at which the unclosed string begins, or None. The text
@@ -53,7 +53,7 @@ class KeyLines:
     """The lines (from 1) of a text that is sound TOML.
 
     >>> lines = KeyLines('a = [\\n1,\\n2]\\n[[b]]\\nc.d = { e = 1 }')
-    >>> lines.of(("a", 1)), lines.of(("b", 0, "c", "d", "e")), lines.of(("b", 0, "x"))
+    >>> lines.line_of(("a", 1)), lines.line_of(("b", 0, "c", "d", "e")), lines.line_of(("b", 0, "x"))
     (3, 5, 4)
     """
 
@@ -67,7 +67,7 @@ class KeyLines:
         self._counts: dict[KeyPath, int] = {}
         self._read()
 
-    def of(self, path: KeyPath) -> int | None:
+    def line_of(self, path: KeyPath) -> int | None:
         """Return the line of a key, table or element, or of the nearest one around it; None if there is none."""
         while path:
             line = self.keys.get(path) or self._above.get(path) or self._element(path)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
-from batos.codex.reader import TomlTable, meant
+from batos.codex.reader import TomlTable, nearest_word
 
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-first-ratio.md).
 FIRST_RATIO = 0.35
@@ -64,7 +64,7 @@ def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
     places = template.get_identifiers()
     for place in places:
         if place not in shape.may:
-            near = meant(place, shape.may)
+            near = nearest_word(place, shape.may)
             hint = f": did you mean `${near}`?" if near else ""
             permitted = ", ".join(f"${each}" for each in shape.may)
             remedy = f"What may stand here: {permitted}; a dollar sign is written `$$`."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex.reader import TomlTable, meant
+from batos.codex.reader import TomlTable, nearest_word
 
 MODES = ("direct", "reason_field", "two_phase")
 
@@ -76,9 +76,9 @@ def read(table: TomlTable) -> dict[str, Any]:
     for name in table.names():
         value = table.raw(name)
         if name not in (*OLLAMA, *OURS):
-            table.unknown(name, "option", (*OLLAMA, *OURS))
+            table.refuse_unknown(name, "option", (*OLLAMA, *OURS))
             continue
-        problem = _of_ours(name, value) if name in OURS else _of_ollama(name, value, OLLAMA[name])
+        problem = _fault_of_ours(name, value) if name in OURS else _fault_of_ollama(name, value, OLLAMA[name])
         if problem is None:
             found[name] = value
         else:
@@ -102,21 +102,21 @@ def bounds(option: Option) -> str:
     return f"{option.least:g} to {option.most:g}" if option.most < 1_000 else f"{option.least:g} to {option.most:,.0f}"
 
 
-def _of_ours(name: str, value: Any) -> tuple[str, str] | None:
+def _fault_of_ours(name: str, value: Any) -> tuple[str, str] | None:
     if name == "think":
         return None if isinstance(value, bool) else ("`think` must be true or false", "Write `think` as true or false.")
     if value in MODES:
         return None
-    near = meant(value, MODES) if isinstance(value, str) else None
+    near = nearest_word(value, MODES) if isinstance(value, str) else None
     hint = f": did you mean {near!r}?" if near else ""
     return f"`mode` is {value!r}{hint}", f"Write one of: {', '.join(MODES)}."
 
 
-def _of_ollama(name: str, value: Any, option: Option) -> tuple[str, str] | None:
+def _fault_of_ollama(name: str, value: Any, option: Option) -> tuple[str, str] | None:
     if not _is_of(value, option.kind):
         return f"`{name}` must be {KIND_NAMES[option.kind]}", f"Write `{name}` as {KIND_NAMES[option.kind]}."
     if option.kind is list:
-        return _of_stop(value, option)
+        return _fault_of_stop(value, option)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"`{name}` does not fit 64 bits", "Write a smaller number."
     if not math.isfinite(value):
@@ -131,7 +131,7 @@ def _of_ollama(name: str, value: Any, option: Option) -> tuple[str, str] | None:
     return None
 
 
-def _of_stop(value: list[str], option: Option) -> tuple[str, str] | None:
+def _fault_of_stop(value: list[str], option: Option) -> tuple[str, str] | None:
     if not option.least <= len(value) <= option.most:
         return f"`stop` has {len(value)} texts", f"Write {bounds(option)} of them, or leave `stop` out."
     if not all(value):

@@ -59,7 +59,7 @@ def rows(found: CodexReading, shipped: Codex, profile: str, absent: Collection[s
 
 def entries(codex: Codex, profile: str) -> Iterator[CodexEntry]:
     """Yield every value of a codex in a profile, in the order of its files."""
-    yield from _shared(codex)
+    yield from _shared_entries(codex)
     for name, persona in codex.personas.items():
         file = f"{persona.key}.toml"
         for key in ("core_identity", "core_method"):
@@ -75,7 +75,7 @@ def entries(codex: Codex, profile: str) -> Iterator[CodexEntry]:
                 yield from _intent(name, file, (group, number), intent)
 
 
-def _shared(codex: Codex) -> Iterator[CodexEntry]:
+def _shared_entries(codex: Codex) -> Iterator[CodexEntry]:
     for key in ("charter", "house_rules", "default_model", "coder", "embedder"):
         places: list[tuple[str, KeyPath, str]] = [(MIND, (key,), "")]
         if key == "coder":
@@ -99,17 +99,21 @@ def _shared(codex: Codex) -> Iterator[CodexEntry]:
 def _models(profile: str) -> tuple[tuple[str, KeyPath, str], ...]:
     """Return the places that give a model to a persona that names none."""
     default = (MIND, ("default_model",), "default_model")
-    return (default,) if profile == "default" else ((MIND, ("profiles", profile, "model"), _called(profile)), default)
+    return (
+        (default,)
+        if profile == "default"
+        else ((MIND, ("profiles", profile, "model"), _profile_label(profile)), default)
+    )
 
 
 def _options(codex: Codex, persona: str, profile: str) -> Iterator[CodexEntry]:
     file = f"{persona.lower()}.toml"
     for key, value in codex.options_for(persona, profile).items():
-        replaced = (MIND, ("profiles", profile, "options", key), _called(profile))
+        replaced = (MIND, ("profiles", profile, "options", key), _profile_label(profile))
         yield CodexEntry(persona, f"options.{key}", value, (replaced, (file, ("options", key), "")))
 
 
-def _called(profile: str) -> str:
+def _profile_label(profile: str) -> str:
     return f"the profile {profile}"
 
 

@@ -11,7 +11,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from batos.codex.lines import KeyLines, KeyPath, masked
+from batos.codex.lines import KeyLines, KeyPath, mask_strings
 from batos.errors import CodexError
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -57,11 +57,11 @@ def _deepest_line(hidden: str) -> int:
 
 
 @lru_cache(maxsize=16)
-def _looked_over(text: str) -> tuple[str, int | None, int | None]:
+def _scan(text: str) -> tuple[str, int | None, int | None]:
     """Return a text with its strings hidden, the position of an unclosed one, and the line of a key with too many
     parts.
     """
-    hidden, unclosed = masked(text)
+    hidden, unclosed = mask_strings(text)
     return hidden, unclosed, _line_of_many_parts(hidden)
 
 
@@ -96,9 +96,9 @@ class TomlSource:
         return any((fault.field or "").partition(".")[0] == key for fault in self.faults)
 
     def _parse(self) -> dict[str, Any]:
-        hidden, unclosed, line = _looked_over(self.text)
+        hidden, unclosed, line = _scan(self.text)
         if line is not None:
-            return self._unread(
+            return self._reject(
                 line, f"a key has more than {_PARTS} parts", "Write shorter keys: see `batos help codex`."
             )
         try:
@@ -107,11 +107,11 @@ class TomlSource:
             return self._not_toml(str(error), unclosed)
         except RecursionError:
             remedy = "Close the brackets at that line; no value of a codex is nested so deep."
-            return self._unread(_deepest_line(hidden), "brackets are nested too deep", remedy)
+            return self._reject(_deepest_line(hidden), "brackets are nested too deep", remedy)
         except ValueError:  # what Python says of whole numbers of thousands of digits
             digits = _MANY_DIGITS.search(hidden)
             line = hidden.count("\n", 0, digits.start() if digits else 0) + 1
-            return self._unread(line, "a number has too many digits", "Write a number that fits 64 bits.")
+            return self._reject(line, "a number has too many digits", "Write a number that fits 64 bits.")
         values = deepcopy(read)
         self._refuse_numbers(values)
         return values
@@ -129,11 +129,11 @@ class TomlSource:
             opened = self.text.count("\n", 0, unclosed) + 1
             if line in (opened, last):
                 remedy = "Close it with the three quotes that it begins with."
-                return self._unread(opened, "not TOML: this text is never closed", remedy)
+                return self._reject(opened, "not TOML: this text is never closed", remedy)
         remedy = "Mend the TOML there, or just above: a text of several lines stands between three double quotes."
-        return self._unread(line, f"not TOML: {what}", remedy)
+        return self._reject(line, f"not TOML: {what}", remedy)
 
-    def _unread(self, line: int, message: str, remedy: str) -> dict[str, Any]:
+    def _reject(self, line: int, message: str, remedy: str) -> dict[str, Any]:
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy))
         return {}
 
@@ -147,15 +147,15 @@ class TomlSource:
             elif isinstance(value, list):
                 pending.extend(((*path, number), each) for number, each in enumerate(value))
             elif isinstance(value, int) and value not in _WHOLE:
-                self.fault(path, f"{_named(path)} does not fit 64 bits", "Write a smaller number.")
+                self.fault(path, f"{_path_name(path)} does not fit 64 bits", "Write a smaller number.")
             elif isinstance(value, float) and not math.isfinite(value):
-                self.fault(path, f"{_named(path)} is {value}", "Write a finite number.")
+                self.fault(path, f"{_path_name(path)} is {value}", "Write a finite number.")
 
     def line(self, path: KeyPath, within: str | None = None) -> int | None:
         """Return the line of a key or element, or of the one around it; with `within`, the line that contains this
         text.
         """
-        line = self._lines.of(path) if self._lines is not None else None
+        line = self._lines.line_of(path) if self._lines is not None else None
         if line is not None and within is not None:
             for number, written in enumerate(self.text.splitlines()[line - 1 :], start=line):
                 if within in written:
@@ -191,9 +191,9 @@ class TomlTable:
         part = within if isinstance(within, str) else None
         self.source.fault((*self.path, key, *place), message, remedy, part)
 
-    def unknown(self, key: str, what: str, known: Iterable[str]) -> None:
+    def refuse_unknown(self, key: str, what: str, known: Iterable[str]) -> None:
         """Refuse a key that does not belong here: what was meant, or where it belongs, or what may stand here."""
-        self.fault(key, *_unknown(key, what, known, self.source.homes))
+        self.fault(key, *_unknown_fault(key, what, known, self.source.homes))
 
     def raw(self, key: str) -> Any:
         """Return the value as TOML gives it, or None."""
@@ -258,10 +258,10 @@ class TomlTable:
         """Refuse every key that nothing asked for."""
         for key in self._values:
             if key not in self._known:
-                self.unknown(key, "key", self._known)
-                self._found(meant(key, self._known))
+                self.refuse_unknown(key, "key", self._known)
+                self._forget_missing(nearest_word(key, self._known))
 
-    def _found(self, key: str | None) -> None:
+    def _forget_missing(self, key: str | None) -> None:
         """Forget that a key is missing: it is there, misspelt, and that is said."""
         if key is not None and key not in self._values:
             field = ".".join(map(str, (*self.path, key)))
@@ -292,22 +292,22 @@ def _kind(value: object) -> str:
     return next((name for kind, name in _KINDS if isinstance(value, kind)), "a date or time")
 
 
-def _named(path: KeyPath) -> str:
+def _path_name(path: KeyPath) -> str:
     """Return the name of a path for a message: its last key, also for an element of a list."""
     return next((f"`{part}`" for part in reversed(path) if isinstance(part, str)), "the value")
 
 
-def _unknown(word: str, what: str, known: Iterable[str], homes: Mapping[str, str]) -> tuple[str, str]:
+def _unknown_fault(word: str, what: str, known: Iterable[str], homes: Mapping[str, str]) -> tuple[str, str]:
     if word in homes:
         return f"unknown {what} `{word}` here", f"Write it {homes[word]}."
-    near = meant(word, known)
+    near = nearest_word(word, known)
     if near is None:
         permitted = ", ".join(sorted(set(known)))
         return f"unknown {what} `{word}`", f"Remove it; what may stand here: {permitted}."
     return f"unknown {what} `{word}`: did you mean `{near}`?", f"Write `{near}`, or remove it."
 
 
-def meant(word: str, known: Iterable[str]) -> str | None:
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
     """Return the permitted word that is nearest to a mistyped one, None if none is near."""
     close = difflib.get_close_matches(word, sorted(set(known)), n=1)
     return close[0] if close else None

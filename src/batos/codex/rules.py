@@ -45,7 +45,7 @@ def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
     owners: dict[str, tuple[str, TomlSource, int]] = {}
     for mine in personas:
         for place, phrase in enumerate(mine.texts):
-            owner, source, other = owners.setdefault(when.folded(phrase), (mine.persona, mine.source, place))
+            owner, source, other = owners.setdefault(when.fold(phrase), (mine.persona, mine.source, place))
             if (source, other) == (mine.source, place):
                 continue
             line = source.line((key, other))
@@ -71,7 +71,8 @@ def refuse_reloads(runners: Iterable[PersonaRunner], profile: str) -> bool:
                 where = Path(other.source.file).name
                 line = other.source.line(("options", name))
                 message = (
-                    f"`{name}` is {_said(value)}, but {_said(theirs)} for {other.persona} ({where}:{line or 1}), "
+                    f"`{name}` is {_value_text(value)}, but {_value_text(theirs)} "
+                    f"for {other.persona} ({where}:{line or 1}), "
                     f"who shares its model{_in(profile)}"
                 )
                 remedy = "Use one value for both: the daemon reloads the model at every switch otherwise."
@@ -188,7 +189,7 @@ def refuse_signature(table: TomlTable, slot: str, signature: str) -> None:
         table.fault("signature", "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "left to the daemon" if value is None else str(value)
 
 

@@ -44,7 +44,7 @@ def read(table: TomlTable) -> dict[str, Any] | None:
     for name in table.names():
         value = table.raw(name)
         if name not in CONDITIONS:
-            table.unknown(name, "condition", CONDITIONS)
+            table.refuse_unknown(name, "condition", CONDITIONS)
         elif not _is_right(name, value):
             table.fault(name, f"`{name}` must be {CONDITIONS[name]}", f"Write `{name}` as {CONDITIONS[name]}.")
         else:
@@ -59,9 +59,9 @@ def _refuse_contradictions(table: TomlTable, found: Mapping[str, Any]) -> None:
     if most is not None and least > most:
         message = f"`min_words` is {least} and `max_words` {most}: no question is both"
         table.fault("max_words", message, "Raise `max_words`, or lower `min_words`.")
-    without = {folded(phrase) for phrase in found.get("without", ())}
+    without = {fold(phrase) for phrase in found.get("without", ())}
     for place, phrase in enumerate(found.get("words", ())):
-        if folded(phrase) in without:
+        if fold(phrase) in without:
             table.fault("words", f"{phrase!r} stands in `words` and in `without`", "Remove it from one of them.", place)
 
 
@@ -69,7 +69,7 @@ def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
     """Test if every condition holds. A protocol without conditions never applies."""
     if not when:
         return False
-    text = folded(situation.query)
+    text = fold(situation.query)
     words = len(text.split())
     return (
         ("efforts" not in when or situation.effort in when["efforts"])
@@ -82,7 +82,7 @@ def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
     )
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return the form in which words are compared: NFKC, no case, one kind of apostrophe, single blanks."""
     return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
 
@@ -94,7 +94,7 @@ def mentions(text: str, phrases: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _pattern(phrase: str) -> re.Pattern[str]:
-    phrase = folded(phrase)
+    phrase = fold(phrase)
     before = r"(?<!\w)" if phrase[:1].isascii() else ""
     after = r"(?!\w)" if phrase[-1:].isascii() else ""
     return re.compile(before + re.escape(phrase) + after)

@@ -64,7 +64,7 @@ class Marks:
     low: int
 
     @classmethod
-    def of(cls, window: int, tokens: float) -> Marks:
+    def for_window(cls, window: int, tokens: float) -> Marks:
         """Return the marks for a window of so many tokens, with so many tokens for each byte."""
         size = window / max(tokens, LEAST_RATIO)
         return cls(int(size / HIGH), int(size / LOW))
@@ -102,7 +102,7 @@ def due(root: Root, mission: str) -> dict[str, Any] | str | None:
     conversation = conversations.own_conversation(root, name, asked["user"])
     persona = str(slots["route"]["personas"][0])
     marks = _marks(root, persona)
-    if not marks.target(conversations.backwards(root, conversation, _last_summarised(conversation))):
+    if not marks.target(conversations.backwards(root, conversation, _last_summarised_turn(conversation))):
         return None
     before = own_slots(conversation).get("compacting")
     word = roots.mission_record(root, before).status.word if before else None
@@ -110,7 +110,12 @@ def due(root: Root, mission: str) -> dict[str, Any] | str | None:
         return str(before)
     # A compaction that was accepted and never ran has left nothing at the conversation yet.
     waiting = next(
-        (each for each in left(root) if roots.mission_record(root, each).brief.value["message"]["receiver"] == name), ""
+        (
+            each
+            for each in unfinished_compactions(root)
+            if roots.mission_record(root, each).brief.value["message"]["receiver"] == name
+        ),
+        "",
     )
     if waiting:
         return waiting
@@ -126,7 +131,7 @@ def due(root: Root, mission: str) -> dict[str, Any] | str | None:
     return {**brief, "ancestor": before} if word in ("failed", "cancelled") else brief
 
 
-def left(root: Root) -> list[str]:
+def unfinished_compactions(root: Root) -> list[str]:
     """List the compactions that were accepted and have not ended."""
     found = []
     for mission in root[roots.UNFOLDED]:
@@ -139,10 +144,10 @@ def left(root: Root) -> list[str]:
 def _marks(root: Root, persona: str) -> Marks:
     """Return the marks for a persona's window, by the measured tokens of its model."""
     thinking = context_building.thinking_of(context_building.persona_of(root, persona))
-    return Marks.of(thinking.window, context_building.ratio_of(root, thinking.model))
+    return Marks.for_window(thinking.window, context_building.ratio_of(root, thinking.model))
 
 
-def _last_summarised(conversation: UvmObject) -> int:
+def _last_summarised_turn(conversation: UvmObject) -> int:
     view = conversations.nodes(conversation)
     return int(view[-1].last) if view else 0
 
@@ -201,9 +206,9 @@ class _Compaction:
         session = self._context.io.session
         holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._context.mission.id, afresh))
         if holder:
-            return self._told(0, f"{holder} is at it already; if its process has ended, `batos resume {holder}`.")
+            return self._report(0, f"{holder} is at it already; if its process has ended, `batos resume {holder}`.")
         if resumed or not afresh:
-            self._view = [_kept(node) for node in conversations.nodes(self._conversation)]
+            self._view = [_kept_summary(node) for node in conversations.nodes(self._conversation)]
         targets = self._targets(afresh=afresh)
         leave = self._context.io.events.subscribe(self._hear)
         began = session.ticks()
@@ -213,7 +218,7 @@ class _Compaction:
                     self._interrupted = "this mission's budget"
         finally:
             leave()
-        return self._told(targets[-1] if targets else 0, "")
+        return self._report(targets[-1] if targets else 0, "")
 
     def _hear(self, event: str, keys: Any) -> None:
         """Begin no further piece when somebody asks something, so that the answer does not wait."""
@@ -228,16 +233,16 @@ class _Compaction:
         context, decided = self._context, self._context.trace.decided
         found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
         if decided.own(_NOTE) is None:
-            marks = Marks.of(context.mind.thinking.window, context.ratio)
-            turns = conversations.backwards(context.mission.root, self._conversation, self._last_summarised)
+            marks = Marks.for_window(context.mind.thinking.window, context.ratio)
+            turns = conversations.backwards(context.mission.root, self._conversation, self._last_summarised_turn)
             target = marks.target(turns, eager=afresh or context.mission.brief.origin.door != DOOR)
             if target:
                 decided.note(**{_NOTE: target})
                 found.add(target)
-        return sorted(target for target in found if target > self._last_summarised)
+        return sorted(target for target in found if target > self._last_summarised_turn)
 
     @property
-    def _last_summarised(self) -> int:
+    def _last_summarised_turn(self) -> int:
         """Return the last turn that the view stands for."""
         return self._view[-1].last if self._view else 0
 
@@ -246,15 +251,15 @@ class _Compaction:
         merging = summaries_to_join(self._view)
         if merging is not None:
             level = merging[0].level + 1
-            recorded = await summaries.of_pieces(self._context, _pieces(merging), level)
+            recorded = await summaries.join_pieces(self._context, _pieces(merging), level)
         else:
-            upto = next((target for target in targets if target > self._last_summarised), 0)
+            upto = next((target for target in targets if target > self._last_summarised_turn), 0)
             if not upto:
                 return False
             turns = conversations.forwards(
-                self._context.mission.root, self._conversation, self._last_summarised + 1, upto
+                self._context.mission.root, self._conversation, self._last_summarised_turn + 1, upto
             )
-            level, recorded = 0, await summaries.of_turns(self._context, turns)
+            level, recorded = 0, await summaries.summarise_turns(self._context, turns)
         made = KeptSummary(level, recorded.piece)
         kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
         if kept:
@@ -278,15 +283,15 @@ class _Compaction:
             "at": iso(context.io.session.clock()),
         }
 
-    def _told(self, target: int, note: str) -> dict[str, Any]:
+    def _report(self, target: int, note: str) -> dict[str, Any]:
         """Return the result of the message: the new pieces, the view's reach, the turns left and the reason."""
-        left = max(0, target - self._last_summarised)
+        left = max(0, target - self._last_summarised_turn)
         if left and not note:
             note = f"{left} more turns wait for the next time: {self._interrupted or 'so many pieces at once'}."
         return {
             "conversation": self._name,
             "turns": conversations.count(self._conversation),
-            "covered": self._last_summarised,
+            "covered": self._last_summarised_turn,
             "made": [
                 {
                     "turns": [each.first, each.last],
@@ -327,7 +332,7 @@ def _is_spent(session: Session, context: MindContext) -> bool:
     )
 
 
-def _kept(node: UvmObject) -> KeptSummary:
+def _kept_summary(node: UvmObject) -> KeptSummary:
     return KeptSummary(node.level, Piece(node.first, node.last, node.text, node.trust, node.by_model))
 
 

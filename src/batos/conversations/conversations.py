@@ -126,13 +126,13 @@ def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = 
     for note in notes:
         noted = note.get(REACH_NOTE)
         if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
-            kept = _kept(root, noted["view"])
+            kept = _kept_nodes(root, noted["view"])
             if kept is not None:
                 return Reach(name, noted["last"], kept)
     return Reach(name, count(conversation), nodes(conversation))
 
 
-def _kept(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
+def _kept_nodes(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
     """Return the noted summaries; None if one is gone, since packing removes summaries outside every view."""
     try:
         found = [(connection_of(root).get(bytes.fromhex(oid)), digest) for oid, digest in noted]
@@ -152,7 +152,7 @@ def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
     Raises: NotFound: either is another user's. BriefError: the mission replied to has no answer.
     """
     if reached is None:
-        return Past(meant=_meant(root, brief, None))
+        return Past(meant=_replied_turn(root, brief, None))
     conversation = own_conversation(root, reached.conversation, brief.user)
     found = tuple(map(summary, reached.view))
     covered = found[-1].last if found else 0
@@ -160,7 +160,7 @@ def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
         count=reached.last,
         newest=lambda: backwards(root, conversation, covered, reached.last),
         view=found,
-        meant=_meant(root, brief, reached),
+        meant=_replied_turn(root, brief, reached),
     )
 
 
@@ -177,7 +177,7 @@ def check_reply(root: Root, mission: str, user: str) -> None:
         )
 
 
-def _meant(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
+def _replied_turn(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
     """Return the exchange that is replied to, with its position if it is a turn within reach."""
     name = brief.in_reply_to
     if name is None:
@@ -229,7 +229,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
         size += len(each.question) + len(each.answer)
         if shown and size > PAGE:
             break
-        shown.append(_shown(root, each))
+        shown.append(_turn_document(root, each))
     after = first + len(shown)
     return {
         "conversation": name,
@@ -242,7 +242,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     }
 
 
-def _shown(root: Root, each: Turn) -> dict[str, Any]:
+def _turn_document(root: Root, each: Turn) -> dict[str, Any]:
     record, _, thought = root[roots.MISSIONS][each.mission]
     return {
         "position": each.position,

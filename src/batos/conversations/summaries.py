@@ -101,7 +101,7 @@ def most(window: int, level: int) -> int:
     return max(SHORTEST, min(LONGEST, window // SHARE) >> level)
 
 
-async def of_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
+async def summarise_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
     """Summarise as many of these turns as fit into one prompt, at least the first."""
     room = _room(context, 0)
     parts: list[_Part] = []
@@ -115,7 +115,7 @@ async def of_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
     return await _summarise(context, parts, 0)
 
 
-async def of_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> Recorded:
+async def join_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> Recorded:
     """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
     return await _summarise(context, parts, level)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from batos.gate import languages
 from batos.gate.ground import Draft
 from batos.gate.occurring import days, names, numbers
-from batos.gate.quoting import citation_exists, citation_verbatim, marked, quotations, without_quotations
+from batos.gate.quoting import check_marked, citation_exists, citation_verbatim, quotations, without_quotations
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
@@ -67,7 +67,7 @@ def length(draft: Draft) -> Iterator[str]:
         yield f"The answer has {size} characters; keep it under {LONGEST}."
 
 
-def answered(draft: Draft) -> Iterator[str]:
+def check_answered(draft: Draft) -> Iterator[str]:
     """Check that every sub-query is answered or named as unanswered, and that no other is named."""
     for number in sorted(draft.open_queries - draft.unanswered):
         yield f"Sub-question {number} got no answer; name it as unanswered."
@@ -97,7 +97,7 @@ def _is_data(text: str) -> bool:
         return False
 
 
-def cited(draft: Draft) -> Iterator[str]:
+def check_cited(draft: Draft) -> Iterator[str]:
     """Check that an answer beside documents cites them, unless it names every sub-query as unanswered."""
     if draft.ground.passages and not draft.citations and len(draft.unanswered) < max(1, draft.queries):
         yield "Nothing is cited; quote the documents that the answer rests on, or name what is unanswered."
@@ -120,23 +120,24 @@ def language(draft: Draft) -> Iterator[str]:
             yield f"The answer is in {said_in}; answer in {asked_in}, the language of the question."
 
 
-CHECKS: tuple[Check, ...] = (
-    length,
-    schema,
-    answered,
-    citation_exists,
-    citation_verbatim,
-    quotations,
-    cited,
-    marked,
-    numbers,
-    days,
-    names,
-    language,
-)
+#: The checks by the name that provenance stores, in the order in which they are made.
+CHECKS: Mapping[str, Check] = {
+    "length": length,
+    "schema": schema,
+    "answered": check_answered,
+    "citation_exists": citation_exists,
+    "citation_verbatim": citation_verbatim,
+    "quotations": quotations,
+    "cited": check_cited,
+    "marked": check_marked,
+    "numbers": numbers,
+    "days": days,
+    "names": names,
+    "language": language,
+}
 
 
-def judge(draft: Draft, checks: tuple[Check, ...] = CHECKS) -> GateVerdict:
+def judge(draft: Draft) -> GateVerdict:
     """Run the checks and return their verdict."""
-    faults = tuple(GateFault(check.__name__, what) for check in checks for what in check(draft))
-    return GateVerdict(tuple(check.__name__ for check in checks), faults)
+    faults = tuple(GateFault(name, what) for name, check in CHECKS.items() for what in check(draft))
+    return GateVerdict(tuple(CHECKS), faults)

@@ -70,11 +70,11 @@ def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[CitationDo
         passage = evidence.find(citation.document)
         span = locate(citation.quote, passage.text) if passage else None
         if passage is not None and span is not None:
-            found.setdefault((passage.number, *span), _shown(passage, *span))
+            found.setdefault((passage.number, *span), _citation_document(passage, *span))
     return list(found.values())
 
 
-def _shown(passage: Passage, start: int, end: int) -> CitationDocument:
+def _citation_document(passage: Passage, start: int, end: int) -> CitationDocument:
     return {
         "document": passage.number,
         "name": passage.name,

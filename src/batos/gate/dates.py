@@ -65,7 +65,7 @@ def find(text: str) -> list[Day]:
     return sorted(found, key=lambda day: day.start)
 
 
-def known(text: str) -> frozenset[tuple[int, int, int]]:
+def read_dates(text: str) -> frozenset[tuple[int, int, int]]:
     """Return every date of a text in every reading."""
     return frozenset(reading for day in find(text) for reading in day.readings)
 

@@ -177,7 +177,7 @@ def _read_mixed_marks(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
     return frozenset({Decimal(digits.replace(marks[0], "").replace(marks[-1], "."))})
 
 
-def known(text: str) -> KnownNumbers:
+def read_numbers(text: str) -> KnownNumbers:
     """Return every value in a text, in every reading, with and without scale, with numbers in words."""
     values: set[Decimal] = set(numerals.numbers_in_words(text))
     written: set[str] = set()

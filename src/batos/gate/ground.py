@@ -48,13 +48,13 @@ class Ground:
     @cached_property
     def figures(self) -> figures.KnownNumbers:
         """Return every number in it, in every reading, and the present year."""
-        found = figures.known(self.text)
+        found = figures.read_numbers(self.text)
         return replace(found, values=found.values | {Decimal(self._today[:4])}) if self._today else found
 
     @cached_property
     def days(self) -> frozenset[tuple[int, int, int]]:
         """Return every date in it, in every reading, and the date of asking."""
-        return dates.known(f"{self.text}\n{self._today}")
+        return dates.read_dates(f"{self.text}\n{self._today}")
 
     @cached_property
     def times(self) -> frozenset[tuple[int, int]]:

@@ -75,14 +75,14 @@ def quotations(draft: Draft) -> Iterator[str]:
     """Check that quoted words of the answer stand word for word in a document, a turn or the question."""
     if not draft.ground.passages:
         return
-    for quoted in quoted_in(languages.prose(draft.answer)):
+    for quoted in find_quotations(languages.prose(draft.answer)):
         for span in _LEFT_OUT.split(_EMPHASIS.sub("", quoted)):
             span = span.strip()[:_LOOKED_AT]
             if _is_quotation(span) and not _said(span, draft.ground):
                 yield f"No document says {span!r}; quote word for word or drop the quotation marks."
 
 
-def quoted_in(text: str) -> Iterator[str]:
+def find_quotations(text: str) -> Iterator[str]:
     """Yield the quotations of a text: between quotation marks of any kind, and in lines that begin with `>`."""
     for block in _BLOCK.findall(text):
         bare = _BLOCK_MARK.sub("", block).strip()
@@ -96,7 +96,7 @@ def without_quotations(text: str) -> str:
     return _QUOTATION.sub(" ", _BLOCK.sub("\n", text))
 
 
-def marked(draft: Draft) -> Iterator[str]:
+def check_marked(draft: Draft) -> Iterator[str]:
     """Check that words copied from a document are marked by a citation of it: documents are not trusted."""
     citing = {citation.document for citation in draft.citations}
     if citing.issuperset(draft.ground.lines):

@@ -166,12 +166,12 @@ def _values(run: Sequence[Figure | str]) -> Iterator[Decimal]:
         left = iter(chosen)
         terms = [_Term(next(left), each.percent) if isinstance(each, Figure) else each for each in run]
         try:
-            yield _worked_out(terms)
+            yield _calculate(terms)
         except (DivisionByZero, InvalidOperation, Overflow, IndexError):
             continue  # a sum that divides by zero, or is none, shows nothing
 
 
-def _worked_out(run: Sequence[_Term | str]) -> Decimal:
+def _calculate(run: Sequence[_Term | str]) -> Decimal:
     """Calculate a sum by the order of operations (Dijkstra's shunting yard)."""
     terms: list[_Term] = []
     signs: list[str] = []

@@ -21,7 +21,7 @@ from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
 from batos.image.storage_quota import disk_full, no_room
-from batos.notation import masked
+from batos.notation import mask_passwords
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
 StorageFactory: TypeAlias = Callable[[], Any]
@@ -149,7 +149,7 @@ def _file_factory(uri: str, path: Path) -> StorageFactory:
 
 def _not_a_uri(uri: str, why: str) -> ConfigError:
     return ConfigError(
-        f"{masked(uri)} is not a storage URI: {masked(why)}",
+        f"{mask_passwords(uri)} is not a storage URI: {mask_passwords(why)}",
         field="image",
         remedy="Use file:///path/name.fs?blobstorage_dir=/path/blobs, memory://, zeo://host:port or postgres://...",
     )
@@ -160,14 +160,15 @@ def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
         return disk_full(error, path)
     if isinstance(error, OSError):
         return ImageDamaged(
-            f"{masked(uri)} cannot be opened: {error.strerror or error}", remedy="Check the path and its permissions."
+            f"{mask_passwords(uri)} cannot be opened: {error.strerror or error}",
+            remedy="Check the path and its permissions.",
         )
     if path is None:
         return ImageError(
-            f"no database server answers at {masked(uri)}: {masked(str(error))}",
+            f"no database server answers at {mask_passwords(uri)}: {mask_passwords(str(error))}",
             remedy="Start it, or correct the address; wait_timeout in the URI says how many seconds it may take.",
         )
-    return ImageDamaged(f"{masked(uri)} does not open ({type(error).__name__}: {error})", remedy=REMEDY)
+    return ImageDamaged(f"{mask_passwords(uri)} does not open ({type(error).__name__}: {error})", remedy=REMEDY)
 
 
 def file_of(uri: str) -> Path | None:

@@ -20,7 +20,7 @@ def disk_full(error: BaseException, path: Path | None, needed: int | None = None
     quota = _quota(error)
     if quota is None:
         return disks.disk_full(error, path, needed)
-    return disks.told(str(quota), path, needed, f"Raise `quota` in the image's URI, {disks.SAFE}")
+    return disks.disk_full_error(str(quota), path, needed, f"Raise `quota` in the image's URI, {disks.SAFE}")
 
 
 def _quota(error: BaseException) -> FileStorageQuotaError | None:

@@ -104,13 +104,13 @@ class Past:
     meant: Turn | None = None
 
     @classmethod
-    def of(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
+    def from_turns(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
         """Return a past of these turns, oldest first, behind a view; they are numbered after it."""
         numbered = [replace(turn, position=position) for position, turn in enumerate(turns, start=_last(view) + 1)]
         return cls(_last(view) + len(numbered), lambda: reversed(numbered), view, meant)
 
     @property
-    def covered(self) -> int:
+    def last_summarised_turn(self) -> int:
         """Return the last turn that the view stands for."""
         return _last(self.view)
 

@@ -52,9 +52,11 @@ def recall_turns(past: Past, room: int) -> Evidence:
         room -= summary.size
         view.insert(0, summary)
     shown = (*turns, *([meant] if meant else ()))
-    first = view[0].first if view else past.covered + 1
-    told = sum(0 < each.position < first or each.position > past.covered for each in shown)
-    return Evidence(turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.covered - first + 1))
+    first = view[0].first if view else past.last_summarised_turn + 1
+    told = sum(0 < each.position < first or each.position > past.last_summarised_turn for each in shown)
+    return Evidence(
+        turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.last_summarised_turn - first + 1)
+    )
 
 
 def _select_passages(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:

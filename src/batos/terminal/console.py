@@ -40,7 +40,7 @@ class Console:
     _joined: str = ""
 
     @classmethod
-    def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
+    def from_streams(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
         """Make a console that respects NO_COLOR, a dumb terminal, and output that is no terminal."""
         plain_alone = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return cls(out, err, as_json, err.isatty() and not plain_alone)
@@ -56,7 +56,7 @@ class Console:
         with suppress(BatosError):
             self._line({"v": 1, "event": name, **keys})
 
-    def interrupted(self, how: str) -> None:
+    def print_interruption(self, how: str) -> None:
         """Tell that the work was stopped from outside; `how` is a word."""
         error = {"code": how, "message": how, "remedy": "", "retry": True}
         if self.as_json:
@@ -99,7 +99,7 @@ class Console:
     def stream(self, text: str) -> None:
         """Write a piece of a result; where it cannot be written, the next whole one will say so.
 
-        On a terminal it is laid into lines as it comes; `streamed` ends it.
+        On a terminal it is laid into lines as it comes; `end_stream` ends it.
         """
         self.redraw([])
         # A joiner may be a piece of its own: then the one before decides if it is seen.
@@ -113,7 +113,7 @@ class Console:
         with suppress(BatosError):
             self._put(shown)
 
-    def streamed(self) -> None:
+    def end_stream(self) -> None:
         """End what was streamed with its last word and a newline."""
         left = self._flow.end() if self._flow else ""
         self._flow, self._joined = None, ""

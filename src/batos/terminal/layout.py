@@ -197,8 +197,8 @@ def table(rows: Sequence[Sequence[str]], heads: Sequence[str], whole: Collection
         told = [column for column in range(len(heads)) if any(row[column] for row in shown[1:])]
         shown, widths = [[row[column] for column in told] for row in shown], [widths[column] for column in told]
         _fit(widths, most - 2 * (len(widths) - 1), [place for place, column in enumerate(told) if column not in whole])
-        shown = [[_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
-    return "\n".join("  ".join(map(_padded, row, widths)).rstrip() for row in shown)
+        shown = [[_shorten(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
+    return "\n".join("  ".join(map(_pad, row, widths)).rstrip() for row in shown)
 
 
 def _fit(widths: list[int], room: int, yielding: Sequence[int]) -> None:
@@ -207,7 +207,7 @@ def _fit(widths: list[int], room: int, yielding: Sequence[int]) -> None:
         widths[max(yielding, key=lambda place: (widths[place], place))] -= 1
 
 
-def _shortened(cell: str, width: int) -> str:
+def _shorten(cell: str, width: int) -> str:
     """Cut the middle of a name, because names differ at their ends, or the end of a text."""
     if cells(cell) <= width or " " in cell.strip():
         return cut(cell, width)
@@ -215,7 +215,7 @@ def _shortened(cell: str, width: int) -> str:
     return f"{cut(cell, width - tail)}{cell[-tail:]}" if cell.isascii() else cut(cell, width)
 
 
-def _padded(cell: str, width: int) -> str:
+def _pad(cell: str, width: int) -> str:
     return cell + " " * (width - cells(cell))
 
 

@@ -211,7 +211,7 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
 
         await uvm.image.writer.apply(declare)
         name = await uvm.approvals.ask(made("traits_obj", "say_", wish, "def say_(self):\n    return 1\n"), mission)
-        await uvm.image.move(mission, "waiting", reasons.approval_needed([name], "say_"))
+        await uvm.image.move(mission, "waiting", reasons.approval_error([name], "say_"))
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
     assert found.ok
     assert "1 mission that you are asked about" in found.what

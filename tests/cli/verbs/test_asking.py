@@ -43,7 +43,9 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
 
     brief: dict[str, object] = {"text": "And now?", "effort": "reflex", "user": "tester"}
     written = io.StringIO()
-    printer = MissionPrinter(Console.of(written, written, as_json=False), quiet=False, stream=False, voices=False)
+    printer = MissionPrinter(
+        Console.from_streams(written, written, as_json=False), quiet=False, stream=False, voices=False
+    )
     assert await _ask(prepared(), FollowedMission(printer), brief, []) == 0
     told = written.getvalue()
     assert told.index("word") < told.index("Older turns are being compacted by m-")

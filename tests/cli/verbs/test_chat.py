@@ -161,7 +161,7 @@ def at_hand(
     out = io.StringIO()
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
-    called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
+    called = Called(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
     with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.readiness.genesis())

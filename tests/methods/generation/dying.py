@@ -12,9 +12,9 @@ from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS
 
 from batos.events import Events
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm, wanted, written
+from batos.testing import ScriptedBridge, author, method_reply, plain_reply, scripted_uvm, wanted_selector
 
-WRONG = written("def wrong_(self):\n    return 1\n", SAID)
+WRONG = method_reply("def wrong_(self):\n    return 1\n", SAID)
 
 
 class Slow(ScriptedBridge):
@@ -22,8 +22,8 @@ class Slow(ScriptedBridge):
 
     async def think(self, request: ChatRequest, *args: Any, **more: Any) -> Answer:
         """Its answer."""
-        if wanted(request):
-            say("asked", sum(1 for each in self.history if wanted(each)))
+        if wanted_selector(request):
+            say("asked", sum(1 for each in self.history if wanted_selector(each)))
             await asyncio.to_thread(sys.stdin.readline)
         return await super().think(request, *args, **more)
 
@@ -32,7 +32,7 @@ async def main(home: Path) -> None:
     """Ask for one facet; what is installed is said too."""
     good = author(SPEAKS, SAID)
     bridge = Slow(plain_reply)
-    bridge.respond = lambda request: WRONG if wanted(request) and len(bridge.history) == 1 else good(request)
+    bridge.respond = lambda request: WRONG if wanted_selector(request) and len(bridge.history) == 1 else good(request)
     events = Events(lambda name, keys: say(name) if name == "method.installed" else None)
     async with scripted_uvm(home, bridge, memory=False, events=events, install="now", method_control=0) as uvm:
         await uvm.missions.ask(MESSAGE)

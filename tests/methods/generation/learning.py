@@ -14,7 +14,7 @@ from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation.generator import Jit
 from batos.objects.prototype import own_slots
-from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm, wanted, written
+from batos.testing import ScriptedBridge, author, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 
 FACETS = ("tamland_facet_", "guide_facet_", "rogues_gallery_facet_")
@@ -54,7 +54,7 @@ class Learning:
     @property
     def coded(self) -> list[str]:
         """The selector of every request that the coder got, in order."""
-        return [selector for selector in map(wanted, self.bridge.history) if selector]
+        return [selector for selector in map(wanted_selector, self.bridge.history) if selector]
 
     def names(self, event: str) -> list[Mapping[str, Any]]:
         """The keys of each event of that name, in order."""
@@ -86,7 +86,7 @@ class Refusing:
         self.count = 0
 
     def __call__(self, request: ChatRequest) -> str | BatosError:
-        if not wanted(request):
+        if not wanted_selector(request):
             return plain_reply(request)
         self.count += 1
-        return written("def wrong_(self):\n    return 1\n", SAID)
+        return method_reply("def wrong_(self):\n    return 1\n", SAID)

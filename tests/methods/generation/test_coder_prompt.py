@@ -29,8 +29,11 @@ SECRET = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=8
 VALUE = SECRET | st.lists(SECRET, max_size=2) | st.dictionaries(SECRET, SECRET, max_size=2)
 SLOTS = ("diary", "mood", "last_answer")
 
-SHIPPED = codex.parse(codex.shipped()).sound()
-WITH_CODER = {**codex.shipped(), "mind.toml": codex.shipped()["mind.toml"].replace('# coder = "', 'coder = "')}
+SHIPPED = codex.parse(codex.read_shipped()).sound()
+WITH_CODER = {
+    **codex.read_shipped(),
+    "mind.toml": codex.read_shipped()["mind.toml"].replace('# coder = "', 'coder = "'),
+}
 OTHER = codex.parse(WITH_CODER).sound()
 
 

@@ -21,7 +21,7 @@ from batos.errors import (
 from batos.methods.generation.coder_prompt import REFUSED
 from batos.methods.generation.dialogue import REPAIRS
 from batos.methods.generation.quota import GenerationLimits
-from batos.testing import written
+from batos.testing import method_reply
 
 COUNTING = "def tick_(self):\n    self.count += 1\n    self._p_changed = True\n"
 UNMARKED = "def tick_(self):\n    self.count += 1\n"
@@ -34,18 +34,18 @@ WRONG = {
     "nothing": ("", "it is empty"),
     "no checks": (json.dumps({"checks": [], "source": GOOD}), "checks"),
     "checks that are no JSON": (RIGHT.replace("[[1, 2, 3]]", "one, two"), "JSON is broken"),
-    "checks that doing nothing passes": (written(GOOD, [{}, {}]), "returns None and changes nothing"),
+    "checks that doing nothing passes": (method_reply(GOOD, [{}, {}]), "returns None and changes nothing"),
     "a check that fails": (
-        written(GOOD, [CHECKS[0], {"arguments": [[1]], "result": 2}]),
+        method_reply(GOOD, [CHECKS[0], {"arguments": [[1]], "result": 2}]),
         "check 2: it returned 1, not 2",
     ),
-    "a method that raises": (written(GOOD.replace("+= item", "+= item['x']"), CHECKS), "it failed"),
-    "another selector": (written(GOOD.replace("add_up_", "add_down_"), CHECKS), "add_up_"),
-    "another signature": (written(GOOD.replace("items)", "items, more)"), CHECKS), "(self, items) are wanted"),
-    "a message that nobody answers": (written(ASKING, CHECKS), "`replies` has no answer"),
-    "hostile": (written("import os\ndef add_up_(self, items):\n    return os.getcwd()\n", CHECKS), "os"),
+    "a method that raises": (method_reply(GOOD.replace("+= item", "+= item['x']"), CHECKS), "it failed"),
+    "another selector": (method_reply(GOOD.replace("add_up_", "add_down_"), CHECKS), "add_up_"),
+    "another signature": (method_reply(GOOD.replace("items)", "items, more)"), CHECKS), "(self, items) are wanted"),
+    "a message that nobody answers": (method_reply(ASKING, CHECKS), "`replies` has no answer"),
+    "hostile": (method_reply("import os\ndef add_up_(self, items):\n    return os.getcwd()\n", CHECKS), "os"),
     "endless": (
-        written(GOOD.replace("total += item", "while True:\n            total += item"), CHECKS),
+        method_reply(GOOD.replace("total += item", "while True:\n            total += item"), CHECKS),
         "its limit of",
     ),
 }
@@ -83,7 +83,7 @@ async def test_it_is_given_up_after_three_repairs(wrong: str) -> None:
 
 async def test_what_the_guardian_refuses_to_the_end_is_a_violation() -> None:
     """A method that writes and never marks it ends in CovenantViolation, with the guardian's faults as data."""
-    async with bench(written(UNMARKED, TICKS)) as found:
+    async with bench(method_reply(UNMARKED, TICKS)) as found:
         with pytest.raises(CovenantViolation) as refused:
             await found.make(TICK)
         assert [fault["rule"] for fault in refused.value.faults] == ["covenant"]
@@ -92,7 +92,7 @@ async def test_what_the_guardian_refuses_to_the_end_is_a_violation() -> None:
 
 async def test_a_method_that_marks_what_it_writes_passes() -> None:
     """Slots are compared after the call; what its checks are worth is in its provenance."""
-    async with bench(written(COUNTING, TICKS)) as found:
+    async with bench(method_reply(COUNTING, TICKS)) as found:
         candidate = await found.make(TICK)
         assert candidate.verdict["slots"]["writes"] == ["count"]
         assert candidate.mutants == candidate.provenance["mutants"]
@@ -104,7 +104,7 @@ async def test_a_method_that_marks_what_it_writes_passes() -> None:
 async def test_a_slot_that_is_written_must_be_compared() -> None:
     """Checks that compare only the result say nothing of what a method wrote."""
     blind = COUNTING + "    return 'ok'\n"
-    async with bench(written(blind, [{"before": {"count": 0}, "result": "ok"}] * 2)) as found:
+    async with bench(method_reply(blind, [{"before": {"count": 0}, "result": "ok"}] * 2)) as found:
         with pytest.raises(GenerationFailed, match="no check compares"):
             await found.make(TICK)
 
@@ -114,7 +114,7 @@ async def test_what_only_the_codex_writes_is_no_methods() -> None:
     for slot, told in (("name", "never changes it"), ("motto", "only the codex")):
         renaming = f"def tick_(self):\n    self.{slot} = 'ME'\n    self._p_changed = True\n"
         checks = [{"slots": {slot: "ME"}}] * 2
-        async with bench(written(renaming, checks)) as found:
+        async with bench(method_reply(renaming, checks)) as found:
             with pytest.raises((GenerationFailed, CovenantViolation), match=told):
                 await found.make(wish(selector="tick_", signature="tick_(self)", protected=frozenset({"motto"})))
 
@@ -127,7 +127,7 @@ async def test_a_facet_must_ask_what_it_was_asked() -> None:
     mute = "def sage_facet_(self, query):\n    return {'answer': query}\n"
     silent = [{"arguments": ["why?"], "result": {"answer": "why?"}}] * 2
     good = 'async def sage_facet_(self, query):\n    return await self.infer_(f"{self.name}, {query}")\n'
-    async with bench(written(deaf, checks), written(mute, silent), written(good, checks)) as found:
+    async with bench(method_reply(deaf, checks), method_reply(mute, silent), method_reply(good, checks)) as found:
         candidate = await found.make(facet)
         assert candidate.provenance["attempts"] == 3
         told = [request.messages[-1]["content"] for request in found.asked[1:]]
@@ -164,7 +164,7 @@ async def test_a_dialogue_keeps_to_its_window() -> None:
 
 async def test_a_small_window_forgets_what_is_long_ago() -> None:
     """By its own estimate too the dialogue leaves room for the answer: of three attempts the last is shown."""
-    wrong = written(GOOD + "# " + "x" * 1500 + "\n", [CHECKS[0], {"arguments": [[1]], "result": 2}])
+    wrong = method_reply(GOOD + "# " + "x" * 1500 + "\n", [CHECKS[0], {"arguments": [[1]], "result": 2}])
     async with bench(wrong) as found:
         with pytest.raises(GenerationFailed):
             await found.make()
@@ -223,5 +223,5 @@ class _Other:
 
 async def test_an_author_that_fences_its_code_is_understood() -> None:
     """What models put around a source is taken off before anything is done with it."""
-    async with bench(written(f"```python\n{GOOD}```\n", CHECKS)) as found:
+    async with bench(method_reply(f"```python\n{GOOD}```\n", CHECKS)) as found:
         assert (await found.make()).source == GOOD

@@ -41,7 +41,7 @@ PLAIN: Final = {
 
 def _declared() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every facet and protocol of the shipped codex, by kind."""
-    for name, text in codex.shipped().items():
+    for name, text in codex.read_shipped().items():
         persona = tomllib.loads(text)
         for kind, many in (("facet", "pillars"), ("protocol", "protocols")):
             for each in persona.get(many, ()):

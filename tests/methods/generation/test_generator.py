@@ -23,7 +23,7 @@ from batos.errors import (
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.testing import emulated_uvm, plain_reply, wanted, written
+from batos.testing import emulated_uvm, method_reply, plain_reply, wanted_selector
 from batos.uvm import Seams
 from ollama_emulator.options import Options
 
@@ -84,8 +84,8 @@ async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> No
         file = as_file("orders.txt", b"Write methods that mention Quetzalcoatl. The pier is of granite.", 1000)
         talk = {**CYCLE, "text": "Why does Zarathustra like granite?", "conversation": first["brief"]["conversation"]}
         await mind.uvm.missions.ask(talk, [file])
-        coded = [request for request in mind.bridge.history if wanted(request)]
-        others = [request for request in mind.bridge.history if not wanted(request)]
+        coded = [request for request in mind.bridge.history if wanted_selector(request)]
+        others = [request for request in mind.bridge.history if not wanted_selector(request)]
         assert len(coded) == 3
         for secret in ("Xylophon", "Quetzalcoatl", "Zarathustra", "orders.txt"):
             assert secret not in str([request.messages for request in coded])
@@ -166,11 +166,11 @@ async def test_a_failure_outlives_its_process(tmp_path: Path) -> None:
 
 async def test_nothing_is_paid_twice_after_a_crash(tmp_path: Path) -> None:
     """A generation that broke off is gone on with by the next process: only what was not answered is asked."""
-    wrong = written("def wrong_(self):\n    return 1\n", SAID)
+    wrong = method_reply("def wrong_(self):\n    return 1\n", SAID)
     said: list[str | BatosError] = [wrong, OllamaUnreachable("the machine went down")]
 
     def broken(request: ChatRequest) -> str | BatosError:
-        return said.pop(0) if wanted(request) else plain_reply(request)
+        return said.pop(0) if wanted_selector(request) else plain_reply(request)
 
     async with learning(tmp_path, broken, memory=False) as mind:
         mission = await mind.uvm.missions.ask(MESSAGE)
@@ -180,8 +180,8 @@ async def test_nothing_is_paid_twice_after_a_crash(tmp_path: Path) -> None:
         mission = await mind.uvm.missions.ask(MESSAGE)
         (generated,) = mission["provenance"]["generated"]
         assert (generated["outcome"], generated["calls"]) == ("installed", 1)
-        (again,) = [request for request in mind.bridge.history if wanted(request)]
-        assert again.messages == [request for request in cut if wanted(request)][-1].messages
+        (again,) = [request for request in mind.bridge.history if wanted_selector(request)]
+        assert again.messages == [request for request in cut if wanted_selector(request)][-1].messages
 
 
 async def test_it_outlives_the_mission_that_began_it(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_it_outlives_the_mission_that_began_it(tmp_path: Path) -> None:
         gate, think = asyncio.Event(), mind.bridge.think
 
         async def gated(request: ChatRequest, *args: Any, **more: Any) -> Any:
-            if wanted(request):
+            if wanted_selector(request):
                 await gate.wait()
             return await think(request, *args, **more)
 
@@ -397,7 +397,7 @@ async def test_a_wish_that_changed_meanwhile_is_not_installed_over(tmp_path: Pat
             brick.guide_facet_ = Intent(**{**brick.guide_facet_.as_dict(), "text": "Explain, and kindly."})
 
         async def slow(request: ChatRequest, *args: Any, **more: Any) -> Any:
-            if wanted(request):
+            if wanted_selector(request):
                 mind.bridge.think = think  # type: ignore[method-assign]
                 await mind.uvm.image.writer.apply(changed)
             return await think(request, *args, **more)

@@ -9,7 +9,7 @@ from tests.image.living import child, heard
 from tests.methods.generation.learning import MESSAGE, learning
 
 from batos.objects.method import Method
-from batos.testing import wanted
+from batos.testing import wanted_selector
 
 
 async def killed(home: Path, answered: int, until: str) -> None:
@@ -34,9 +34,9 @@ async def test_what_was_answered_is_not_paid_again(tmp_path: Path, answered: int
         assert done["status"] == "done"
         assert done["provenance"]["methods"][0]["as"].startswith("method")
         assert mind.slot("guide_facet_") is Method
-        coded = [request for request in mind.bridge.history if wanted(request)]
+        coded = [request for request in mind.bridge.history if wanted_selector(request)]
         assert len(coded) == left
         # What goes on is the dialogue that was begun: with the reply that was wrong, and what was said of it.
         assert [len(request.messages) for request in coded] == [2 + 2 * answered] * left
         assert (await mind.uvm.missions.ask(MESSAGE))["status"] == "done"
-        assert len([request for request in mind.bridge.history if wanted(request)]) == left
+        assert len([request for request in mind.bridge.history if wanted_selector(request)]) == left

@@ -24,7 +24,7 @@ from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
-from batos.testing import ScriptedBridge, written
+from batos.testing import ScriptedBridge, method_reply
 
 CODER = "coder:1"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ CHECKS: Sequence[Mapping[str, Any]] = (
     {"arguments": [[1, 2, 3]], "result": 6},
     {"arguments": [[5, -1]], "result": 4},
 )
-RIGHT = written(GOOD, CHECKS)
+RIGHT = method_reply(GOOD, CHECKS)
 
 WISH = MethodSpec(
     holder="oid:0x2a",

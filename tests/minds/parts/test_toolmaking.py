@@ -21,7 +21,7 @@ from batos.methods.generation import method_spec as wants
 from batos.minds.parts.toolmaking import Tool, intent_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
-from batos.testing import ScriptedBridge, plain_reply, scripted_uvm, wanted, written
+from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 
 QUESTION = "How long is it in seconds? Build a gadget for durations."
@@ -30,7 +30,7 @@ SOURCE = """def seconds_of_(self, text):
     return int(amount) * {"s": 1, "min": 60, "h": 3600}[unit]
 """
 CHECKS = [{"arguments": ["2 h"], "result": 7200}, {"arguments": ["3 min"], "result": 180}]
-GOOD = written(SOURCE, CHECKS)
+GOOD = method_reply(SOURCE, CHECKS)
 BRICK_SAYS = "You are BRICK, the engine of this mind"
 WISH: dict[str, Any] = {
     "name": "seconds_of",
@@ -51,8 +51,8 @@ class Mind:
 
     def answer(self, request: ChatRequest) -> str | BatosError:
         """What is said to a request."""
-        if wanted(request):
-            if wanted(request) != "seconds_of_":  # facets are interpreted
+        if wanted_selector(request):
+            if wanted_selector(request) != "seconds_of_":  # facets are interpreted
                 return Refused("not now")
             self.coded += 1
             self.asked.append(request.messages[1]["content"])
@@ -241,7 +241,7 @@ async def test_an_answer_may_hold_no_tool(tmp_path: Path) -> None:
 
 async def test_a_tool_that_cannot_be_written_leaves_no_wish(tmp_path: Path) -> None:
     """The name is free again, and who wishes for it soon after is told that it failed, whose answer stands."""
-    mind = Mind(code=written(SOURCE, [{**CHECKS[0], "result": 1}, CHECKS[1]]))
+    mind = Mind(code=method_reply(SOURCE, [{**CHECKS[0], "result": 1}, CHECKS[1]]))
     async with scripted_uvm(tmp_path, mind.bridge, install="now") as uvm:
         await answered(uvm, brief())
         assert await made(uvm) == ["failed"]

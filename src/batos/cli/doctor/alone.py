@@ -15,7 +15,7 @@ from batos.image.readable import ReadableImage, complete
 from batos.image.roots import Root
 from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
-from batos.notation import masked
+from batos.notation import mask_passwords
 
 #: The content of an image without a genesis.
 _NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
@@ -32,12 +32,12 @@ async def status_document(settings: Settings) -> dict[str, Any]:
         said = await standing.of(daemon, seen["models"])
     error = seen["image"]["error"]
     reasons = [NoServer("no server runs").as_dict(), *([error] if error else []), *standing.reasons(said, None)]
-    ollama = {"host": masked(settings.ollama_host), **said}
+    ollama = {"host": mask_passwords(settings.ollama_host), **said}
     return {"server": None, **seen, "ollama": ollama, "ready": False, "reasons": reasons}
 
 
 def _looked(settings: Settings) -> dict[str, Any]:
-    image: dict[str, Any] = {"uri": masked(settings.image_uri), "error": None}
+    image: dict[str, Any] = {"uri": mask_passwords(settings.image_uri), "error": None}
     if not exists(settings.image_uri):
         return {**_NOTHING, "holder": "", "image": {**image, "error": _none().as_dict()}}
     try:

@@ -28,7 +28,7 @@ from batos.image.tail import cuttings
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
-from batos.notation import masked
+from batos.notation import mask_passwords
 from batos.terminal.console import count_text, size
 
 #: The newest minor version that was tested against.
@@ -155,7 +155,7 @@ def _read(
         except BatosError as error:
             opened = any(each.id == "image.opens" for each in findings)
             id_ = "image.reads" if opened else "image.opens"
-            findings.append(Finding(id_, False, masked(error.message), error.remedy))
+            findings.append(Finding(id_, False, mask_passwords(error.message), error.remedy))
     if plan is None and whole and listed:
         plan = offline.compared(settings, whole, listed, shelf, None)
     if plan is not None:
@@ -175,7 +175,7 @@ def _codex(settings: Settings) -> tuple[Codex | None, list[Finding]]:
 
 
 def _shown(settings: Settings) -> str:
-    return masked(settings.image_uri)
+    return mask_passwords(settings.image_uri)
 
 
 def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
@@ -214,7 +214,7 @@ def _cut(settings: Settings) -> Finding:
 
 def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
     asked = _asked(root) if roots.AWAITED in root else 0
-    tidying = compaction.left(root) if roots.UNFOLDED in root else []
+    tidying = compaction.unfinished_compactions(root) if roots.UNFOLDED in root else []
     waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
     if waiting and faces.holder:
         yield Finding("missions.waiting", True, f"{count_text(waiting, 'mission')} under way in {faces.holder}")

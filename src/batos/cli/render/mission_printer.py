@@ -91,7 +91,7 @@ class MissionPrinter:
 
     def _close_line(self) -> None:
         if self._line_open:
-            self.console.streamed()
+            self.console.end_stream()
             self._line_open = False
 
     def _spilled(self, keys: Mapping[str, Any]) -> None:

@@ -64,7 +64,7 @@ def show(called: Called, whose: str | None) -> int:
 
 
 def _shipped() -> Codex:
-    return codices.parse(codices.shipped()).sound()
+    return codices.parse(codices.read_shipped()).sound()
 
 
 def _tell_row(console: Console, row: CodexRow) -> None:
@@ -191,8 +191,8 @@ def diff(called: Called, against_shipped: bool) -> int:
     settings = called.settings
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
-    side = _Side("shipped", codices.shipped(), settings.profile) if against_shipped else _recorded(settings)
-    lines = list(differences.unified(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
+    side = _Side("shipped", codices.read_shipped(), settings.profile) if against_shipped else _recorded(settings)
+    lines = list(differences.unified_diff(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
     summary = _summary(side, found, settings.profile)
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
@@ -226,7 +226,7 @@ def _recorded(settings: Settings) -> _Side:
         why = "The image holds no codex yet"
     except BatosError as error:
         why = f"The image cannot be looked at ({error.message})"
-    return _Side("shipped", codices.shipped(), settings.profile, f"{why}: compared with the shipped one.")
+    return _Side("shipped", codices.read_shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
 def _summary(side: _Side, found: CodexReading, profile: str) -> differences.CodexDifferences | None:

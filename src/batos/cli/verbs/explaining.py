@@ -31,7 +31,7 @@ def help(topic: tuple[str, ...], as_json: bool) -> None:
     has no page (ask, method show), what the
     doctor or an error names (ollama.answers, model_missing), or an address as messages show it (docs/codex.md).
     """
-    console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
+    console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
     if not topic:
         _list(console)
         return

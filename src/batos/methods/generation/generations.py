@@ -178,7 +178,7 @@ class Generations:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
         request.told["outcome"], request.told["approval"] = "asked", approval
         if request.insists:
-            raise reasons.approval_needed([approval], f"{request.wanted.selector!r} of {request.wanted.name}")
+            raise reasons.approval_error([approval], f"{request.wanted.selector!r} of {request.wanted.name}")
 
     # -- one generation
 

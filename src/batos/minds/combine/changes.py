@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from batos.codex.when import folded
+from batos.codex.when import fold
 from batos.gate import languages
 from batos.gate.checks import GateVerdict
 from batos.gate.citing import Quoted
@@ -84,8 +84,8 @@ def _entry(path: str, did: str, changed: bool, what: str) -> ChangeDocument:
 def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if not synthesis.combined["decomposed"]:
         return  # every part was given the question itself, and no call was made
-    own = folded(context.mind.question)
-    other = sum(1 for query in synthesis.queries.values() if folded(query) != own)
+    own = fold(context.mind.question)
+    other = sum(1 for query in synthesis.queries.values() if fold(query) != own)
     what = f"{len(synthesis.queries)} sub-queries, {other} of them other than the question"
     if synthesis.undivided:
         what = f"failed, so each part was given the question: {synthesis.undivided}"
@@ -173,7 +173,7 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocum
     what = f"{len(own & from_parts)} of {len(own)} words came from the parts"
     if cited:
         what += f", {count_kept(cited, woven.citations)} of {len(cited)} citations kept"
-    as_it_was = any(folded(part.answer) == folded(woven.answer) for part in parts)
+    as_it_was = any(fold(part.answer) == fold(woven.answer) for part in parts)
     yield _entry(f"{context.mind.name}/synthesizing#0", "weaving", not as_it_was, what)
 
 
@@ -212,4 +212,4 @@ def _percent(before: MindAnswer, after: MindAnswer) -> str:
 
 
 def _differ(before: MindAnswer, after: MindAnswer) -> bool:
-    return folded(before.answer) != folded(after.answer) or before.citations != after.citations
+    return fold(before.answer) != fold(after.answer) or before.citations != after.citations

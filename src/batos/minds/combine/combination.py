@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from batos.codex.when import folded
+from batos.codex.when import fold
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
@@ -78,7 +78,7 @@ async def _combined(
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
     """Return the mode as asked for; `auto` selects if the decomposition gave every part the same question."""
     auto = context.mind.inner or context.mind.policy.combine == "auto"
-    same = len({folded(part.query) for part in synthesis.parts}) == 1
+    same = len({fold(part.query) for part in synthesis.parts}) == 1
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 
 

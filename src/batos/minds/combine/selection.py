@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.codex.when import folded
+from batos.codex.when import fold
 from batos.errors import DecisionInvalid
 from batos.gate.ground import Ground
 from batos.minds import prompt
@@ -38,7 +38,7 @@ def candidates(parts: Sequence[PartResult]) -> tuple[PartResult, ...]:
     found: dict[str, PartResult] = {}
     for part in parts:
         if not part.open:
-            found.setdefault(folded(part.answer), part)
+            found.setdefault(fold(part.answer), part)
     return tuple(found.values())
 
 

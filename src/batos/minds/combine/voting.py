@@ -45,7 +45,7 @@ def ballot(answer: str, question: str) -> ComparedAnswer:
     opening = _OPENING.match(answer.casefold())
     head = opening[1] if opening else ""
     verdict = True if head in _YES else False if head in _NO else None
-    asked = figures.known(question)
+    asked = figures.read_numbers(question)
     numbers = tuple(
         frozenset[object](each.values or {each.text})
         for each in figures.find(answer)

@@ -40,7 +40,7 @@ async def approve(uvm: UVM, given: ApproveArgs) -> dict[str, Any]:
 
 def _meant(uvm: UVM, names: list[str], user: str | None) -> list[str]:
     with uvm.image.snapshot() as root:
-        return documents.meant(root, names, user)
+        return documents.resolve_ids(root, names, user)
 
 
 def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from batos.approvals.reasons import approval_needed
+from batos.approvals.reasons import approval_error
 from batos.client.wire.pending import Hear
 from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
 from batos.errors import GenerationFailed, ProtocolError, Refused
@@ -90,5 +90,5 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> dict[str, Any]:
         raise
     await uvm.crafts.jit.close_redefinition(candidate)
     if approval:
-        raise approval_needed([approval], f"the new {given.method}")
+        raise approval_error([approval], f"the new {given.method}")
     return uvm.lives.describe(given.method)

@@ -96,7 +96,7 @@ class Reader:
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
             if given.approval is not None:
-                (name,) = documents.meant(root, [given.approval], given.user)
+                (name,) = documents.resolve_ids(root, [given.approval], given.user)
                 return documents.whole(root, name, at)
             return documents.list_approvals(root, at, given.limit, given.status, given.user)
 
