@@ -193,6 +193,15 @@ async def test_a_step_of_the_machine_is_refused(mind: Mind, selector: str) -> No
         await sent(mind, "brick_prototype_obj", "nobody_")
 
 
+@pytest.mark.parametrize("arguments", [(), ("",), (1,), ("Who?", 1), ("Who?", "Where?")], ids=str)
+async def test_an_intent_is_told_one_text(mind: Mind, arguments: tuple[Any, ...]) -> None:
+    """Anything else is refused before a call; the number of a sub-query is a mind's to send, and nobody else's."""
+    with pytest.raises(ObjectError, match="told what about, in one text") as raised:
+        await sent(mind, "brick_prototype_obj", FACET, *arguments)
+    assert "one text" in raised.value.remedy
+    assert mind.bridge.history == []
+
+
 async def test_a_method_needs_a_cell(mind: Mind) -> None:
     """Generated source is not run, whoever sends its selector."""
     method = passed("sing_for_", "def sing_for_(self, who): return 1/0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -14,19 +13,18 @@ from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trusted
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
-from batos.methods.execution import method_results, method_run, resolution, usage
-from batos.methods.execution.invocation import Invocation, InvocationResult
+from batos.methods.execution import method_results, method_run
+from batos.methods.execution.interpretation import interpret_intent
+from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
-from batos.methods.execution.resolution import Resolution
+from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, states
 from batos.minds.calls import questions, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
-from batos.minds.parts.interpret import SubQuery, interpret
 from batos.minds.results import PartResult
 from batos.objects.message import send
-from batos.objects.method import Intent
 from batos.objects.prototype import Found, UvmObject, label, own_slots
 
 _log = structlog.get_logger("batos.object")
@@ -108,83 +106,63 @@ class MissionInterpreter:
 
         A facet answers with a PartResult, a protocol with a text, any other slot with plain data.
         """
-        choice = await resolution.resolve(self.context, receiver, found, selector, args)
-        if choice.method is None and not args:
-            raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
-        number = 0
-        if choice.kind == "facet":
-            # A mind sends the number of a sub-query with its text; the number is for the kernel only.
-            args, number = args[:1], int(args[1]) if len(args) > 1 else 0
-        invocation = self.invocation(receiver, found, selector, args, choice)
-        invocation = replace(invocation, number=number)
-        if choice.method is None:
-            return await self.interpret_intent(invocation, choice)
-        ran = await self.run_method(invocation, choice, method_results.check_result)
-        return self._result(invocation, ran) if isinstance(ran, InvocationResult) else ran
+        given = tuple(data_of(each, "an argument") for each in args)
+        sent = SlotMessage(receiver, found.holder, found.value, selector, given, numbered=True)
+        message = await resolve(self.context, sent)
+        if isinstance(message, ToMethod):
+            answer = await self.run(message, method_results.check_result)
+            if isinstance(answer, InvocationResult):
+                return self._result(message, answer)
+        else:
+            answer = await self.interpret(message)
+        return answer.answer if message.kind == "protocol" else answer
 
-    def invocation(
-        self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Resolution
-    ) -> Invocation:
+    async def interpret(self, message: ToIntent) -> PartResult:
+        """Answer a message by the text of its intent, with the evidence of this cycle."""
+        return await interpret_intent(self._invocation(message), states.synthesis_of(self.cycle))
+
+    async def run(
+        self, message: ToMethod, takes: method_run.Takes = method_run.accept_any
+    ) -> InvocationResult | PartResult:
+        """Run the method that answers a message, with the evidence of this cycle.
+
+        Without a cell the method's intent is interpreted, if policy allows: the result is a PartResult then.
+
+        Raises: CellMissing: there is no cell, and the intent cannot or may not be interpreted.
+        """
+        try:
+            return await method_run.run(self._invocation(message), takes)
+        except CellMissing:
+            spoken = message.without_cell()
+            if spoken is None or self.context.mind.policy.interpret == "never":
+                raise
+        return await self.interpret(spoken)
+
+    def _invocation(self, message: To) -> Invocation[To]:
         """Return the invocation for a message, with the evidence of this cycle.
 
         Its trust class is no higher than that of the evidence.
         """
         synthesis = states.synthesis_of(self.cycle)
         # A protocol's text depends on all earlier runs; parts are asked independently of each other.
-        before = self.context.trace.trusts if choice.kind == "protocol" else ()
+        before = self.context.trace.trusts if message.kind == "protocol" else ()
         return Invocation(
             context=self.context,
             interpreter=self,
-            receiver=receiver,
-            holder=found.holder,
-            selector=selector,
-            method=choice.method,
-            args=tuple(data_of(each, "an argument") for each in args),
-            path=sample_paths.method(choice.kind, self.context.mind.name, selector),
+            message=message,
+            path=sample_paths.method(message.kind, self.context.mind.name, message.selector),
             evidence=synthesis.evidence,
             trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
-            intent=choice.intent,
-            kind=choice.kind,
             mind=self._buffer,
         )
 
-    async def run_method(
-        self, invocation: Invocation, choice: Resolution, takes: method_run.Takes = method_run.accept_any
-    ) -> Any:
-        """Run the method and return its result. Without a cell interpret its intent, if policy allows.
-
-        Raises: CellMissing: there is no cell, and the intent cannot or may not be interpreted.
-        """
-        try:
-            return await method_run.run(invocation, takes)
-        except CellMissing:
-            could = resolution.interpretable(invocation.receiver, choice.intent, invocation.args)
-            if not could or self.context.mind.policy.interpret == "never":
-                raise
-            return await self.interpret_intent(invocation, choice, usage.CELLLESS)
-
-    async def interpret_intent(self, invocation: Invocation, choice: Resolution, how: str = "") -> Any:
-        """Interpret an intent: return a PartResult, or for a protocol its text."""
-        part = await usage.of_intent(invocation, choice, self._interpret(invocation), how)
-        return part.answer if choice.kind == "protocol" else part
-
-    async def _interpret(self, invocation: Invocation) -> PartResult:
-        """Ask the model in the words of the intent."""
-        intent = invocation.intent
-        assert intent is not None
-        synthesis = states.synthesis_of(self.cycle)
-        asked = SubQuery(invocation.selector, intent, str(invocation.args[0]), invocation.number)
-        return await interpret(self, self.context, synthesis.evidence, asked, synthesis)
-
-    def _result(self, invocation: Invocation, ran: InvocationResult) -> Any:
+    def _result(self, message: ToMethod, ran: InvocationResult) -> Any:
         """Return a method's result in the form that a mind needs from its kind of slot."""
-        if invocation.kind == "facet":
-            intent = invocation.intent or Intent("", name=invocation.selector)
-            asked = SubQuery(invocation.selector, intent, str(invocation.args[0]), invocation.number)
-            return method_results.part(self.context, ran, asked, invocation.evidence)
-        if invocation.kind == "protocol":
-            said = method_results.text(ran.value, invocation.selector)
-            path = sample_paths.protocol(self.context.mind.name, invocation.selector)
+        if message.kind == "facet":
+            return method_results.part(self.context, ran, message, states.synthesis_of(self.cycle).evidence)
+        if message.kind == "protocol":
+            said = method_results.text(ran.value, message.selector)
+            path = sample_paths.protocol(self.context.mind.name, message.selector)
             self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)
             return said
         return method_results.as_plain(ran)

@@ -194,10 +194,11 @@ class MissionRunner:
             orchestrator = transaction.root["orchestrator_obj"]
             cycle = begin(orchestrator)
             interpreter = MissionInterpreter(context, cycle, self.image.writer.apply)
-            if context.mission.brief.message is None:
+            message = context.mission.brief.message
+            if message is None:
                 await send(interpreter, orchestrator, "start_cognitive_cycle_for_", context.mission.brief.text)
             else:
-                await messages.deliver(context, interpreter)
+                await messages.deliver(context, interpreter, message)
             context.mission.thought.states = list(attempt.states)
             attempt.gate = own_slots(context.mission.thought)["provenance"].get("gate")
             try:

@@ -1,4 +1,4 @@
-"""An make_invocation within a mission that is stepped through, for tests of what the kernel does with it."""
+"""An invocation within a mission that is stepped through, for tests of what the kernel does with it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from batos.cell.values import Value
 from batos.guardian.verdict import SlotUse
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation
+from batos.methods.execution.resolution import ToMethod
 from batos.minds import states
 from batos.minds.context import MethodCell
 from batos.minds.results import Synthesis
@@ -47,24 +48,20 @@ def program(*slots: str) -> Program:
 
 
 @asynccontextmanager
-async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Invocation]]:
+async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Invocation[ToMethod]]]:
     """A mission of BRICK, and a message to its method `try_` within it; nothing of it is committed."""
     async with stepping(uvm, mission or await submit(uvm)) as opened:
         setattr(opened.cycle, states.WORK_SLOT, Synthesis())
         yield opened, make_invocation(opened)
 
 
-def make_invocation(opened: Stepping, **changes: Any) -> Invocation:
+def make_invocation(opened: Stepping, **changes: Any) -> Invocation[ToMethod]:
     """A message to BRICK's method `try_`."""
     persona = opened.context.mind.persona
     fields = {
         "context": opened.context,
         "interpreter": opened.interpreter,
-        "receiver": persona,
-        "holder": persona,
-        "selector": "try_",
-        "method": Method("try_", SOURCE),
-        "args": (),
+        "message": ToMethod(persona, persona, "try_", Method("try_", SOURCE)),
         "path": "brick/try",
         "evidence": Evidence(),
         "trust": "user",
@@ -72,7 +69,7 @@ def make_invocation(opened: Stepping, **changes: Any) -> Invocation:
     return Invocation(**{**fields, **changes})
 
 
-def with_cell(given: Invocation, cell: MethodCell) -> Invocation:
+def with_cell(given: Invocation[ToMethod], cell: MethodCell) -> Invocation[ToMethod]:
     """The same message, in a mission whose methods run in this cell."""
     io = given.context.io
     return replace(given, context=replace(given.context, io=replace(io, methods=replace(io.methods, cell=cell))))

@@ -1,32 +1,23 @@
-"""Interpretation of an intent that a method sends a message to, for which no method is chosen."""
+"""Interpretation of an intent: the one place where a message is answered by the text of an intent."""
 
 from __future__ import annotations
 
-from batos.errors import ObjectError
-from batos.methods.execution.invocation import Invocation, Thought
-from batos.methods.execution.resolution import Resolution
+from batos.methods.execution.invocation import Invocation
+from batos.methods.execution.resolution import ToIntent
 from batos.methods.execution.usage import of_intent
 from batos.minds.calls import sample_paths
-from batos.minds.parts import interpret
-from batos.minds.parts.interpret import SubQuery
-from batos.objects.method import Intent
-from batos.objects.prototype import label
+from batos.minds.parts.interpret import SubQuery, interpret
+from batos.minds.results import PartResult, Synthesis
 
 
-async def thought_of(invocation: Invocation, choice: Resolution) -> Thought:
-    """Return the persona's answer to the one text argument of the message. The answer is not streamed to the user.
+async def interpret_intent(invocation: Invocation[ToIntent], synthesis: Synthesis | None = None) -> PartResult:
+    """Return the persona's answer to the text of the message, and record the use of the intent.
 
-    Raises: ObjectError: the message has no intent, or has other arguments than one text that is not blank.
+    `synthesis` is that of the mind that asks: a protocol's reply is streamed to the user, and the call has the place of
+    the intent's kind. Without it a method asks: nothing is streamed, and the call stands at the method's place.
     """
-    intent, args = choice.intent, (*invocation.args, *invocation.kwargs.values())
-    if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
-        raise ObjectError(f"{invocation.selector!r} of {label(invocation.receiver)} is interpreted, and takes one text")
-    return await of_intent(invocation, choice, _thought(invocation, intent, args[0]))
-
-
-async def _thought(invocation: Invocation, intent: Intent, text: str) -> Thought:
-    """Ask the model: a protocol to change the text, any other intent to answer it."""
-    context, path = invocation.context, sample_paths.call(invocation.path, 0)
-    asked = SubQuery(invocation.selector, intent, text, 0, path)
-    part = await interpret.interpret(invocation.interpreter, context, invocation.evidence, asked)
-    return Thought(part.answer, part.citations, part.known, part.gist)
+    message, context = invocation.message, invocation.context
+    path = sample_paths.call(invocation.path, 0) if synthesis is None else ""
+    asked = SubQuery(message.selector, message.intent, message.text, message.number, path)
+    work = interpret(invocation.interpreter, context, invocation.evidence, asked, synthesis)
+    return await of_intent(invocation, work)

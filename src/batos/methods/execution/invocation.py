@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from batos.errors import MethodFailed
 from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
+from batos.methods.execution.resolution import ResolvedMessage
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MindContext, MindInterpreter
-from batos.objects.method import Intent, IntentKind, Method
-from batos.objects.prototype import UvmObject
 
 #: The most methods that may be nested by messages.
 DEEPEST: Final = 64
@@ -43,34 +41,28 @@ class InvocationLimits:
             )
 
 
+#: The type of the message: one to a method, or one to an intent.
+To = TypeVar("To", bound=ResolvedMessage)
+
+
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Generic[To]):
     """A message to a method or an intent, with everything that is needed to answer it.
 
     `path` is its place in sample paths, and `trust` the trust class of the message. `below` is the write buffer of the
     method that sent it. `mind` is the write buffer of the mind; None means the mission's own mind, whose methods write
-    into the image. `depth` counts the nested methods, itself included. `intent` is the declaration of the slot, and
-    `method` the method that answers; None means that the intent is interpreted.
+    into the image. `depth` counts the nested methods, itself included.
     """
 
     context: MindContext
     interpreter: MindInterpreter
-    receiver: UvmObject
-    holder: UvmObject
-    selector: str
-    method: Method | None
-    args: tuple[Data, ...]
+    message: To
     path: str
     evidence: Evidence
     trust: str
-    intent: Intent | None = None
-    kind: IntentKind = "method"
-    kwargs: Mapping[str, Data] = field(default_factory=dict)
     below: WriteBuffer | None = None
     mind: WriteBuffer | None = None
     depth: int = 1
-    #: The number of its mind's sub-query, from 1; 0 if it is none.
-    number: int = 0
     tally: InvocationLimits = field(default_factory=InvocationLimits)
 
 

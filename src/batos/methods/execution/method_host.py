@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.cell.host import Raised, Sent, Writes
@@ -23,18 +22,19 @@ from batos.errors import (
 from batos.image import whose
 from batos.image.records import least_trusted
 from batos.methods.execution import interpretation, name_rules, primitives
-from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought
+from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought, To
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
-from batos.methods.execution.resolution import resolve
+from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
 from batos.methods.execution.write_buffer import BufferedSlot, WriteBuffer
 from batos.minds import provenance
 from batos.minds.calls import sample_paths
+from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.prototype import Found, UvmObject, label
+from batos.objects.prototype import UvmObject, label
 
 #: Runs an invocation to its end.
-Runner: TypeAlias = Callable[[Invocation], Awaitable[InvocationResult]]
+Runner: TypeAlias = Callable[[Invocation[ToMethod]], Awaitable[InvocationResult]]
 
 _WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))+$")
 _RECALLS: Final = ("traits.recall", "catalog.search")
@@ -53,7 +53,7 @@ class MethodHost:
     An error that the method may catch is returned as `raised`; any other ends the run.
     """
 
-    def __init__(self, invocation: Invocation, buffer: WriteBuffer, view: View, run: Runner) -> None:
+    def __init__(self, invocation: Invocation[ToMethod], buffer: WriteBuffer, view: View, run: Runner) -> None:
         self._invocation = invocation
         self._buffer = buffer
         self._view = view
@@ -121,7 +121,7 @@ class MethodHost:
         self._invocation.tally.send()
         name = name_rules.check_selector(selector)
         given = _Given(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
-        target = self._invocation.receiver if to is None else self._other(to)
+        target = self._invocation.message.receiver if to is None else self._other(to)
         kept = self._buffer.find(target, name)
         if kept is None:
             raise MessageNotUnderstood(label(target), name)
@@ -194,34 +194,33 @@ class MethodHost:
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
         context = primitives.in_voice_of(invocation.context, target)
-        told = (*given.args, *given.kwargs.values())
-        choice = await resolve(context, target, Found(kept.holder, kept.value, 0), selector, told)
-        self._flush(pending, runs=choice.method is not None)
-        onward = replace(
-            invocation,
-            context=context,
-            interpreter=invocation.interpreter.in_voice(context),
-            receiver=target,
-            holder=kept.holder,
-            selector=selector,
-            method=choice.method,
-            args=given.args,
-            kwargs=given.kwargs,
-            path=path,
-            trust=self.trust,
-            intent=choice.intent,
-            kind=choice.kind,
-            below=self._buffer,
-            depth=invocation.depth + 1,
-        )
-        if choice.method is None:
-            thought = await interpretation.thought_of(onward, choice)
+        sent = SlotMessage(target, kept.holder, kept.value, selector, given.args, given.kwargs)
+        message = await resolve(context, sent)
+        self._flush(pending, runs=isinstance(message, ToMethod))
+        if isinstance(message, ToIntent):
+            part = await interpretation.interpret_intent(self._inner(context, message, path))
+            thought = Thought(part.answer, part.citations, part.known, part.gist)
             self._thought([thought], provenance.lineage_trust(invocation.evidence))
             return Sent(thought.answer, self._reload_slots() if flushed else None)
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
-        ran = await asyncio.ensure_future(self._run(onward))
+        ran = await asyncio.ensure_future(self._run(self._inner(context, message, path)))
         self._thought(ran.thoughts, ran.trust)
         return Sent(self._view.table.shown(ran.value), self._reload_slots())
+
+    def _inner(self, context: MindContext, message: To, path: str) -> Invocation[To]:
+        """Return the invocation of a message that the method sends: one level deeper, within the same limits."""
+        return Invocation(
+            context=context,
+            interpreter=self._invocation.interpreter.in_voice(context),
+            message=message,
+            path=path,
+            evidence=self._invocation.evidence,
+            trust=self.trust,
+            below=self._buffer,
+            mind=self._invocation.mind,
+            depth=self._invocation.depth + 1,
+            tally=self._invocation.tally,
+        )
 
     def _thought(self, thoughts: Iterable[Thought], trust: str) -> None:
         """Add answers of the model to the run, and note their trust."""

@@ -10,10 +10,10 @@ from batos.gate.citing import Quoted, stands
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data
+from batos.methods.execution.resolution import ToMethod
 from batos.methods.execution.write_buffer import with_references
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MindContext
-from batos.minds.parts.interpret import SubQuery
 from batos.minds.results import PartResult
 
 #: The most characters of a method's answer; the code that combines parts shortens further where needed.
@@ -28,7 +28,7 @@ _PART: Final = "a text, or {answer, known, citations}"
 _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
-def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
+def part(context: MindContext, ran: InvocationResult, message: ToMethod, evidence: Evidence) -> PartResult:
     """Return a facet's answer as a part of the mission's answer.
 
     The method returned a text or {answer, known, citations}.
@@ -38,21 +38,21 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
 
     Raises: MethodFailed: the method returned another form.
     """
-    given = _fields(ran.value, asked.slot)
-    answer = text(given["answer"], asked.slot)
+    given = _fields(ran.value, message.selector)
+    answer = text(given["answer"], message.selector)
     known = given.get("known")
     if known is None:
         known = not ran.thoughts or any(thought.known for thought in ran.thoughts)
     cited = [
-        *_read_citations(given.get("citations"), asked.slot),
+        *_read_citations(given.get("citations"), message.selector),
         *(each for thought in ran.thoughts for each in thought.citations),
     ]
     votes = context.mind.parts_vote
     return PartResult(
-        number=asked.number,
-        slot=asked.slot,
-        name=asked.intent.name,
-        query=asked.text,
+        number=message.number,
+        slot=message.selector,
+        name=message.selector if message.intent is None else message.intent.name,
+        query=str(message.args[0]),
         answer=answer,
         citations=tuple(dict.fromkeys(each for each in cited if stands(each, evidence)))[:MOST_CITATIONS],
         known=known and bool(answer.strip()),
@@ -61,17 +61,17 @@ def part(context: MindContext, ran: InvocationResult, asked: SubQuery, evidence:
     )
 
 
-def check_result(invocation: Invocation, ran: InvocationResult) -> None:
+def check_result(invocation: Invocation[ToMethod], ran: InvocationResult) -> None:
     """Check that the result has the form that the kind of slot requires; a slot of any other kind may return any data.
 
     Raises: MethodFailed: a facet returned neither a text nor {answer, known, citations}, or a protocol no text.
     """
-    if invocation.kind == "facet":
-        given = _fields(ran.value, invocation.selector)
-        text(given["answer"], invocation.selector)
-        _read_citations(given.get("citations"), invocation.selector)
-    elif invocation.kind == "protocol":
-        text(ran.value, invocation.selector, "a text")
+    if invocation.message.kind == "facet":
+        given = _fields(ran.value, invocation.message.selector)
+        text(given["answer"], invocation.message.selector)
+        _read_citations(given.get("citations"), invocation.message.selector)
+    elif invocation.message.kind == "protocol":
+        text(ran.value, invocation.message.selector, "a text")
 
 
 def _fields(value: Data, selector: str) -> Mapping[str, Any]:

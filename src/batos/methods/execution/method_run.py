@@ -14,6 +14,7 @@ from batos.methods.execution.compilation import program_of
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
+from batos.methods.execution.resolution import ToMethod
 from batos.methods.execution.usage import of_method
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MethodCell
@@ -24,14 +25,14 @@ MOST_RUNS: Final = 12
 
 
 #: Raises MethodFailed if the sender of the message cannot use the result.
-Takes: TypeAlias = Callable[[Invocation, InvocationResult], None]
+Takes: TypeAlias = Callable[[Invocation[ToMethod], InvocationResult], None]
 
 
-def accept_any(invocation: Invocation, ran: InvocationResult) -> None:
+def accept_any(invocation: Invocation[ToMethod], ran: InvocationResult) -> None:
     """Accept any result: a method and `batos send` take whatever a method returns."""
 
 
-async def run(invocation: Invocation, takes: Takes = accept_any) -> InvocationResult:
+async def run(invocation: Invocation[ToMethod], takes: Takes = accept_any) -> InvocationResult:
     """Run a method to its end and return its result.
 
     Its writes are merged into the buffer below, or the image, on success only.
@@ -45,19 +46,19 @@ async def run(invocation: Invocation, takes: Takes = accept_any) -> InvocationRe
     cell = invocation.context.io.methods.cell
     if cell is None:
         raise CellMissing(
-            f"{invocation.selector!r} of {label(invocation.receiver)} is a method, and there is no cell to run it in"
+            f"{invocation.message.selector!r} of {label(invocation.message.receiver)} is a method, "
+            "and there is no cell to run it in"
         )
     return await of_method(invocation, _run(invocation, cell, takes))
 
 
-async def _run(invocation: Invocation, cell: MethodCell, takes: Takes) -> InvocationResult:
+async def _run(invocation: Invocation[ToMethod], cell: MethodCell, takes: Takes) -> InvocationResult:
     """Compile the method and run it until its reads are still valid at its end."""
-    assert invocation.method is not None
-    return await run_until_unchanged(invocation, cell, await program_of(invocation.method), takes)
+    return await run_until_unchanged(invocation, cell, await program_of(invocation.message.method), takes)
 
 
 async def run_until_unchanged(
-    invocation: Invocation, cell: MethodCell, program: Program, takes: Takes = accept_any
+    invocation: Invocation[ToMethod], cell: MethodCell, program: Program, takes: Takes = accept_any
 ) -> InvocationResult:
     """Run the program until no slot that it read was changed by another part during the run, then merge its writes.
 
@@ -77,23 +78,26 @@ async def run_until_unchanged(
             return ran
     raise MethodFailed(
         f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times "
-        f"that {invocation.selector!r} ran",
+        f"that {invocation.message.selector!r} ran",
         remedy="Keep what parts write at once in slots of their own.",
     )
 
 
-async def _once(invocation: Invocation, cell: MethodCell, program: Program, buffer: WriteBuffer) -> InvocationResult:
+async def _once(
+    invocation: Invocation[ToMethod], cell: MethodCell, program: Program, buffer: WriteBuffer
+) -> InvocationResult:
     """Run the program once over a fresh write buffer, and return its result; the writes stay in the buffer."""
-    view = View(buffer, invocation.receiver, program.view)
+    message = invocation.message
+    view = View(buffer, message.receiver, program.view)
     host = MethodHost(invocation, buffer, view, run)
-    call = MethodCall(view.shown(), [*invocation.args], dict(invocation.kwargs), _seed(invocation), _now(invocation))
+    call = MethodCall(view.shown(), [*message.args], dict(message.kwargs), _seed(invocation), _now(invocation))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
-    result = view.table.meant(outcome.result, f"the result of {invocation.selector!r}")
+    result = view.table.meant(outcome.result, f"the result of {message.selector!r}")
     return InvocationResult(result, tuple(host.thoughts), host.trust, outcome.seconds)
 
 
-def _seed(invocation: Invocation) -> str:
+def _seed(invocation: Invocation[ToMethod]) -> str:
     """Return the seed of the run's random numbers, made of the path and of the time of the question.
 
     The seed is equal in every attempt and retry.
@@ -101,6 +105,6 @@ def _seed(invocation: Invocation) -> str:
     return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
 
 
-def _now(invocation: Invocation) -> datetime:
+def _now(invocation: Invocation[ToMethod]) -> datetime:
     """Return the time that the method sees: the moment when the question was asked, for the whole mission."""
     return datetime.fromisoformat(invocation.context.mission.shared.asked_at)

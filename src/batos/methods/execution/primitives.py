@@ -15,6 +15,7 @@ from batos.image.intents import is_spoken
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Invocation, Thought
+from batos.methods.execution.resolution import ToMethod
 from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
@@ -104,7 +105,7 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-async def think(invocation: Invocation, target: UvmObject, number: int, question: ModelQuestion) -> Thought:
+async def think(invocation: Invocation[ToMethod], target: UvmObject, number: int, question: ModelQuestion) -> Thought:
     """Ask the model, with the mission's evidence beside the question, and return its answer.
 
     `number` counts the calls of this run from 0. The answer is in the voice of `target`, the object to which the method
@@ -114,7 +115,7 @@ async def think(invocation: Invocation, target: UvmObject, number: int, question
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
     context = context.with_mind(thinking=thinking)
     decision, votes = _decision(invocation, context)
-    intent = invocation.intent if target is invocation.receiver else None
+    intent = invocation.message.intent if target is invocation.message.receiver else None
     call = Question(sample_paths.call(invocation.path, number), _task(context, intent, question))
     value, _ = await infer(invocation.interpreter.in_voice(context), context, invocation.evidence, call, decision)
     citations = tuple(each for each in decisions.citations_of(value) if stands(each, invocation.evidence))
@@ -129,12 +130,12 @@ def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     return context_building.as_persona(context, receiver)
 
 
-def _decision(invocation: Invocation, context: MindContext) -> tuple[Decision[Any], bool]:
+def _decision(invocation: Invocation[ToMethod], context: MindContext) -> tuple[Decision[Any], bool]:
     """Return the schema of the answer to a method's question, and True if the answer has a gist for a vote.
 
     A protocol answers in a schema of its own, which allows a longer text.
     """
-    if invocation.kind == "protocol":
+    if invocation.message.kind == "protocol":
         return decisions.CHANGED, False
     votes = context.mind.parts_vote and invocation.depth == 1
     return decisions.part(bool(invocation.evidence.passages), votes=votes), votes
@@ -153,7 +154,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
     return task_of(context.mind.voice, intent, question.prompt)
 
 
-async def recall(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
+async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
     """Recall the evidence for a query within `room` bytes, and note it as seen by the mission.
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
@@ -179,7 +180,7 @@ def recalled_texts(found: Evidence) -> list[str]:
     return [*passages, *older, *turns]
 
 
-def log(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Log a line of a method as data.
 
     A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are dropped.
@@ -191,8 +192,8 @@ def log(invocation: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     _log.info(
         "object",
         mission=invocation.context.mission.id,
-        receiver=label(invocation.receiver),
-        oid=reference(invocation.receiver),
-        selector=invocation.selector,
+        receiver=label(invocation.message.receiver),
+        oid=reference(invocation.message.receiver),
+        selector=invocation.message.selector,
         text=text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…",
     )

@@ -1,122 +1,237 @@
-"""The choice of the answer to a message: an installed method, a method made now, or the interpreted intent."""
+"""The choice of what answers a message: an installed method, a method made now, or the interpreted intent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
 
-from batos.errors import GenerationFailed
+from batos.errors import GenerationFailed, ObjectError
 from batos.image.intents import intent_in, is_spoken, kind_of
 from batos.image.methods import lineage_of
+from batos.methods.execution.plain_data import Data
 from batos.minds import context_building
 from batos.minds.choices import Choice
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import Found, UvmObject, label, reference
 
+#: The reasons for interpreting an intent: there is no method, for comparison with it, or no cell to run it.
+INTERPRETED: Final = "interpreted intent"
+CONTROL: Final = "interpreted intent, as the control of its method"
+CELLLESS: Final = "interpreted intent, because the cell is missing"
+
+#: The values of a slot that a message can be for.
+Behaviour: TypeAlias = Method | Intent
+
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
-    """The chosen answer: `method`, or None if `intent` is interpreted; with `control`, as the control of `revision`.
+class SlotMessage:
+    """A message to a slot with behaviour: the receiver, the object that holds the slot, its value, and the arguments.
 
-    `intent` is the declaration of the slot; None for a method without a lineage.
+    A mind that asks one of its parts sends the number of the sub-query behind the text. With `numbered` this number is
+    for the kernel alone, and a part's method is called without it.
     """
 
-    method: Method | None
-    intent: Intent | None
-    revision: int = 0
-    control: bool = False
-    #: The form of the message and of its answer depends on this alone.
-    kind: IntentKind = "method"
+    receiver: UvmObject
+    holder: UvmObject
+    behaviour: Behaviour
+    selector: str
+    args: tuple[Data, ...] = ()
+    kwargs: Mapping[str, Data] = field(default_factory=dict)
+    numbered: bool = False
+
+    @property
+    def values(self) -> tuple[Data, ...]:
+        """Return the arguments in their order, with and without names."""
+        return (*self.args, *self.kwargs.values())
+
+    @property
+    def found(self) -> Found:
+        """Return the slot as lookup finds it."""
+        return Found(self.holder, self.behaviour, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
-    """A message to a slot with behaviour, with the value that lookup found and the slot's declared intent."""
+class ToMethod:
+    """A message that a method answers. `intent` is the declaration of the slot; None for a method without a lineage.
+
+    `number` counts the sub-query of a mind from 1; 0 is none.
+    """
+
+    receiver: UvmObject
+    holder: UvmObject
+    selector: str
+    method: Method
+    intent: Intent | None = None
+    args: tuple[Data, ...] = ()
+    kwargs: Mapping[str, Data] = field(default_factory=dict)
+    number: int = 0
+
+    @property
+    def kind(self) -> IntentKind:
+        """Return the kind of the slot. The form of the message and of its answer depends on this alone."""
+        return kind_of(self.intent, self.selector)
+
+    def without_cell(self) -> ToIntent | None:
+        """Return the message as its intent answers it where no cell runs the method; None if the intent cannot."""
+        values = (*self.args, *self.kwargs.values())
+        if self.intent is None or not _interpretable(self.receiver, self.intent, values):
+            return None
+        slot = (self.receiver, self.holder, self.selector)
+        return ToIntent(*slot, self.intent, str(values[0]), self.number, because=CELLLESS)
+
+
+@dataclass(frozen=True, slots=True)
+class ToIntent:
+    """A message that an intent answers by its text; `text` is what the persona is asked.
+
+    `because` is the reason why no method answers. A control has the `revision` of the method that it is compared with.
+    """
+
+    receiver: UvmObject
+    holder: UvmObject
+    selector: str
+    intent: Intent
+    text: str
+    number: int = 0
+    revision: int = 0
+    because: str = INTERPRETED
+
+    @property
+    def kind(self) -> IntentKind:
+        """Return the kind of the intent. The form of the answer depends on this alone."""
+        return self.intent.kind
+
+
+ResolvedMessage: TypeAlias = ToMethod | ToIntent
+
+
+async def resolve(context: MindContext, message: SlotMessage) -> ResolvedMessage:
+    """Choose what answers a message: by the mission's earlier choice for the slot, otherwise by a new one.
+
+    A new choice is recorded for the mission.
+
+    Raises: GenerationFailed, CovenantViolation, ApprovalNeeded: policy lets nothing answer. ObjectError: the intent
+    answers, and the arguments are not one text.
+    """
+    asked = _MissionMessage.of(context, message)
+    chosen = _before(asked)
+    if chosen is None:
+        fresh = await _choose(asked)
+        # Of several concurrent messages the first that is decided decides for all.
+        chosen = _before(asked)
+        if chosen is None:
+            context.trace.decided.choose(asked.slot, fresh.choice)
+            chosen = fresh
+    return _resolved(asked, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _MissionMessage:
+    """A message in a mission's context, with the declared intent of its slot, and its arguments without the number."""
 
     context: MindContext
-    receiver: UvmObject
-    found: Found
-    selector: str
+    message: SlotMessage
     intent: Intent | None
-    args: tuple[Any, ...]
+    args: tuple[Data, ...]
+    number: int
+
+    @classmethod
+    def of(cls, context: MindContext, message: SlotMessage) -> _MissionMessage:
+        """Return the message with its declared intent; a facet's number is taken out of the arguments."""
+        intent, args = intent_in(message.found, message.selector), message.args
+        if not message.numbered or kind_of(intent, message.selector) != "facet":
+            return cls(context, message, intent, args, 0)
+        number = args[1] if len(args) > 1 else 0
+        return cls(context, message, intent, args[:1], number if isinstance(number, int) else 0)
+
+    @property
+    def values(self) -> tuple[Data, ...]:
+        """Return the arguments in their order, with and without names."""
+        return (*self.args, *self.message.kwargs.values())
 
     @property
     def slot(self) -> str:
         """Return the slot's key in the mission's recorded choices: the holder's reference and the selector."""
-        return f"{reference(self.found.holder)} {self.selector}"
+        return f"{reference(self.message.holder)} {self.message.selector}"
 
     @property
-    def free(self) -> bool:
-        """Test if the intent may be interpreted although there is a method."""
-        return self.context.mind.policy.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
+    def spoken(self) -> Intent | None:
+        """Return the intent that may answer although there is a method; None if policy or the message forbids it."""
+        may = self.context.mind.policy.interpret == "allow"
+        return self.intent if may and _interpretable(self.message.receiver, self.intent, self.values) else None
 
     def method(self, revision: int) -> Method | None:
         """Return the slot's method of a revision, active or not; None if there is no such revision."""
-        holder = self.found.holder
-        made = self.context.trace.generated.get((reference(holder), self.selector))
-        for method in (made, self.found.value):
+        holder, selector = self.message.holder, self.message.selector
+        made = self.context.trace.generated.get((reference(holder), selector))
+        for method in (made, self.message.behaviour):
             if isinstance(method, Method) and method.revision == revision:
                 return method
         there = holder._p_jar is not None and holder._p_oid is not None
-        lineage = lineage_of(holder._p_jar.root(), holder, self.selector) if there else None
+        lineage = lineage_of(holder._p_jar.root(), holder, selector) if there else None
         return None if lineage is None else lineage.revisions.get(revision)
 
 
-async def resolve(
-    context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
-) -> Resolution:
-    """Choose the answer to a message: the mission's earlier choice for the slot, otherwise a new one.
+class _Chosen(NamedTuple):
+    """A choice with the behaviour that it means for a message."""
 
-    A new choice is recorded for the mission.
+    choice: Choice
+    behaviour: Behaviour
 
-    Raises: GenerationFailed, CovenantViolation, ApprovalNeeded: policy lets nothing answer.
+
+def _resolved(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
+    """Return the message as the behaviour that was chosen takes it.
+
+    Raises: ObjectError: this is an intent, and the arguments are not one text.
     """
-    message = _Message(context, receiver, found, selector, intent_in(found, selector), args)
-    answer = _before(message)
-    if answer is None:
-        choice = await _choose(message)
-        # Of several concurrent messages the first that is decided decides for all.
-        answer = _before(message)
-        if answer is None:
-            context.trace.decided.choose(message.slot, choice)
-            answer = _as_chosen(message, choice)
-    assert answer is not None
-    return replace(answer, kind=kind_of(answer.intent, selector))
+    message, (choice, behaviour) = asked.message, chosen
+    slot = (message.receiver, message.holder, message.selector)
+    if isinstance(behaviour, Method):
+        return ToMethod(*slot, behaviour, asked.intent, asked.args, message.kwargs, asked.number)
+    text = asked.values[0] if len(asked.values) == 1 else None
+    if not isinstance(text, str) or not text.strip():
+        raise ObjectError(
+            f"{message.selector!r} of {label(message.receiver)} is an intent and needs to be told what about, "
+            "in one text",
+            remedy="Send it one text, which is not blank.",
+        )
+    if choice.how == "control":
+        return ToIntent(*slot, behaviour, text, asked.number, choice.revision, CONTROL)
+    return ToIntent(*slot, behaviour, text, asked.number)
 
 
-def _before(message: _Message) -> Resolution | None:
+def _before(asked: _MissionMessage) -> _Chosen | None:
     """Return the earlier choice of this mission, or of the mission that it retries; None if there is none."""
-    decided = message.context.trace.decided
-    choice = decided.choice(message.slot) or _retried_choice(message)
-    answer = None if choice is None else _as_chosen(message, choice)
-    if choice is not None and answer is not None:
-        decided.choose(message.slot, choice)
-    return answer
+    decided = asked.context.trace.decided
+    choice = decided.choice(asked.slot) or _retried_choice(asked)
+    behaviour = None if choice is None else _meant(asked, choice)
+    if choice is None or behaviour is None:
+        return None
+    decided.choose(asked.slot, choice)
+    return _Chosen(choice, behaviour)
 
 
-def _retried_choice(message: _Message) -> Choice | None:
+def _retried_choice(asked: _MissionMessage) -> Choice | None:
     """Return the choice of the mission that this one retries; a method only while its revision is active."""
-    choice, value = message.context.trace.decided.retried(message.slot), message.found.value
+    choice, value = asked.context.trace.decided.retried(asked.slot), asked.message.behaviour
     if choice is None or choice.how != "method":
         return choice
     return choice if isinstance(value, Method) and value.revision == choice.revision else None
 
 
-def _as_chosen(message: _Message, choice: Choice) -> Resolution | None:
-    """Return the answer that a choice means for this message; None if it is gone or policy forbids it."""
-    intent = message.intent
-    method = message.method(choice.revision) if choice.revision else None
-    if choice.how == "control" and message.free:
-        return Resolution(None, intent, choice.revision, control=True)
+def _meant(asked: _MissionMessage, choice: Choice) -> Behaviour | None:
+    """Return the behaviour that a choice means for this message; None if it is gone or policy forbids it."""
+    if choice.how == "control" and asked.spoken is not None:
+        return asked.spoken
     if choice.how == "interpreted":
-        may = message.context.mind.policy.interpret == "allow" and intent is not None and is_spoken(intent)
-        return Resolution(None, intent) if may else None
-    return None if method is None else Resolution(method, intent, method.revision)
+        may = asked.context.mind.policy.interpret == "allow" and asked.intent is not None and is_spoken(asked.intent)
+        return asked.intent if may else None
+    return asked.method(choice.revision) if choice.revision else None
 
 
-async def _choose(message: _Message) -> Choice:
+async def _choose(asked: _MissionMessage) -> _Chosen:
     """Choose an installed method; otherwise a method made now; otherwise the intent.
 
     A mission in the control group of an installed method interprets the intent instead. The draw for the control group
@@ -124,37 +239,33 @@ async def _choose(message: _Message) -> Choice:
 
     Raises: GenerationFailed: there is no method, and policy forbids interpretation.
     """
-    context, intent, value = message.context, message.intent, message.found.value
-    if isinstance(value, Method):
+    context, message, behaviour = asked.context, asked.message, asked.message.behaviour
+    if isinstance(behaviour, Method):
         lives = context.io.methods.lives
         drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
-        return Choice("control" if drawn else "method", value.revision)
-    assert intent is not None
-    if not is_spoken(intent):
+        answer = asked.spoken if drawn else None
+        return _Chosen(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
+    if not is_spoken(behaviour):
         context = context.strict()
-    elif not interpretable(message.receiver, intent, message.args):  # only a method can answer it
+    elif not _interpretable(message.receiver, behaviour, asked.values):  # only a method can answer it
         context = context.at_once()
     jit = context.io.methods.jit
-    if intent.may_learn and jit is not None:
-        made = await jit.method_for(context, message.receiver, message.found, message.selector, message.args)
+    if behaviour.may_learn and jit is not None:
+        made = await jit.method_for(context, message.receiver, message.found, message.selector, message.values)
         if made is not None:
-            context.trace.made(reference(message.found.holder), message.selector, made)
-            return Choice("method", made.revision)
+            context.trace.made(reference(message.holder), message.selector, made)
+            return _Chosen(Choice("method", made.revision), made)
     if context.mind.policy.interpret == "never":
         what = f"{message.selector!r} of {label(message.receiver)}"
         raise GenerationFailed(
             f"{what} has no method, and policy lets no intent be interpreted",
             remedy="Allow interpretation (`interpret`), or let it become a method (`install`).",
         )
-    return Choice("interpreted")
+    return _Chosen(Choice("interpreted"), behaviour)
 
 
-def interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Any]) -> bool:
-    """Test if an intent alone could answer this message: a persona speaks it, and the only argument is a text.
-
-    A second argument that is a number is allowed: a mind sends the number of its sub-query so.
-    """
-    about = args[:1] if len(args) == 2 and type(args[1]) is int else args
-    if intent is None or not is_spoken(intent) or len(about) != 1:
+def _interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Data]) -> bool:
+    """Test if an intent alone could answer this message: a persona speaks it, and the only argument is a text."""
+    if intent is None or not is_spoken(intent) or len(args) != 1:
         return False
-    return isinstance(about[0], str) and bool(about[0].strip()) and context_building.is_persona(receiver)
+    return isinstance(args[0], str) and bool(args[0].strip()) and context_building.is_persona(receiver)

@@ -9,28 +9,23 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.methods.execution.invocation import Invocation
-from batos.methods.execution.resolution import Resolution
+from batos.methods.execution.resolution import CELLLESS, CONTROL, ResolvedMessage, ToIntent, ToMethod
 from batos.minds.trace import MethodUse
 from batos.mission_documents import RanDocument
-from batos.objects.prototype import UvmObject, label, reference
+from batos.objects.prototype import label, reference
 
 T = TypeVar("T")
 #: A use with more answers than this, and a quarter of its mission's calls, is at fault for a spent budget.
 MANY: Final = 8
 Outcome: TypeAlias = Literal["ok", "fault"]
 
-#: The reasons for interpreting an intent: there is no method, for comparison with it, or no cell to run it.
-INTERPRETED: Final = "interpreted intent"
-CONTROL: Final = "interpreted intent, as the control of its method"
-CELLLESS: Final = "interpreted intent, because the cell is missing"
 
-
-async def of_method(invocation: Invocation, work: Awaitable[T]) -> T:
+async def of_method(invocation: Invocation[ToMethod], work: Awaitable[T]) -> T:
     """Run a method through `work`, and record its revision and the digest of its source."""
-    method, context = invocation.method, invocation.context
-    assert method is not None
-    made = (reference(invocation.holder), invocation.selector) in context.trace.generated
-    told = _told(invocation.holder, invocation.selector)
+    message, context = invocation.message, invocation.context
+    method = message.method
+    made = (reference(message.holder), message.selector) in context.trace.generated
+    told = _told(message)
     told |= {
         "revision": str(method.revision),
         "digest": hashlib.sha256(method.source.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -41,34 +36,31 @@ async def of_method(invocation: Invocation, work: Awaitable[T]) -> T:
     return await _SlotUse(invocation).during(work, method.revision, control=False)
 
 
-async def of_intent(invocation: Invocation, choice: Resolution, work: Awaitable[T], how: str = "") -> T:
+async def of_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) -> T:
     """Interpret an intent through `work`, and record the commit that wrote it and the reason for interpreting it.
 
     The use goes to the ledger only for an intent that may become a method, or as a control; never for want of a cell.
     """
-    context, intent = invocation.context, choice.intent
-    told = _told(invocation.holder, invocation.selector)
-    told |= {
-        "revision": tid_text(intent._p_serial) if intent is not None else "",
-        "as": how or (CONTROL if choice.control else INTERPRETED),
-    }
-    context.trace.ran(told)
-    if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
+    message, control = invocation.message, invocation.message.because == CONTROL
+    told = _told(message)
+    told |= {"revision": tid_text(message.intent._p_serial), "as": message.because}
+    invocation.context.trace.ran(told)
+    if message.because == CELLLESS or not (control or message.intent.may_learn):
         return await work
-    return await _SlotUse(invocation).during(work, choice.revision, control=choice.control)
+    return await _SlotUse(invocation).during(work, message.revision, control=control)
 
 
-def _told(holder: UvmObject, selector: str) -> RanDocument:
+def _told(message: ResolvedMessage) -> RanDocument:
     """Return the fields of a record that name the slot."""
-    return {"selector": selector, "holder": label(holder), "oid": reference(holder)}
+    return {"selector": message.selector, "holder": label(message.holder), "oid": reference(message.holder)}
 
 
 class _SlotUse:
     """Measures one use of a slot: the tokens, answers and seconds that it spends, without waiting and repeated runs."""
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(self, invocation: Invocation[ToMethod] | Invocation[ToIntent]) -> None:
         self._context = invocation.context
-        self._slot = reference(invocation.holder), invocation.selector
+        self._slot = reference(invocation.message.holder), invocation.message.selector
         self._path = invocation.path
         self._tally = invocation.tally
 

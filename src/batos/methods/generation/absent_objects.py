@@ -10,6 +10,7 @@ from batos.errors import GenerationFailed, MessageNotUnderstood
 from batos.image import roots, tools
 from batos.image.roots import Root
 from batos.minds.context import MindContext
+from batos.objects.method import Intent
 from batos.objects.prototype import Found
 
 
@@ -17,24 +18,24 @@ class Appeared(Exception):
     """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
 
 
-def is_absent(root: Root, message: Message) -> bool:
-    """Test if a message is for an object that is declared and does not exist.
+def absent_intent(root: Root, message: Message) -> Intent | None:
+    """Return the intent of a message's receiver if it is declared and does not exist; None for any other receiver.
 
     Raises: MessageNotUnderstood: the object is absent, and its API does not declare the selector; nothing is paid for.
     """
     intent = tools.absent(root, message.receiver)
     if intent is None:
-        return False
+        return None
     declared = api_of(intent.text)[0]
     if message.selector not in {each.selector for each in declared}:
         error = MessageNotUnderstood(message.receiver, message.selector)
         error.remedy = f"Its API declares {', '.join(each.signature for each in declared)}."
         raise error
-    return True
+    return intent
 
 
-async def summon(context: MindContext, message: Message) -> NoReturn:
-    """Make the object, unless another mission has made it meanwhile; then raise Appeared. Never returns.
+async def summon(context: MindContext, message: Message, intent: Intent) -> NoReturn:
+    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
 
     Nothing else could answer the message, so the intent is never interpreted.
 
@@ -42,8 +43,6 @@ async def summon(context: MindContext, message: Message) -> NoReturn:
     forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
     """
     name, holder = message.receiver, context.mission.root[roots.TOOLS]
-    intent = tools.absent(context.mission.root, name)
-    assert intent is not None
     if context.io.methods.jit is None or context.mind.policy.install == "never":
         raise GenerationFailed(
             f"{name} is declared and does not exist, and policy lets nothing be made",
