@@ -16,12 +16,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import PydanticUndefined
 
-from batos import errors, events
+from batos import errors
 from batos.brief import MissionBrief
 from batos.cli import entry
 from batos.client.wire import protocol, verb_shapes
 from batos.codex import model_options
 from batos.config import Settings
+from batos.event_payloads import EVENTS
 from batos.guardian import dialect
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,9 +60,9 @@ def errors_table() -> str:
 
 
 def events_table() -> str:
-    """One row an event, in the order of events.py."""
+    """One row an event, in the order of event_payloads.py."""
     rows = ["| event | keys |", "|---|---|"]
-    rows += [f"| `{name}` | {', '.join(f'`{key}`' for key in keys)} |" for name, keys in events.NAMES.items()]
+    rows += [f"| `{name}` | {', '.join(f'`{key}`' for key in event.keys)} |" for name, event in EVENTS.items()]
     return "\n".join(rows)
 
 

@@ -7,15 +7,18 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NotRequired, get_origin, get_type_hints
+from typing import Any, is_typeddict
 
 import pytest
 from ZODB.POSException import ConflictError
 
+from batos import event_payloads
 from batos.brief import as_file
 from batos.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
-from batos.events import NAMES, PAYLOADS, Events
+from batos.event_payloads import EVENTS, MISSION_RETRACTED, MISSION_STATUS, Event, MissionRetracted
+from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
+from batos.mission_documents import PlacementDocument
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"
@@ -37,10 +40,10 @@ def test_everyone_hears_until_they_leave() -> None:
     first, second = Heard(), Heard()
     events = Events(first)
     leave = events.subscribe(second)
-    events.emit("mission.retracted", mission="m-1")
+    events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-1"))
     leave()
     leave()
-    events.emit("mission.retracted", mission="m-2")
+    events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-2"))
     assert [keys["mission"] for _, keys in first] == ["m-1", "m-2"]
     assert [keys["mission"] for _, keys in second] == ["m-1"]
 
@@ -55,8 +58,8 @@ def test_a_subscriber_that_fails_is_dropped() -> None:
         raise OSError("its reader has left")
 
     events = Events(before, broken, after)
-    events.emit("mission.retracted", mission="m-1")
-    events.emit("mission.retracted", mission="m-2")
+    events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-1"))
+    events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-2"))
     assert len(before) == len(after) == 2
     assert calls == ["mission.retracted"]
 
@@ -72,38 +75,49 @@ def test_a_subscriber_may_leave_while_it_is_told() -> None:
 
     leave = events.subscribe(leaving)
     events.subscribe(after)
-    events.emit("mission.retracted", mission="m-1")
+    events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-1"))
     assert len(after) == 1
 
 
 def emitted() -> dict[str, set[str]]:
-    """Every literal event name in src with the keys given beside it; `**` counts as every key."""
+    """Every event that a module of src emits, by the name of its constant, with the types of payload made for it."""
     found: dict[str, set[str]] = {}
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "emit":
-                name = getattr(node.args[0], "value", None) if node.args else None
-                if isinstance(name, str):
-                    keys = {each.arg or "**" for each in node.keywords}
-                    known = found.get(name, {"**"})
-                    found[name] = keys if "**" in known else known if "**" in keys else known & keys
+                event, payload = node.args
+                made = {ast.unparse(payload.func)} if isinstance(payload, ast.Call) else set()
+                found.setdefault(ast.unparse(event), set()).update(made)
     return found
 
 
-def test_the_names_are_what_the_code_tells() -> None:
-    """Every event that any module emits is in NAMES with its keys, and NAMES lists nothing that nobody emits."""
+def test_the_events_are_those_that_the_code_emits() -> None:
+    """Every event that any module emits is in EVENTS, each under its constant, and none that nobody emits."""
+    constants = {name: each for name, each in vars(event_payloads).items() if isinstance(each, Event)}
+    assert {each.name: each for each in constants.values()} == EVENTS
+    assert all(name == each.name.upper().replace(".", "_") for name, each in constants.items())
+    assert len({each.name for each in constants.values()}) == len(constants)
     told = emitted()
-    assert set(told) == set(NAMES)
-    for name, keys in told.items():
-        assert set(NAMES[name]) <= keys or "**" in keys, name
+    assert set(told) == set(constants)
+    for name, made in told.items():
+        assert {each for each in made if not each.endswith("as_dict")} <= {constants[name].payload.__name__}, name
 
 
-@pytest.mark.parametrize("event", PAYLOADS)
-def test_a_payload_has_the_keys_of_its_event(event: str) -> None:
-    """What a type checker holds readers to is what the event always carries; the rest may be absent."""
-    hints = get_type_hints(PAYLOADS[event], include_extras=True)
-    always = {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}
-    assert always - {"context_length"} == set(NAMES[event])
+def test_every_event_has_one_payload_type_of_its_own() -> None:
+    """Two events never share a type, but the two of a model's memory; every payload's type is an event's."""
+    types = [event.payload for event in EVENTS.values()]
+    assert all(is_typeddict(each) for each in types)
+    assert [each.__name__ for each in types if types.count(each) > 1] == ["PlacementDocument", "PlacementDocument"]
+    written = {each for each in vars(event_payloads).values() if is_typeddict(each)}
+    here = {each for each in written if each.__module__ == event_payloads.__name__}
+    shared = {event_payloads.MissionPayload, event_payloads.MissionSummary}
+    assert here - shared == set(types) - {PlacementDocument}
+
+
+def test_the_keys_of_an_event_follow_from_its_payload() -> None:
+    """A key that may be absent is known, and is none of those that every payload has."""
+    assert MISSION_STATUS.keys == ("mission", "status", "reason")
+    assert MISSION_STATUS.known_keys == {"mission", "status", "reason", "attempt"}
 
 
 def faulty(request: ChatRequest) -> str | BatosError:
@@ -112,7 +126,7 @@ def faulty(request: ChatRequest) -> str | BatosError:
 
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
-    """Whatever genesis and missions that are done, revised, failed and cancelled tell is in NAMES with its keys."""
+    """Whatever genesis and missions that are done, revised, failed and cancelled tell is in EVENTS with its keys."""
     heard = Heard()
     bridge = ScriptedBridge(faulty)
     async with scripted_uvm(tmp_path, bridge, events=Events(heard)) as uvm:
@@ -130,20 +144,28 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
     for event, keys in heard:
-        assert set(NAMES[event]) <= set(keys), event
-        assert event not in PAYLOADS or keys.keys() <= get_type_hints(PAYLOADS[event]).keys(), event
+        assert set(EVENTS[event].keys) <= keys.keys() <= EVENTS[event].known_keys, event
     # A scripted model lies nowhere: tests/inference/vram/test_placement.py has what is told of memory.
-    generation = {name for name in NAMES if name.startswith(("approval.", "cell.", "guardian.", "method."))}
-    assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"} - generation
+    generation = {name for name in EVENTS if name.startswith(("approval.", "cell.", "guardian.", "method."))}
+    assert heard.names == set(EVENTS) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"} - generation
 
 
-@pytest.mark.parametrize(("event", "keys"), [("mission.status", {"mission": "m-1"}), ("mission.tokn", {})])
-def test_a_test_sees_what_is_told_wrongly(event: str, keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that is missing and a name that is not listed raise where a test runs, and nowhere else."""
-    with pytest.raises(InternalError, match=event):
-        Events().emit(event, **keys)
+UNLISTED = Event("mission.tokn", MissionRetracted)
+
+
+@pytest.mark.parametrize(
+    ("event", "keys"),
+    [(MISSION_STATUS, {"mission": "m-1"}), (MISSION_RETRACTED, {"mission": "m-1", "pth": "x"}), (UNLISTED, {})],
+    ids=["missing", "unknown", "unlisted"],
+)
+def test_a_test_sees_what_is_told_wrongly(
+    event: Event[Any], keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is missing or unknown and an event that is not listed raise where a test runs, and nowhere else."""
+    with pytest.raises(InternalError, match=event.name):
+        Events().emit(event, keys)
     monkeypatch.delenv("BATOS_DEBUG_EVENTS")
-    Events().emit(event, **keys)
+    Events().emit(event, keys)
 
 
 async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:

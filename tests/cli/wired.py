@@ -25,6 +25,7 @@ from batos.client.wire.keys import Credentials, Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.errors import NotFound
+from batos.event_payloads import MISSION_ACCEPTED, MISSION_STATUS, MissionAccepted, MissionStatus
 from batos.events import Events
 from batos.image import roots, whose
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -99,7 +100,7 @@ class Played:
         self.ends[mission] = asyncio.Event()
         if key:
             self.keys[key] = mission
-        self.events.emit("mission.accepted", mission=mission, user=checked.user, waiting=1)
+        self.events.emit(MISSION_ACCEPTED, MissionAccepted(mission=mission, user=checked.user, waiting=1))
         await asyncio.sleep(0)
         return mission
 
@@ -111,9 +112,12 @@ class Played:
         if self.prompt:
             self.finish(mission)
 
-    def say(self, mission: str, status: str, **more: Any) -> None:
+    def say(self, mission: str, status: str, attempt: int | None = None) -> None:
         self.found[mission]["status"] = status
-        self.events.emit("mission.status", mission=mission, status=status, **{"reason": None, **more})
+        told = MissionStatus(mission=mission, status=status, reason=None)
+        if attempt is not None:
+            told["attempt"] = attempt
+        self.events.emit(MISSION_STATUS, told)
 
     def finish(self, mission: str, status: str = "done") -> None:
         self.found[mission]["answer"] = f"An answer to {mission}."

@@ -19,6 +19,7 @@ from batos.client.wire import server_file
 from batos.client.wire.keys import Credentials
 from batos.config import Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
+from batos.event_payloads import MISSION_TOKEN, MissionToken
 
 
 def played(home: Path, **more: Any) -> Played:
@@ -172,7 +173,7 @@ async def test_a_server_that_restarts_in_the_middle_is_waited_for(tmp_path: Path
         asked = asyncio.create_task(client.ask("why?", lambda event, keys: told.append(event)))
         await eventually(lambda: mind.found and mind.found[next(iter(mind.found))]["status"] == "running")
         mission = next(iter(mind.found))
-        mind.events.emit("mission.token", mission=mission, path="weave", text="half an ans")
+        mind.events.emit(MISSION_TOKEN, MissionToken(mission=mission, path="weave", text="half an ans"))
         await eventually(lambda: "mission.token" in told)
     await eventually(lambda: "connection.lost" in told)
     mind.found[mission]["status"] = "queued"

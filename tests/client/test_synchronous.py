@@ -19,6 +19,7 @@ from batos.client.synchronous import Client
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.errors import NoServer, NotFound
+from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,8 +76,10 @@ async def test_tokens_come_as_they_are_written(tmp_path: Path) -> None:
         await eventually(lambda: mind.found and mind.found[next(iter(mind.found))]["status"] == "running")
         mission = next(iter(mind.found))
         for text in ("wrong", None, "ri", "ght"):
-            keys = {} if text is None else {"path": "weave", "text": text}
-            mind.events.emit("mission.token" if keys else "mission.retracted", mission=mission, **keys)
+            if text is None:
+                mind.events.emit(MISSION_RETRACTED, MissionRetracted(mission=mission))
+            else:
+                mind.events.emit(MISSION_TOKEN, MissionToken(mission=mission, path="weave", text=text))
         mind.finish(mission)
         assert await used == "done"
     assert seen == [("wrong", False), ("", True), ("ri", False), ("ght", False)]

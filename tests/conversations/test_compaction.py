@@ -16,6 +16,7 @@ from batos.conversations import compaction, conversations
 from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, summaries_to_join
 from batos.conversations.summaries import Piece
 from batos.errors import BatosError, NotFound, OllamaUnreachable
+from batos.event_payloads import MISSION_ACCEPTED, MissionAccepted
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
@@ -262,7 +263,7 @@ async def test_a_question_is_not_kept_waiting(mind: Mind) -> None:
     name = await talk(mind.uvm, exchanges(100, 800))
 
     def record(request: ChatRequest) -> str:
-        mind.uvm.events.emit("mission.accepted", mission="m-other", user="tester", waiting=1)
+        mind.uvm.events.emit(MISSION_ACCEPTED, MissionAccepted(mission="m-other", user="tester", waiting=1))
         return "Anna Lund sealed jars."
 
     mind.bridge.respond = recording(record, mind.script)

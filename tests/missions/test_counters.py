@@ -14,7 +14,8 @@ from tests.image.living import living
 from tests.minds.scripted import BAD, Script, ask, submit
 
 from batos.errors import BatosError, Busy, DiskFull, StreamCut
-from batos.events import PAYLOADS, Events
+from batos.event_payloads import EVENTS
+from batos.events import Events
 from batos.image import roots
 from batos.image.ids import mission_id, utc_now
 from batos.image.image import LivingImage
@@ -286,4 +287,4 @@ def test_a_time_is_in_one_bucket(seconds: float) -> None:
 def test_each_handler_takes_the_payload_of_its_event() -> None:
     """A type checker cannot see which event a handler stands under; here both are compared."""
     for event, handler in counters._COUNTED.items():
-        assert get_type_hints(handler)["keys"] is PAYLOADS[event], event
+        assert get_type_hints(handler)["keys"] is EVENTS[event].payload, event

@@ -15,6 +15,7 @@ import structlog
 from batos.approvals.reasons import disapproval, no_such
 from batos.concurrency.alarms import Alarms
 from batos.errors import BatosError, Refused
+from batos.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
 from batos.events import Events
 from batos.image import approvals
 from batos.image.approvals import ApprovalQuestion, ApprovalState
@@ -131,8 +132,12 @@ class Approvals:
         answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
         if answer.changed:
             self._alarms.set(answer.name, answer.until)
-            told = {"receiver": answer.object, "selector": answer.selector, "digest": answer.digest}
-            self._events.emit("approval.asked", approval=answer.name, **told)
+            self._events.emit(
+                APPROVAL_ASKED,
+                ApprovalAsked(
+                    approval=answer.name, receiver=answer.object, selector=answer.selector, digest=answer.digest
+                ),
+            )
         return _id_of(answer)
 
     async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
@@ -197,7 +202,9 @@ class Approvals:
         for answer in answers:
             if answer.changed:
                 self._alarms.drop(answer.name)
-                self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
+                self._events.emit(
+                    APPROVAL_ANSWERED, ApprovalAnswered(approval=answer.name, answer=answer.word, by=answer.by)
+                )
         woken = await self._consequences.wake([mission for answer in answers for mission in answer.missions])
         for number, mission in enumerate(woken, 1):
             if number % _AT_ONCE == 0:

@@ -15,6 +15,7 @@ from batos.cell.running import MethodRun
 from batos.cell.values import Value
 from batos.cell.worker_pool import WorkerPool, interpreter
 from batos.errors import CellKilled, CovenantViolation
+from batos.event_payloads import CELL_KILL, CellKill
 from batos.events import Events
 
 
@@ -74,7 +75,7 @@ class Cell:
         try:
             await run.go(call.view, list(call.args), dict(call.kwargs))
         except CellKilled as error:
-            self._events.emit("cell.kill", selector=program.selector, limit=error.limit)
+            self._events.emit(CELL_KILL, CellKill(selector=program.selector, limit=error.limit))
             raise
         if run.writes and not run.writes.marked:
             raise _unmarked(program, run.writes)

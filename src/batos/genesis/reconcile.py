@@ -13,6 +13,7 @@ from batos.codex import codex as codices
 from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
+from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
 from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register, stamps
 from batos.genesis.adapters import repository, staging
@@ -277,7 +278,7 @@ class Reconciler:
             # Bytes come many times a second; an event is another status of a step.
             if statuses.get(progress.step) != progress.status:
                 statuses[progress.step] = progress.status
-                self.events.emit("genesis.step", step=progress.step, status=progress.status)
+                self.events.emit(GENESIS_STEP, GenesisStep(step=progress.step, status=progress.status))
             if on_progress is not None:
                 on_progress(progress)
 
@@ -296,15 +297,15 @@ class Reconciler:
         """Write codex, graph and models into the image, where they differ from what is there."""
         at = iso(self.clock())
 
-        def change(root: Root) -> tuple[list[str], list[dict[str, Any]]]:
-            gone: list[dict[str, Any]] = []
+        def change(root: Root) -> tuple[list[str], list[MethodRetired]]:
+            gone: list[MethodRetired] = []
 
             def declared(holder: UvmObject, selector: str, intent: Intent | None) -> int:
                 revision = methods.declared(root, holder, selector, intent, at)
                 if revision:
                     reason = methods.NO_MORE if intent is None else methods.ANEW
-                    what = {"receiver": roots.named(root, holder), "selector": selector}
-                    gone.append({**what, "revision": revision, "reason": reason})
+                    receiver = roots.named(root, holder)
+                    gone.append(MethodRetired(receiver=receiver, selector=selector, revision=revision, reason=reason))
                 return revision
 
             changes = graph.build(root, done.codex, done.profile, declared)
@@ -315,7 +316,7 @@ class Reconciler:
 
         changes, gone = await self.image.writer.apply(change)
         for each in gone:
-            self.events.emit("method.retired", **each)
+            self.events.emit(METHOD_RETIRED, each)
         if changes and tell is not None:
             many = "change" if len(changes) == 1 else "changes"
             tell(StepProgress("graph the image", f"{len(changes)} {many} written"))

@@ -16,6 +16,20 @@ from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
 from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, Refused
+from batos.event_payloads import (
+    MISSION_ACCEPTED,
+    MISSION_STATUS,
+    QUEUE_BUSY,
+    TXN_ABORT,
+    TXN_COMMIT,
+    TXN_CONFLICT,
+    MissionAccepted,
+    MissionStatus,
+    QueueBusy,
+    TransactionAbort,
+    TransactionCommit,
+    TransactionConflict,
+)
 from batos.events import Events
 from batos.image import keeping, pairing, roots, storage
 from batos.image.damage import as_damage
@@ -76,7 +90,7 @@ class LivingImage(ReadableImage):
 
     def _committed(self, what: str) -> Callable[[int], None]:
         """Return a callback that reports a commit of this database and the number of changes in it."""
-        return lambda changes: self._events.emit("txn.commit", what=what, changes=changes)
+        return lambda changes: self._events.emit(TXN_COMMIT, TransactionCommit(what=what, changes=changes))
 
     async def prepare(self) -> None:
         """Make what a new image lacks: its record trees, and the id that it shares with its journal.
@@ -123,12 +137,12 @@ class LivingImage(ReadableImage):
         # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
         given = await self.writer.apply(lambda root: self._admit(root, dict(brief, id=name), at, contents, limit))
         if isinstance(given, BatosError):
-            self._events.emit("queue.busy", user=brief["user"])
+            self._events.emit(QUEUE_BUSY, QueueBusy(user=brief["user"]))
             raise given
         found, waiting = given
         if found != name:
             return found
-        self._events.emit("mission.accepted", mission=name, user=brief["user"], waiting=waiting)
+        self._events.emit(MISSION_ACCEPTED, MissionAccepted(mission=name, user=brief["user"], waiting=waiting))
         return name
 
     def _admit(
@@ -195,7 +209,7 @@ class LivingImage(ReadableImage):
             yield transaction
         except Exception as error:
             if isinstance(error, ConflictError):
-                self._events.emit("txn.conflict", what=mission)
+                self._events.emit(TXN_CONFLICT, TransactionConflict(what=mission))
             shown = self.translate(error)
             if shown is error:
                 raise
@@ -203,9 +217,11 @@ class LivingImage(ReadableImage):
         finally:
             transaction.close()
             if transaction.committed:
-                self._events.emit("txn.commit", what=mission, tid=tid_text(transaction.serial))
+                self._events.emit(TXN_COMMIT, TransactionCommit(what=mission, tid=tid_text(transaction.serial)))
             else:
-                self._events.emit("txn.abort", what=mission, reason="doomed" if transaction.doomed else "left")
+                self._events.emit(
+                    TXN_ABORT, TransactionAbort(what=mission, reason="doomed" if transaction.doomed else "left")
+                )
 
     async def move(
         self,
@@ -239,8 +255,10 @@ class LivingImage(ReadableImage):
             return status.attempts
 
         attempts = await self.writer.apply(change)
-        began = {"attempt": attempts} if word == "running" else {}
-        self._events.emit("mission.status", mission=mission, status=word, reason=shown, **began)
+        told = MissionStatus(mission=mission, status=word, reason=shown)
+        if word == "running":
+            told["attempt"] = attempts
+        self._events.emit(MISSION_STATUS, told)
 
     async def again(self, mission: str, reason: BatosError) -> None:
         """Count another attempt of a mission that runs, in a short transaction; Refused: it does not run."""
@@ -254,7 +272,9 @@ class LivingImage(ReadableImage):
             return status.attempts
 
         attempts = await self.writer.apply(change)
-        self._events.emit("mission.status", mission=mission, status="running", reason=shown, attempt=attempts)
+        self._events.emit(
+            MISSION_STATUS, MissionStatus(mission=mission, status="running", reason=shown, attempt=attempts)
+        )
 
     def translate(self, error: BaseException) -> BaseException:
         """Convert a storage's error to one of ours. After a full disk or a failed storage no more missions are

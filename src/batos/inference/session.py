@@ -10,19 +10,26 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from batos.errors import BatosError, ContextOverflow, ModelMissing, Refused, TimedOut
+from batos.event_payloads import (
+    INFERENCE_END,
+    INFERENCE_FIRST_TOKEN,
+    INFERENCE_START,
+    InferenceEnd,
+    InferenceFirstToken,
+    InferenceStart,
+)
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
 from batos.inference.call_order import CallOrder
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record, journal_key
+from batos.inference.journaled_requests import PLAIN_KEY, as_journaled, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.vram.placement import Placement, Watch
 
 #: Seconds between two saves of an unfinished answer.
 PARTIAL_EVERY: Final = 2.0
-#: The field of a journaled request that was asked with a warning: the key of the same without it.
-PLAIN_KEY: Final = "plain_key"
 
 
 class Thinks(Protocol):
@@ -116,7 +123,7 @@ class Session:
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
-                self._paid[_plain_key(record)] = record
+                self._paid[plain_key(record)] = record
                 former = self._former.setdefault("" if record.mission == self.mission else record.model, [])
                 if record.digest not in former:
                     former.append(record.digest)
@@ -128,7 +135,7 @@ class Session:
         """
         told = marks.messages(request.messages, self.marks.get(request.model, ()))
         request = replace(request, messages=told)
-        shown = _shown(request)
+        shown = as_journaled(request)
         # A paid answer is found by the digest that its model had then, even after the model was changed.
         for former in (*self._former.get("", ()), *self._former.get(request.model, ())):
             paid = self._paid.get(journal_key(former, shown, step.path))
@@ -153,11 +160,13 @@ class Session:
 
     async def _warned(self, request: ChatRequest, step: Step, key: str, digest: str) -> Answer:
         """Pay for a call that says why an earlier attempt failed; where that does not fit, for the plain call."""
-        plain = Record(key, self.mission, step.path, request.model, digest, _shown(request), "open", iso(self.clock()))
+        plain = Record(
+            key, self.mission, step.path, request.model, digest, as_journaled(request), "open", iso(self.clock())
+        )
         if not self.warning:
             return await self._paying(request, step, plain)
-        told = replace(request, messages=_with_warning(request.messages, self.warning))
-        shown = {**_shown(told), PLAIN_KEY: key}
+        told = replace(request, messages=with_warning(request.messages, self.warning))
+        shown = {**as_journaled(told), PLAIN_KEY: key}
         try:
             record = replace(plain, key=journal_key(digest, shown, step.path), request=shown)
             return await self._paying(told, step, record)
@@ -206,18 +215,20 @@ class Session:
             told = Spending(1, answer.prompt_tokens + answer.answer_tokens, answer.thinking_seconds)
             self._told[record.path] = self._told.get(record.path, Spending()) + told
         size, tokens = self.measured.get(record.model, (0, 0))
-        self.measured[record.model] = (size + _prompt_bytes(record.request), tokens + answer.prompt_tokens)
+        self.measured[record.model] = (size + prompt_bytes(record.request), tokens + answer.prompt_tokens)
 
     def _ended(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
         self.events.emit(
-            "inference.end",
-            mission=self.mission,
-            path=path,
-            model=model,
-            prompt_tokens=answer.prompt_tokens,
-            answer_tokens=answer.answer_tokens,
-            seconds=round(answer.total_seconds, 3),
-            from_journal=from_journal,
+            INFERENCE_END,
+            InferenceEnd(
+                mission=self.mission,
+                path=path,
+                model=model,
+                prompt_tokens=answer.prompt_tokens,
+                answer_tokens=answer.answer_tokens,
+                seconds=round(answer.total_seconds, 3),
+                from_journal=from_journal,
+            ),
         )
 
     async def _paying(self, request: ChatRequest, step: Step, record: Record) -> Answer:
@@ -239,7 +250,7 @@ class Session:
     async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
         self._check_limits()
         self._check_prompt(record)
-        self.events.emit("inference.start", mission=self.mission, path=step.path, model=request.model)
+        self.events.emit(INFERENCE_START, InferenceStart(mission=self.mission, path=step.path, model=request.model))
         self.cost.calls += 1
         listener = _Listener(self, step, record)
         try:
@@ -261,9 +272,9 @@ class Session:
         except asyncio.CancelledError as cancelled:
             # The write was waited for: unless it failed itself, the answer is there for whoever asks again.
             if cancelled.__cause__ is None:
-                self._paid[_plain_key(done)] = done
+                self._paid[plain_key(done)] = done
             raise
-        self._paid[_plain_key(done)] = done
+        self._paid[plain_key(done)] = done
         self._used(done, answer)
         self._ended(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
@@ -311,7 +322,7 @@ class Session:
 
     def _check_prompt(self, record: Record) -> None:
         """Refuse a prompt that certainly does not fit, and a mission's first that its budget certainly cannot pay."""
-        least, window = int(LEAST_RATIO * _prompt_bytes(record.request)), record.request["options"].get("num_ctx")
+        least, window = int(LEAST_RATIO * prompt_bytes(record.request)), record.request["options"].get("num_ctx")
         if window is not None and least > window:
             said = f"the prompt has at least {least} tokens and the window holds {window}; it was not sent"
             raise ContextOverflow(None, window, said)
@@ -350,10 +361,10 @@ class _Listener:
         now = self._session.ticks()
         if not self._pieces:
             self._session.events.emit(
-                "inference.first_token",
-                mission=self._session.mission,
-                path=self._step.path,
-                seconds=round(now - self._began, 3),
+                INFERENCE_FIRST_TOKEN,
+                InferenceFirstToken(
+                    mission=self._session.mission, path=self._step.path, seconds=round(now - self._began, 3)
+                ),
             )
         self._pieces.append(piece)
         if now - self._saved >= self._session.partial_every and (self._saving is None or self._saving.done()):
@@ -372,28 +383,3 @@ class _Listener:
         if self._saving is not None:
             await asyncio.wait({self._saving})
             self._saving.exception()
-
-
-def _shown(request: ChatRequest) -> dict[str, Any]:
-    """Return a request as the journal stores it, without transport fields."""
-    return {
-        "messages": list(request.messages),
-        "format": request.schema,
-        "think": request.think,
-        "options": dict(request.options),
-    }
-
-
-def _plain_key(record: Record) -> str:
-    """Return the key under which later attempts look a record up, whatever warning it was asked with."""
-    return str(record.request.get(PLAIN_KEY, record.key))
-
-
-def _with_warning(messages: Sequence[dict[str, str]], warning: str) -> tuple[dict[str, str], ...]:
-    """Say the warning last, behind all that calls have in common."""
-    *before, last = messages
-    return (*before, {**last, "content": f"{last['content']}\n\n{warning}"})
-
-
-def _prompt_bytes(shown: Mapping[str, Any]) -> int:
-    return sum(len(message["content"].encode("utf-8", "surrogatepass")) for message in shown["messages"])

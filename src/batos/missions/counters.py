@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import structlog
 
-from batos.events import (
+from batos.event_payloads import (
     CellKill,
     GuardianVerdict,
     InferenceEnd,

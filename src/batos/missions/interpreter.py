@@ -10,6 +10,7 @@ import structlog
 from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.errors import CellMissing, InternalError, ObjectError
+from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.image.records import least_trusted
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
@@ -163,7 +164,9 @@ class MissionInterpreter:
         if message.kind == "protocol":
             said = method_results.text(ran.value, message.selector)
             path = sample_paths.protocol(self.context.mind.name, message.selector)
-            self.context.io.events.emit("mission.token", mission=self.context.mission.id, path=path, text=said)
+            self.context.io.events.emit(
+                MISSION_TOKEN, MissionToken(mission=self.context.mission.id, path=path, text=said)
+            )
             return said
         return method_results.as_plain(ran)
 

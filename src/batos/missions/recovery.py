@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from batos.errors import BatosError
-from batos.events import Events, MissionSummary
+from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
+from batos.events import Events
 from batos.image import approvals, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
@@ -150,8 +151,8 @@ class Recovery:
         told = MissionSummary(
             personas=route.get("personas"), cost=cost, gate=made.get("gate"), conversation=conversation
         )
-        self._events.emit("mission.done", mission=mission, tid=tid, **told)
-        self._events.emit("mission.status", mission=mission, status="done", reason=None)
+        self._events.emit(MISSION_DONE, MissionDone(mission=mission, tid=tid, **told))
+        self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status="done", reason=None))
 
     def _progress_of(self, mission: str) -> tuple[int, int, str]:
         """Measure a mission's progress in the journal, including the generations that it waited for."""

@@ -16,7 +16,24 @@ from ZODB.POSException import ConflictError
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, InternalError, MissionFailed, Refused
-from batos.events import Events, MissionSummary
+from batos.event_payloads import (
+    MISSION_DONE,
+    MISSION_FAILED,
+    MISSION_RETRACTED,
+    MISSION_ROUTED,
+    MISSION_STATE,
+    MISSION_STATUS,
+    TXN_ABORT,
+    MissionDone,
+    MissionEnded,
+    MissionRetracted,
+    MissionRouted,
+    MissionState,
+    MissionStatus,
+    MissionSummary,
+    TransactionAbort,
+)
+from batos.events import Events
 from batos.genesis import measures
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
@@ -183,7 +200,7 @@ class MissionRunner:
     async def _start_attempt(self, attempt: Attempt) -> None:
         """Start another attempt: retract streamed text, and count the attempt as after a crash."""
         attempt.states.clear()
-        self.events.emit("mission.retracted", mission=attempt.mission)
+        self.events.emit(MISSION_RETRACTED, MissionRetracted(mission=attempt.mission))
         await self.journal.flush(attempt.mission)
         await self.image.again(attempt.mission, _CONFLICT)
 
@@ -210,8 +227,8 @@ class MissionRunner:
         """Fold in the mission's contributions, then emit the events of its end."""
         await self.publisher.fold(attempt.mission)
         self.journal.ended(attempt.mission)
-        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.summary())
-        self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
+        self.events.emit(MISSION_DONE, MissionDone(mission=attempt.mission, tid=attempt.tid, **attempt.summary()))
+        self.events.emit(MISSION_STATUS, MissionStatus(mission=attempt.mission, status="done", reason=None))
 
     async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
         """Record the reason for the end in the journal and, in a transaction of its own, in the mission's status."""
@@ -232,11 +249,11 @@ class MissionRunner:
             await self.image.move(mission, word, reason, **report)
         except Exception as unwritten:  # emitted, because the first error is the one to raise
             # A full disk can prevent the record: the first error is still the one to raise.
-            self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
+            self.events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=f"its end is not recorded: {unwritten}"))
         if ended:
             await self._count(attempt)
             self.events.emit(
-                "mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.summary()
+                MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict(), **attempt.summary())
             )
 
     async def _count(self, attempt: Attempt) -> None:
@@ -247,7 +264,9 @@ class MissionRunner:
         try:
             await lives.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
         except Exception as error:  # emitted, because the mission's own error is the one to raise
-            self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
+            self.events.emit(
+                TXN_ABORT, TransactionAbort(what=attempt.mission, reason=f"its uses are not counted: {error}")
+            )
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
         """Record a state in the journal and as an event.
@@ -255,11 +274,14 @@ class MissionRunner:
         Only the mission's own states are put into its report, not those of an inner mind.
         """
         entered = StateDocument(state=state, at=iso(self.clock()))
-        within = {} if path is None else {"path": path}
+        told = MissionState(mission=attempt.mission, state=state)
         if path is None:
             attempt.states.append(entered)
-        self.journal.note(attempt.mission, {**entered, **within})
-        self.events.emit("mission.state", mission=attempt.mission, state=state, **within)
+            self.journal.note(attempt.mission, {**entered})
+        else:
+            told["path"] = path
+            self.journal.note(attempt.mission, {**entered, "path": path})
+        self.events.emit(MISSION_STATE, told)
 
     async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> MindContext:
         """Build the context of an attempt: brief, route, evidence, session, mind and trace."""
@@ -271,7 +293,7 @@ class MissionRunner:
         decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
         vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
         route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
-        self.events.emit("mission.routed", mission=mission, **route.as_dict())
+        self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         persona = context_building.persona_of(root, route.personas[0])
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))

@@ -14,6 +14,7 @@ import structlog
 from batos.concurrency.alarms import Alarms, timed_out
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
+from batos.event_payloads import MISSION_FAILED, MissionEnded
 from batos.events import Events
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
@@ -213,7 +214,7 @@ class Workers:
         """Change the status of a mission, and emit its failure."""
         await self._image.move(mission, word, reason, only)
         if word in ("failed", "cancelled") and reason is not None:
-            self._trade.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict())
+            self._trade.events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
 
     # -- waiting for an end
 

@@ -11,7 +11,8 @@ import pytest
 from tests.inference.counted import DIGEST, CountedBridge, asked, desk, step, until
 
 from batos.errors import ModelMissing, OllamaUnreachable
-from batos.events import NAMES, Events
+from batos.event_payloads import EVENTS
+from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 from batos.inference.vram.placement import LOADED, Bases, Watch, wants_card, where_of
@@ -55,7 +56,7 @@ class Told(list[tuple[str, Mapping[str, Any]]]):
     """What was told."""
 
     def __call__(self, event: str, keys: Mapping[str, Any]) -> None:
-        assert set(NAMES[event]) <= set(keys)
+        assert set(EVENTS[event].keys) <= set(keys)
         self.append((event, keys))
 
     @property

@@ -16,7 +16,7 @@ from batos.brief import as_file
 from batos.client.wire.verb_shapes import ARGS
 from batos.config import Settings
 from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
-from batos.events import NAMES
+from batos.event_payloads import EVENTS
 from batos.missions.missions import Missions
 from batos.missions.readings import Readings
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -50,7 +50,7 @@ async def test_a_followed_mission_tells_all_of_itself(door: Dispatcher) -> None:
     assert told[0] == ("ack", {"mission": found["id"]})
     assert next(keys["state"] for event, keys in told if event == "mission.state") == "IDLE"
     for event, keys in told[1:]:
-        assert set(NAMES[event]) <= set(keys), event
+        assert set(EVENTS[event].keys) <= set(keys), event
     assert all(keys.get("mission", found["id"]) == found["id"] for _, keys in told)
 
 

@@ -16,6 +16,7 @@ from batos.client.wire.keys import Credentials, KeyFile
 from batos.client.wire.server_address import of_setting
 from batos.client.wire.server_connection import ServerConnection
 from batos.errors import NoServer, Unauthorised
+from batos.event_payloads import TXN_COMMIT, TransactionCommit
 
 #: Beyond loopback, as far as the server can know; this machine reaches it all the same.
 EVERYWHERE = "tcp://0.0.0.0:*"
@@ -127,7 +128,7 @@ def tell(wire: Wired, heard: list[bytes], more: int = 1) -> Callable[[], bool]:
     wanted = len(heard) + more
 
     def told() -> bool:
-        wire.mind.events.emit("txn.commit", what="image")
+        wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="image"))
         return len(heard) >= wanted
 
     return told

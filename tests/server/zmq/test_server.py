@@ -16,6 +16,16 @@ from batos.client.wire import protocol
 from batos.client.wire.addresses import parse_listening
 from batos.config import Settings
 from batos.errors import ConfigError
+from batos.event_payloads import (
+    INFERENCE_START,
+    MISSION_STATUS,
+    MISSION_TOKEN,
+    TXN_COMMIT,
+    InferenceStart,
+    MissionStatus,
+    MissionToken,
+    TransactionCommit,
+)
 from batos.server.zmq.outbox import EVENTS
 from batos.server.zmq.server import ServerLimits
 
@@ -79,7 +89,7 @@ async def test_a_replayed_attempt_says_so_and_takes_back_what_was_streamed(tmp_p
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await eventually(lambda: _begun(wire))
             mission = _only(wire)
-            wire.mind.events.emit("mission.token", mission=mission, path="weave", text="half an ans")
+            wire.mind.events.emit(MISSION_TOKEN, MissionToken(mission=mission, path="weave", text="half an ans"))
             wire.mind.say(mission, "running", attempt=2)
             wire.mind.finish(mission)
             replies = await peer.until("result")
@@ -100,8 +110,8 @@ async def test_tokens_are_for_who_asked_or_waits_alone(tmp_path: Path) -> None:
             await other.ask("wait", {"mission": mission})
             assert (await waiter.reply())["data"] == {"mission": mission, "status": "running", "attempt": 1}
             assert (await other.reply())["kind"] == "ack"
-            wire.mind.events.emit("mission.token", mission=mission, path="weave", text="secret")
-            wire.mind.events.emit("mission.token", mission="m-another", path="weave", text="secret")
+            wire.mind.events.emit(MISSION_TOKEN, MissionToken(mission=mission, path="weave", text="secret"))
+            wire.mind.events.emit(MISSION_TOKEN, MissionToken(mission="m-another", path="weave", text="secret"))
             wire.mind.finish(mission)
             for peer, tokens in ((asker, 1), (waiter, 1), (other, 0)):
                 replies = await peer.until("result")
@@ -118,10 +128,10 @@ async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path)
         with wire.raw(zmq.SUB) as watcher:
             watcher.socket.subscribe(b"")
             while not await watcher.socket.poll(20):  # a subscription takes a moment to arrive
-                wire.mind.events.emit("txn.commit", what="probe")
+                wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="probe"))
             for mission in ("m-1", "m-2", "m-1"):
-                wire.mind.events.emit("mission.status", mission=mission, status="running", reason=None)
-            wire.mind.events.emit("inference.start", mission="m-1", path="p", model="m")
+                wire.mind.events.emit(MISSION_STATUS, MissionStatus(mission=mission, status="running", reason=None))
+            wire.mind.events.emit(INFERENCE_START, InferenceStart(mission="m-1", path="p", model="m"))
             told: list[tuple[str, Any]] = []
             while len(told) < 4:
                 topic, body = await watcher.frames()
@@ -291,7 +301,9 @@ async def test_a_slow_reader_loses_events_visibly_and_gets_its_end(tmp_path: Pat
             mission = _only(wire)
             most = 0
             for number in range(10_000):
-                wire.mind.events.emit("mission.token", mission=mission, path="weave", text=f"{number:8}" * 200)
+                wire.mind.events.emit(
+                    MISSION_TOKEN, MissionToken(mission=mission, path="weave", text=f"{number:8}" * 200)
+                )
                 most = max(most, wire.server.held)
                 if number % 100 == 0:
                     await asyncio.sleep(0)

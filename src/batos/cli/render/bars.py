@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from batos.event_payloads import GENESIS_STEP, GenesisStep
 from batos.terminal.console import Console, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
@@ -116,7 +117,7 @@ class Bars:
 
     def heard(self, event: str, keys: Mapping[str, Any]) -> None:
         """Take in an event; only those of genesis are shown here."""
-        if event == "genesis.step":
+        if event == GENESIS_STEP.name:
             self.hear(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
 
     def hear(self, progress: Growth) -> None:
@@ -152,8 +153,10 @@ class Bars:
             self._console.say(f"  {bar.line()}")
 
     def _event(self, progress: Growth) -> None:
-        keys = {"completed": progress.completed, "total": progress.total}
-        self._console.event("genesis.step", {"step": progress.step, "status": progress.status, **keys})
+        step = GenesisStep(
+            step=progress.step, status=progress.status, completed=progress.completed, total=progress.total
+        )
+        self._console.event(GENESIS_STEP.name, step)
 
     def close(self) -> None:
         """Take the bars away: what happened stands in lines."""

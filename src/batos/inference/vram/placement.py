@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from batos.errors import ModelMissing, OllamaError
+from batos.event_payloads import VRAM_SAMPLE, VRAM_SPILL
 from batos.events import Events
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 from batos.mission_documents import PlacementDocument
@@ -130,7 +131,7 @@ class Watch:
         if where == "spilled" and not wants_card(options):
             where = "card" if row.size_vram else "processor"
         found = Placement(model, row.name, where, row.size, row.size_vram, row.context_length)
-        self._events.emit("vram.sample", **found.as_dict())
+        self._events.emit(VRAM_SAMPLE, PlacementDocument(**found.as_dict()))
         if where == "spilled":
-            self._events.emit("vram.spill", **found.as_dict())
+            self._events.emit(VRAM_SPILL, PlacementDocument(**found.as_dict()))
         return found

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from batos.cell.cell import Cell
+from batos.event_payloads import METHOD_TRIED, MethodTried
 from batos.events import Events
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
@@ -124,8 +125,16 @@ class GenerationDeps:
         """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
         assert judged.verdict is not None
         mutants = await trial.worth(judged)
-        about = {"receiver": wanted.name, "selector": wanted.selector, "outcome": "passed"}
-        self.events.emit("method.tried", **about, mutants=mutants["made"], killed=mutants["killed"])
+        self.events.emit(
+            METHOD_TRIED,
+            MethodTried(
+                receiver=wanted.name,
+                selector=wanted.selector,
+                outcome="passed",
+                mutants=mutants["made"],
+                killed=mutants["killed"],
+            ),
+        )
         return Candidate(
             holder=wanted.holder,
             selector=wanted.selector,

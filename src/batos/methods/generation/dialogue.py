@@ -16,6 +16,7 @@ from batos.errors import (
     Runaway,
     TimedOut,
 )
+from batos.event_payloads import METHOD_REPAIR, MethodRepair
 from batos.events import Events
 from batos.inference.decisions.decide import whole
 from batos.inference.decisions.schema import Decision
@@ -152,8 +153,10 @@ class Dialogue:
         """Emit the event of a repair."""
         first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
-        about = {"receiver": self.wanted.name, "selector": self.wanted.selector}
-        self.events.emit("method.repair", **about, attempt=attempt, why=why)
+        self.events.emit(
+            METHOD_REPAIR,
+            MethodRepair(receiver=self.wanted.name, selector=self.wanted.selector, attempt=attempt, why=why),
+        )
 
     def _failure(self, judged: Judged) -> MethodFailed:
         """Return the error for a dialogue whose last attempt failed."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, MethodFailed, Refused
+from batos.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
@@ -139,11 +140,10 @@ class Generations:
             self._quota.take()
             request.told["began"] = True
         self.deps.events.emit(
-            "method.generating",
-            mission=request.mission,
-            receiver=wanted.name,
-            selector=wanted.selector,
-            generation=request.log,
+            METHOD_GENERATING,
+            MethodGenerating(
+                mission=request.mission, receiver=wanted.name, selector=wanted.selector, generation=request.log
+            ),
         )
         made: GenerationOutcome = await self.flights.run_once(
             wanted.key, lambda flight: self._fly(flight, request), _INSTALLS if request.installs else ""

@@ -12,6 +12,7 @@ from batos.cell import program as programs
 from batos.cell.cell import Cell
 from batos.cell.program import Program
 from batos.errors import DecisionInvalid, MethodFailed
+from batos.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
@@ -97,12 +98,14 @@ class Trial:
         context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
         verdict = await asyncio.to_thread(audit, source, context)
         self.events.emit(
-            "guardian.verdict",
-            selector=self.wanted.selector,
-            accepted=verdict.accepted,
-            faults=[fault.rule for fault in verdict.faults],
-            policy=verdict.policy,
-            digest=verdict.digest,
+            GUARDIAN_VERDICT,
+            GuardianVerdict(
+                selector=self.wanted.selector,
+                accepted=verdict.accepted,
+                faults=[fault.rule for fault in verdict.faults],
+                policy=verdict.policy,
+                digest=verdict.digest,
+            ),
         )
         return verdict
 

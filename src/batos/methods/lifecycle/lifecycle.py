@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from batos.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.events import Events
 from batos.image import methods, roots, tools, wholes
 from batos.image.candidates import Candidate
@@ -185,11 +186,13 @@ class MethodLifecycle(MethodReader):
     def _installed_event(self, receiver: str, method: Method) -> Telling:
         """Return a function that emits the event of an installed method."""
         return lambda: self._events.emit(
-            "method.installed",
-            receiver=receiver,
-            selector=method.selector,
-            revision=method.revision,
-            digest=method.provenance["digest"],
+            METHOD_INSTALLED,
+            MethodInstalled(
+                receiver=receiver,
+                selector=method.selector,
+                revision=method.revision,
+                digest=method.provenance["digest"],
+            ),
         )
 
     def _retired_events(self, gone: Iterable[Retirement]) -> list[Telling]:
@@ -199,9 +202,6 @@ class MethodLifecycle(MethodReader):
     def _emit_retired(self, gone: Retirement) -> None:
         """Emit the event of a retirement."""
         self._events.emit(
-            "method.retired",
-            receiver=gone.receiver,
-            selector=gone.selector,
-            revision=gone.revision,
-            reason=gone.reason,
+            METHOD_RETIRED,
+            MethodRetired(receiver=gone.receiver, selector=gone.selector, revision=gone.revision, reason=gone.reason),
         )

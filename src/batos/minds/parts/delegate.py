@@ -17,6 +17,7 @@ from batos.errors import (
     Refused,
     TimedOut,
 )
+from batos.event_payloads import MISSION_PARTIAL, MissionPartial
 from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, facets
@@ -138,8 +139,9 @@ def _failed(context: MindContext, number: int, asked: tuple[str, str], error: Ba
 
 
 def _tell(context: MindContext, part: PartResult, of: int) -> None:
-    if part.is_mind:
-        keys = {"path": f"{context.mind.name}/{part.slot}", "persona": part.persona}
-    else:
-        keys = {"path": sample_paths.facet(context.mind.name, part.slot), "persona": part.persona, "facet": part.slot}
-    context.io.events.emit("mission.partial", mission=context.mission.id, known=not part.open, of=of, **keys)
+    mind, slot = context.mind.name, part.slot
+    path = f"{mind}/{slot}" if part.is_mind else sample_paths.facet(mind, slot)
+    told = MissionPartial(mission=context.mission.id, known=not part.open, of=of, path=path, persona=part.persona)
+    if not part.is_mind:
+        told["facet"] = slot
+    context.io.events.emit(MISSION_PARTIAL, told)

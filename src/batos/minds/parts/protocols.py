@@ -7,6 +7,7 @@ from typing import Any
 
 from batos.codex import when
 from batos.errors import BatosError, ObjectError
+from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
 from batos.minds.calls import answers, decisions, sample_paths
@@ -78,7 +79,8 @@ async def _changed(
         return said.answer
     answer = f"{said.answer}\n\n{forged.line}"
     context.io.events.emit(
-        "mission.token", mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer
+        MISSION_TOKEN,
+        MissionToken(mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer),
     )
     return answer
 
@@ -87,4 +89,4 @@ def _stream_again(context: MindContext, slot: str, said: MindAnswer) -> None:
     """Send the final answer to the listener again."""
     path = sample_paths.protocol(context.mind.name, slot)
     answers.retract(context, path)
-    context.io.events.emit("mission.token", mission=context.mission.id, path=path, text=said.answer)
+    context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=said.answer))

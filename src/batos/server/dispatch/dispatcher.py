@@ -30,6 +30,7 @@ from batos.client.wire.verb_shapes import (
     WaitArgs,
 )
 from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
+from batos.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL, GenesisStep
 from batos.events import Events
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
@@ -47,7 +48,7 @@ Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
-_SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
+_SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name})
 
 
 class EventRelay:
@@ -324,8 +325,12 @@ class Dispatcher:
             return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 
         def tell(progress: StepProgress) -> None:
-            keys = {"completed": progress.completed, "total": progress.total}
-            hear("genesis.step", {"step": progress.step, "status": progress.status, **keys})
+            hear(
+                GENESIS_STEP.name,
+                GenesisStep(
+                    step=progress.step, status=progress.status, completed=progress.completed, total=progress.total
+                ),
+            )
 
         return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
 
