@@ -49,6 +49,8 @@ RIDDLES = frozenset("what whether who whom whose why how which it one he they".s
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 _BREAK = re.compile(r"(?:^|(?<=[.!?])|(?<=[.!?][)\"'`*])|(?<=[.!?]\*\*))\s+(?=[\"'`(*]*[A-Z])")
+_LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\n]*)\)")
+_CELL = re.compile(r"(?<!\\)\|")
 _WORD = re.compile(r"[A-Za-z]+")
 
 
@@ -84,12 +86,16 @@ def _inside(path: Path, parent: ast.AST, within: tuple[str, ...], public: bool) 
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text without its code: at a full stop, a paragraph or an item of a list one ends."""
-    plain = _CODE.sub("`x`", _FENCE.sub("", text))
+    """Yield the sentences of a text without its code: each ends at a full stop, or with its paragraph, item or cell."""
+    plain = _LINK.sub(_shown, _CODE.sub("`x`", _FENCE.sub("", text)))
     blocks: list[list[str]] = [[]]
     for line in plain.splitlines():
         bare = line.strip()
-        if not bare or line.startswith("    ") or bare.startswith((">", "|")):
+        if bare.startswith("|"):
+            blocks += [[cell.strip()] for cell in _CELL.split(bare)]
+            blocks.append([])
+            continue
+        if not bare or line.startswith("    ") or bare.startswith(">"):
             blocks.append([])
             continue
         if bare.startswith(("- ", "* ", "#")):
@@ -98,6 +104,11 @@ def sentences(text: str) -> Iterator[str]:
         blocks[-1].append(bare)
     for block in blocks:
         yield from (part for part in _BREAK.split(" ".join(block)) if part.strip())
+
+
+def _shown(link: re.Match[str]) -> str:
+    """Return the text of a link, which is prose unless it is the name of the file itself."""
+    return "`x`" if link[2] == link[1] else link[1]
 
 
 def riddles(text: str) -> Iterator[str]:

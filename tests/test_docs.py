@@ -49,7 +49,7 @@ def settings_table() -> str:
 
 def errors_table() -> str:
     """One row a kind of error, in the order of errors.py."""
-    rows = ["| code | exit | retry | what happened | what to do |", "|---|---|---|---|---|"]
+    rows = ["| code | exit | retry | meaning | remedy |", "|---|---|---|---|---|"]
     for name, kind in vars(errors).items():
         if inspect.isclass(kind) and issubclass(kind, errors.BatosError) and name != "BatosError":
             what = (kind.__doc__ or "").partition("\n")[0]
@@ -77,15 +77,17 @@ def decisions_table() -> str:
 
 def options_table() -> str:
     """One row an option that a persona may set, in the order of codex/model_options.py; then those that are ours."""
-    rows = ["| option | type | bounds | default | what it is |", "|---|---|---|---|---|"]
+    rows = ["| option | type | bounds | default | meaning |", "|---|---|---|---|---|"]
     for name, option in model_options.OLLAMA.items():
         default = f"`{model_options.DEFAULTS[name]}`" if name in model_options.DEFAULTS else ""
         runner = " (runner)" if name in model_options.RUNNER else ""
         kind = model_options.KIND_NAMES[option.kind]
         rows.append(f"| `{name}` | {kind} | {model_options.bounds(option)} | {default} | {option.what}{runner} |")
     modes = ", ".join(f"`{mode}`" for mode in model_options.MODES)
-    rows.append(f"| `mode` | a text | {modes} | `{model_options.DEFAULTS['mode']}` | how decisions are asked for |")
-    rows.append("| `think` | true or false | true, false | `false` | whether a model that can think is let to |")
+    rows.append(
+        f"| `mode` | a text | {modes} | `{model_options.DEFAULTS['mode']}` | the form of a request for decisions |"
+    )
+    rows.append("| `think` | true or false | true, false | `false` | true: a model that can think may do so |")
     return "\n".join(rows)
 
 

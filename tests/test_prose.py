@@ -114,7 +114,7 @@ def test_comments_of_converted_packages_hold_the_rules() -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_hold_the_rule_of_sentences(page: Path) -> None:
-    """No sentence or heading of a page begins with a riddle; code, tables and output are not prose."""
+    """No sentence, heading or table cell of a page begins with a riddle; code, quotations and output are not prose."""
     assert list(prose_side.riddles(page.read_text(encoding="utf-8"))) == []
 
 
@@ -122,14 +122,14 @@ def test_pages_hold_the_rule_of_sentences(page: Path) -> None:
     ("text", "count"),
     [
         ("# Why\n\n- **What is kept.** It is kept.", 3),
-        (
-            "| What | Who |\n\n```text\nIt is output.\n```\n\n    It = code()\n\n> It is said.\n\nThe text.",
-            0,
-        ),
+        ("| key | what |\n|---|---|\n| how | A word. It is new. |", 3),
+        ("See there. [Why](why.md) has more.", 1),
+        ("| [why.md](why.md) | `it` and `a|what` |\n|---|---|\n| 0.5 | a \\| what |", 0),
+        ("```text\nIt is output.\n```\n\n    It = code()\n\n> It is said.\n\nThe text.", 0),
     ],
 )
 def test_a_riddle_on_a_page_is_found(text: str, count: int) -> None:
-    """Headings, items and paragraphs are read; tables, quotations and code are not."""
+    """Headings, items, paragraphs and cells are read; quotations, code and names of files are not."""
     assert len(list(prose_side.riddles(text))) == count
 
 

@@ -37,22 +37,22 @@ class Settings(BaseModel):
     home: Path = Field(description="The folder that holds everything; BATOS_HOME.")
     image: str = Field(default="", description="Image URI; empty means live_image.fs in the home.")
     journal: str = Field(default="", description="Journal URI; empty means derived from the image's.")
-    ollama_host: str = Field(default="http://127.0.0.1:11434", description="Where Ollama listens; OLLAMA_HOST.")
-    user: str = Field(default="", description="Who asks, when a brief does not say; empty means the login name.")
-    profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
-    missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
-    queue: int = Field(default=1_000, ge=1, le=1_000_000, description="How many missions may wait; beyond it: busy.")
+    ollama_host: str = Field(default="http://127.0.0.1:11434", description="The address of Ollama; OLLAMA_HOST.")
+    user: str = Field(default="", description="User of a brief that names none; empty means the login name.")
+    profile: str = Field(default="default", description="The codex's profile that names the models.")
+    missions: int = Field(default=8, ge=1, le=256, description="Most missions that run at once.")
+    queue: int = Field(default=1_000, ge=1, le=1_000_000, description="Most missions that may wait; others get: busy.")
     genesis: Literal["asked", "auto"] = Field(
         default="asked",
-        description="Who begins the first genesis, which pulls the models: a person (`batos genesis`), or the server.",
+        description="A person (`batos genesis`) or the server begins the first genesis, which pulls the models.",
     )
-    bind: str = Field(default="tcp://127.0.0.1:7717", description="Where `batos serve` takes requests (ROUTER).")
-    events: str = Field(default="tcp://127.0.0.1:7718", description="Where `batos serve` tells watchers (PUB).")
+    bind: str = Field(default="tcp://127.0.0.1:7717", description="Address for requests to `batos serve` (ROUTER).")
+    events: str = Field(default="tcp://127.0.0.1:7718", description="Address for events of `batos serve` (PUB).")
     server: str = Field(
         default="", description="A server's address, for a client elsewhere; empty means the home's server, if any."
     )
     busy_seconds: float = Field(
-        default=5.0, ge=0, le=DAY, description="How long a verb waits for an image that another process has open."
+        default=5.0, ge=0, le=DAY, description="Longest wait of a verb for an image that another process has open."
     )
     connect_seconds: float = Field(default=5.0, gt=0, le=DAY, description="Deadline for connecting to Ollama.")
     load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
@@ -72,24 +72,24 @@ class Settings(BaseModel):
     )
     effort: Literal["auto", "reflex", "cycle", "council"] = Field(
         default="auto",
-        description="What a question is worth that does not say: one call, a cycle, a council; auto: the router's.",
+        description="Effort of a question that names none: one call, a cycle, a council; auto: the router's choice.",
     )
     install: Literal["auto", "now", "ask", "never"] = Field(
         default="auto",
-        description="Whether a declared intent becomes a method: after the answer, before it (now), when a person "
+        description="A declared intent becomes a method after the answer, before the answer (now), when a person "
         "approves it, or never.",
     )
     learn_seconds: float = Field(
         default=5.0,
         ge=0,
         le=DAY,
-        description="How long a process without a server goes on with methods after its answer.",
+        description="Longest time that a process without a server makes methods after its answer.",
     )
     interpret: Literal["allow", "never"] = Field(
-        default="allow", description="Whether an intent that has no method is answered by interpretation."
+        default="allow", description="An intent without a method is answered by interpretation, or never."
     )
     approval_days: float = Field(
-        default=7.0, gt=0, le=365, description="How long a method waits for a person's answer, and a rejection stands."
+        default=7.0, gt=0, le=365, description="Days that a method waits for an answer, and that a rejection holds."
     )
     generation_calls: int = Field(
         default=4, ge=1, le=16, description="Most model calls that one generation may spend: one, and its repairs."
@@ -101,7 +101,7 @@ class Settings(BaseModel):
         default=600.0, gt=0, le=DAY, description="Longest time that one generation may take."
     )
     generation_again: float = Field(
-        default=3_600.0, ge=0, le=30 * DAY, description="How long a failed generation stands before it is tried again."
+        default=3_600.0, ge=0, le=30 * DAY, description="Time until a failed generation is tried again."
     )
     mission_generations: int = Field(default=16, ge=0, le=1_000, description="Most generations one mission may begin.")
     hour_generations: int = Field(default=60, ge=0, le=100_000, description="Most generations that begin in an hour.")
@@ -110,19 +110,19 @@ class Settings(BaseModel):
         default=10,
         ge=0,
         le=10**6,
-        description="One use of a method in so many is interpreted, as its control; 0: none.",
+        description="Every so many uses of a method, one is interpreted as its control; 0: none.",
     )
     method_active: int = Field(default=16, ge=1, le=10_000, description="Most active methods that one object has.")
-    method_uses: int = Field(default=5, ge=1, le=10**6, description="How often a method is used before it is judged.")
+    method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
     )
     vram: str = Field(default="8GiB", description="The card's memory: `8`, `8GiB`, `6500MiB`; a bare number is GiB.")
     usable: str = Field(
-        default="", description="What of the card is for models; empty means vram less 1.5 GiB (runner and desktop)."
+        default="", description="Part of the card for models; empty means vram less 1.5 GiB (runner and desktop)."
     )
-    reserve: str = Field(default="0", description="What other programs take of the usable memory.")
+    reserve: str = Field(default="0", description="Part of the usable memory that other programs take.")
     kv_type: Literal["f16", "q8_0", "q4_0"] = Field(
         default="f16", description="The daemon's OLLAMA_KV_CACHE_TYPE, for the budget."
     )
@@ -136,7 +136,7 @@ class Settings(BaseModel):
         default="warning", description="Least severe line on stderr."
     )
     log_format: Literal["auto", "console", "json"] = Field(
-        default="auto", description="How log lines look; auto is console on a terminal, else JSON."
+        default="auto", description="Format of log lines; auto is console on a terminal, else JSON."
     )
 
     @field_validator("home")

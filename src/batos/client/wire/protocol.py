@@ -34,18 +34,18 @@ class WireRequest(StrictModel):
 
     v: Literal[1] = Field(description="The version of the protocol.")
     id: str = Field(min_length=1, max_length=128, description="The client's name for this request; replies carry it.")
-    verb: str = Field(min_length=1, max_length=64, description="What is to be done.")
-    args: dict[str, JsonValue] = Field(default_factory=dict, description="What the verb takes.")
+    verb: str = Field(min_length=1, max_length=64, description="The name of the verb.")
+    args: dict[str, JsonValue] = Field(default_factory=dict, description="The verb's arguments.")
 
 
 class WireReply(StrictModel):
     """A message to a client: any number of `ack` and `event`, then one `result` or `error`."""
 
     v: Literal[1] = Field(description="The version of the protocol.")
-    id: str | None = Field(description="The request's; null where it could not be read.")
-    kind: Kind = Field(description="What this is: the last one is a `result` or an `error`.")
+    id: str | None = Field(description="The request's id; null if the request could not be read.")
+    kind: Kind = Field(description="The kind of reply: the last one is a `result` or an `error`.")
     seq: int = Field(ge=1, description="Counts the replies to a request from 1; a gap means that events were lost.")
-    attempt: int = Field(ge=1, description="Which run of the mission this tells of; above 1 it is a replayed one.")
+    attempt: int = Field(ge=1, description="The run of the mission that this reports; above 1 the run is a replay.")
     event: str | None = Field(default=None, description="The event's name (docs/events.md); of kind `event`.")
     data: dict[str, JsonValue] | None = Field(
         default=None, description="The acknowledgement, the event's keys or the result."
@@ -62,9 +62,9 @@ class WireNotice(StrictModel):
 
     v: Literal[1] = Field(description="The version of the protocol.")
     seq: int = Field(ge=1, description="Counts a mission's notices, and those of the system, from 1; gaps are visible.")
-    at: str = Field(description="When, ISO 8601 in UTC.")
+    at: str = Field(description="Time of the event, ISO 8601 in UTC.")
     event: str = Field(description="The event's name; its keys stand beside it.")
-    mission: str | None = Field(default=None, description="The mission that it concerns, if one.")
+    mission: str | None = Field(default=None, description="The mission that the event concerns, if any.")
 
 
 S = TypeVar("S", bound=StrictModel)

@@ -29,11 +29,11 @@ class MissionArgs(StrictModel):
     """A mission by its id."""
 
     mission: _Name = Field(
-        description="Its id or the beginning of it; `last`: the user's newest, `last-1`: the one before."
+        description="The mission's id or its beginning; `last`: the user's newest, `last-1`: the one before."
     )
     user: _Name | None = Field(
         default=None,
-        description="Whose newest `last` means, and whose it has to be; absent: the server's own user, and anybody's.",
+        description="The owner of the mission; absent: any owner, and the server's own user for `last`.",
     )
 
 
@@ -49,31 +49,31 @@ class SubmitArgs(StrictModel):
         "`in_reply_to` `last`, `last-1`, or the beginning of an id; what its attachments name was sent by `attach`."
     )
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
-    user: _Name | None = Field(default=None, description="Whose files alone it may name; absent: any that are here.")
+    user: _Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
 
 
 class WaitArgs(MissionArgs):
     """For a mission's end; its events too, if told to follow."""
 
     follow: bool = Field(default=False, description="Tell its events from now on.")
-    seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="At most so long.")
+    seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="The longest wait.")
 
 
 class AttachArgs(StrictModel):
     """A piece of a file that a brief is going to name; the result says how much of it is there."""
 
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the whole file.")
-    offset: int = Field(default=0, ge=0, description="Where the piece begins: where what is there ends.")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="The digest of the whole file.")
+    offset: int = Field(default=0, ge=0, description="The offset of the piece: the size of the part that is there.")
     data: str = Field(
         default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: just ask."
     )
-    user: _Name | None = Field(default=None, description="Whose it is, and who alone may name it; absent: the home's.")
+    user: _Name | None = Field(default=None, description="The owner, who alone may name the file; absent: the home.")
 
 
 class MissionsArgs(StrictModel):
     """The newest missions, a line each."""
 
-    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
+    limit: int = Field(default=20, ge=1, le=10_000, description="Most missions in the list.")
     status: _Name | None = Field(default=None, description="Only those of this status.")
     user: _Name | None = Field(default=None, description="Only those of this user.")
 
@@ -89,7 +89,7 @@ class TurnsArgs(StrictModel):
 
     conversation: _Name = Field(description="Its id or the beginning of it, `last`, `last-1`.")
     start: int = Field(default=1, description="The first one's position; negative counts from the end.")
-    limit: int = Field(default=20, ge=1, le=1_000, description="How many at most; long ones come in pages.")
+    limit: int = Field(default=20, ge=1, le=1_000, description="Most turns of a reply; the rest comes in pages.")
     user: _Name | None = Field(default=None, description="Only if it is this user's.")
 
 
@@ -118,10 +118,10 @@ class SendArgs(StrictModel):
     receiver: _Name = Field(description="The object, as `inspect` takes it.")
     selector: _Name = Field(description="The slot that answers.")
     arguments: list[JsonValue] = Field(
-        default_factory=list, max_length=ARGUMENTS_LIMIT, description="What it is given, any JSON."
+        default_factory=list, max_length=ARGUMENTS_LIMIT, description="The message's arguments, any JSON."
     )
-    policy: MissionPolicy | None = Field(default=None, description="As a brief's: what is to become of intents.")
-    user: _Name | None = Field(default=None, description="Who sends it; absent: the server's own user.")
+    policy: MissionPolicy | None = Field(default=None, description="The policy for intents, as in a brief.")
+    user: _Name | None = Field(default=None, description="The sender; absent: the server's own user.")
     idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
 
@@ -146,8 +146,8 @@ class GenesisArgs(StrictModel):
 class AdaptersUseArgs(StrictModel):
     """Choose the adapter that a persona thinks with."""
 
-    persona: _Name = Field(description="Whose.")
-    name: _Name = Field(description="One of its adapters, or `none`.")
+    persona: _Name = Field(description="The persona whose adapter is chosen.")
+    name: _Name = Field(description="The name of its adapter, or `none`.")
 
 
 class ApprovalsArgs(StrictModel):
@@ -155,9 +155,9 @@ class ApprovalsArgs(StrictModel):
 
     approval: _Name | None = Field(
         default=None,
-        description="One with its source and what is known of it: its id, a beginning of it, `last`, `last-1`.",
+        description="Show this approval with its source: an id, its beginning, `last`, `last-1`.",
     )
-    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
+    limit: int = Field(default=20, ge=1, le=10_000, description="Most approvals in the list.")
     status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
         default=None, description="Only those of this status."
     )
@@ -173,7 +173,7 @@ class ApproveArgs(StrictModel):
     matching: _Name | None = Field(
         default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`."
     )
-    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    user: _Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
@@ -181,8 +181,8 @@ class RejectArgs(StrictModel):
     """Let a method not be installed."""
 
     approval: _Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
-    why: str = Field(min_length=1, max_length=1_000, description="What its missions are told.")
-    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    why: str = Field(min_length=1, max_length=1_000, description="The reason that its missions are told.")
+    user: _Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
@@ -201,7 +201,7 @@ class MethodArgs(StrictModel):
 class MethodShowArgs(MethodArgs):
     """A method whole: source, verdict, checks, provenance, what its ledger says."""
 
-    revision: int | None = Field(default=None, ge=1, description="Which one; absent: the active, else the last.")
+    revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, else the last.")
 
 
 class MethodHistoryArgs(MethodArgs):
@@ -215,19 +215,19 @@ class MethodMakeArgs(StrictModel):
 class MethodRollbackArgs(MethodArgs):
     """Let a former revision be active again."""
 
-    revision: int | None = Field(default=None, ge=0, description="Which one; 0: the intent; absent: the one before.")
-    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    revision: int | None = Field(default=None, ge=0, description="The revision; 0: the intent; absent: the one before.")
+    user: _Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
 class MethodRedefineArgs(MethodArgs):
     """Make a new revision of a method: of a wish, of a source, or of both; audited and tried like any other."""
 
-    wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="What it is to do now.")
-    source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="Its text.")
+    wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="The new intent as text.")
+    source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="The new source.")
     checks: list[dict[str, JsonValue]] | None = Field(
-        default=None, min_length=1, max_length=16, description="What the source has to pass; absent: what it had to."
+        default=None, min_length=1, max_length=16, description="Checks of the source; absent: the present ones."
     )
-    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    user: _Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
 class ToolsArgs(StrictModel):
