@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any, Final
 
 from ZODB.Connection import Connection
@@ -32,28 +33,32 @@ class _CheckedConnection(Connection):
     thought = False
 
     def _store_objects(self, writer: Any, transaction: Any) -> None:
-        serialize = writer.serialize
+        serialize, found = writer.serialize, {each._p_oid for each in writer._stack}
 
         def checked(value: Any) -> bytes:
+            begin = len(writer._stack)
             record: bytes = serialize(value)
+            found.update(each._p_oid for each in writer._stack[begin:])
             check_record(record)
             check_written(value, thought=self.thought)
-            self._check_references(value, record, writer)
+            self._check_references(value, record, found)
             return record
 
         writer.serialize = checked
         super()._store_objects(writer, transaction)
 
-    def _check_references(self, value: Any, record: bytes, writer: Any) -> None:
+    def _check_references(self, value: Any, record: bytes, found: Container[bytes]) -> None:
         """Raise Refused for a reference that the record did not have before to an object that the database lacks.
 
-        The database keeps what is new in three places until it is stored. An object that is loaded may be gone all the
-        same: a pack removes what nothing refers to and tells no connection.
+        The database keeps what is new in three places until it is stored; `found` has the objects that serializing came
+        upon. An object that is loaded may be gone all the same: a pack removes what nothing refers to and tells no
+        connection.
         """
         likely = set(_LIKELY.findall(record))
         if likely and getattr(value, "_p_serial", z64) != z64:
             likely.difference_update(_LIKELY.findall(self._storage.load(value._p_oid)[0]))
-        likely.difference_update(self._creating, self._added, (each._p_oid for each in writer._stack))
+        # The places are as large as the commit and a record has few references: these are looked up one by one.
+        likely = {oid for oid in likely if not (oid in found or oid in self._creating or oid in self._added)}
         for oid in likely.intersection(referencesf(record)) if likely else ():
             try:
                 self._storage.load(oid)
