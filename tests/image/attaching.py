@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import os
 import sys
 from pathlib import Path
@@ -23,7 +22,6 @@ def told(descriptor: int) -> None:
 async def main(home: Path, size: int) -> None:
     """Accept, then wait to be killed."""
     data = (b"salt and water, " * (size // 16 + 1))[:size]
-    vars(importlib.import_module("ZODB.FileStorage.FileStorage"))["fsync"] = told
     image_file, blobs = str(home / "live_image.fs"), str(home / "blobs")
     async with living(home, image_factory=lambda: SoundFileStorage(image_file, blob_dir=blobs, sync=told)) as image:
         say(await image.accept(brief(), {hashlib.sha256(data).hexdigest(): data}))

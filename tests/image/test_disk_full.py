@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -116,34 +118,31 @@ async def test_a_blob_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
         assert uvm.readings.newest() == []
 
 
-class BrokenSync(SoundFileStorage):
-    """A storage whose sync fails when it is told to: then nobody knows what has reached the disk."""
+@dataclass(slots=True)
+class BreakingDisk:
+    """A disk whose sync fails once `number` is set: then nobody knows what has reached it."""
 
-    broken: int | None = None
+    home: Path
+    number: int | None = None
 
-    def _finish_finish(self, tid: bytes) -> None:
-        if self.broken is not None:
-            raise OSError(self.broken, "sync failed")
-        super()._finish_finish(tid)
+    def sync(self, descriptor: int) -> None:
+        """Sync, or fail."""
+        if self.number is not None:
+            raise OSError(self.number, "sync failed")
+        os.fsync(descriptor)
 
-
-def broken(home: Path, made: list[BrokenSync]) -> Callable[[], BrokenSync]:
-    """A factory that keeps what it made."""
-
-    def factory() -> BrokenSync:
-        made.append(BrokenSync(str(home / "live_image.fs"), blob_dir=str(home / "blobs")))
-        return made[-1]
-
-    return factory
+    def __call__(self) -> SoundFileStorage:
+        """Open the image's storage on it."""
+        return SoundFileStorage(str(self.home / "live_image.fs"), blob_dir=str(self.home / "blobs"), sync=self.sync)
 
 
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "disk_full"), (errno.EIO, "image")])
 async def test_a_sync_that_fails_ends_the_image(tmp_path: Path, number: int, code: str) -> None:
     """The storage closes itself; every later write is refused as an error of ours; close works; the rest is whole."""
-    made: list[BrokenSync] = []
-    async with living(tmp_path, image_factory=broken(tmp_path, made)) as image:
+    disk = BreakingDisk(tmp_path)
+    async with living(tmp_path, image_factory=disk) as image:
         mission = await image.accept(brief())
-        made[0].broken = number
+        disk.number = number
         with pytest.raises(ImageError) as failed, image.transaction(mission) as transaction:
             await transaction.commit(answer(thought_in(image, transaction, mission)))
         assert failed.value.code == code

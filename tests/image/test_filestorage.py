@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from tests.image.losing import Losing
 from batos.errors import InternalError
 from batos.image import roots
 from batos.image.filestorage import SoundFileStorage
-from batos.image.image import INLINE_BYTES
+from batos.image.image import INLINE_BYTES, LivingImage
 
 
 def content(size: int) -> tuple[str, bytes]:
@@ -90,6 +92,36 @@ async def test_a_kill_after_accept_loses_nothing(tmp_path: Path) -> None:
     assert len(above) == 9
     last = max(number for number, path in enumerate(synced) if path == tmp_path / "live_image.fs")
     assert {blob, *above} <= set(synced[:last])
+
+
+async def test_others_read_while_a_commit_is_synced(tmp_path: Path) -> None:
+    """What was there before, and from disk; what is committed is seen once it is on the disk."""
+    syncing, go_on = threading.Event(), threading.Event()
+    go_on.set()
+
+    def sync(descriptor: int) -> None:
+        syncing.set()
+        assert go_on.wait(30)
+        os.fsync(descriptor)
+
+    def status(image: LivingImage, name: str) -> str:
+        image.db.cacheMinimize()
+        with image.snapshot() as root:
+            return image.find(root, name)[1].word
+
+    home, blobs = tmp_path / "live_image.fs", tmp_path / "blobs"
+    async with living(
+        tmp_path, image_factory=lambda: SoundFileStorage(str(home), blob_dir=str(blobs), sync=sync)
+    ) as image:
+        name = await image.accept(brief())
+        syncing.clear()
+        go_on.clear()
+        moving = asyncio.create_task(image.move(name, "running"))
+        assert await asyncio.to_thread(syncing.wait, 30)
+        before, told = status(image, name), moving.done()
+        go_on.set()
+        await moving
+        assert (before, told, status(image, name)) == ("queued", False, "running")
 
 
 def test_a_storage_without_blobs_makes_no_folder(tmp_path: Path) -> None:

@@ -28,8 +28,14 @@ _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
 #: Makes what a descriptor names durable, as os.fsync does; an argument, so that a test can lose what was not synced.
 Sync: TypeAlias = Callable[[int], None]
 
-#: Where the first transaction of a file begins.
-BEGIN = 4
+
+def fsync(descriptor: int) -> None:
+    """Make what a descriptor names durable."""
+    os.fsync(descriptor)
+
+
+#: Where the first transaction of a file begins, and where in a transaction its status stands.
+BEGIN, _STATUS_AT = 4, 16
 
 
 class SoundFileStorage(FileStorage):
@@ -45,14 +51,17 @@ class SoundFileStorage(FileStorage):
 
     ZODB renames or copies a blob into its place and syncs nothing of it. Here its content, its name and each folder
     above it are on the disk before the vote, so no commit that survives names a blob that does not. `sync` is the seam.
+
+    ZODB syncs a commit while it holds the locks of all readers. Here the commit is finished on the disk first, while
+    others go on reading what was there before; then, in a moment, they see it.
     """
 
-    def __init__(
-        self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = os.fsync
-    ) -> None:
+    def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = fsync) -> None:
         self._made = not Path(path).exists()
         self._held = -1
         self._sync = sync
+        #: The error of the sync that is to be raised in the finish under way.
+        self._unsynced: BaseException | None = None
         check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
@@ -159,6 +168,43 @@ class SoundFileStorage(FileStorage):
             if no_room(error):
                 raise disk_full(error, Path(self._file_name), size) from error
             raise
+
+    def tpc_finish(self, transaction: Any, f: Callable[[bytes], object] | None = None) -> Any:
+        """Make the transaction durable while others read, then let them see it; `f` is called with its id before that.
+
+        Closes the storage if that fails, since nobody knows then what is on the disk.
+        """
+        with self._lock:
+            ours = transaction is self._transaction
+        try:
+            if ours:
+                self._finish_on_disk()
+        except BaseException as error:  # raised where ZODB expects it, which also gives the commit's lock back
+            self._unsynced = error
+        return super().tpc_finish(transaction, f)
+
+    def _finish_on_disk(self) -> None:
+        """Mark the transaction as finished, and sync it. No other can be written: the lock of the commit is held."""
+        with self._lock:
+            self._file.seek(self._pos + _STATUS_AT)
+            self._file.write(self._tstatus.encode())
+            self._file.flush()
+        self._sync(self._file.fileno())
+
+    def _finish(self, tid: bytes, *_: bytes) -> None:
+        try:
+            self._finish_finish(tid)
+        except BaseException:
+            self.close()
+            raise
+
+    def _finish_finish(self, tid: bytes) -> None:
+        """Let others see the transaction; ZODB calls this under the locks of all readers."""
+        if self._unsynced is not None:
+            raise self._unsynced
+        self._pos, self._ltid = self._nextpos, tid
+        self._index.update(self._tindex)
+        self._blob_tpc_finish()
 
     def _cut_back(self) -> None:
         """Forget what is buffered and cut the file back to its last commit."""

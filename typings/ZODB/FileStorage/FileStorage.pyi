@@ -12,6 +12,7 @@ class FileStorage(Storage):
     _file: io.BufferedRandom
     _file_name: str
     _files: Any
+    _index: Any
     _lock: Any
     _lock_file: Any
     _nextpos: int
@@ -21,6 +22,7 @@ class FileStorage(Storage):
     _thl: int
     _tindex: dict[bytes, int]
     _transaction: Any
+    _tstatus: str
     fshelper: Any
 
     def _blob_storeblob(self, oid: bytes, serial: bytes, blobfilename: str) -> None: ...
@@ -42,6 +44,7 @@ class FileStorage(Storage):
     def _restore_index(self) -> tuple[Any, int, bytes] | None: ...
     def _sane(self, index: Any, pos: int) -> bytes | None: ...
     def _blob_tpc_abort(self) -> None: ...
+    def _blob_tpc_finish(self) -> None: ...
     def _clear_temp(self) -> None: ...
     def _finish_finish(self, tid: bytes) -> None: ...
     def tryToResolveConflict(
