@@ -21,7 +21,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.events import Events
-from batos.inference.journal import Record, canonical, embeds
+from batos.inference.journal import Record, canonical, is_embedding
 from batos.minds.choices import choices_in
 from batos.uvm import open_uvm
 
@@ -72,7 +72,7 @@ class Dying:
 
 def answered(records: Sequence[Record]) -> list[str]:
     """The requests that are paid for."""
-    done = (each.request for each in records if each.state == "done" and not embeds(each))
+    done = (each.request for each in records if each.state == "done" and not is_embedding(each))
     return [request_of(each["messages"], each["format"], each["options"]) for each in done]
 
 

@@ -50,7 +50,7 @@ async def mind(home: Path, window: int = WINDOW, tensor: str = "") -> AsyncGener
                 yield uvm, bridge, model
             finally:
                 with uvm.image.snapshot() as root:
-                    made = list(register.known(root).models)
+                    made = list(register.read_record(root).models)
                 for name in {*made, shipped_models()[1]} - before:
                     try:
                         await bridge.delete(name)

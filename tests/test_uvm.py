@@ -94,7 +94,7 @@ async def test_genesis_makes_everything_and_twice_changes_nothing(tmp_path: Path
         before = dump(uvm.image)
         second = await uvm.readiness.genesis()
         assert second.changes == ()
-        assert second.plan.satisfied
+        assert second.plan.is_satisfied
         assert len(bridge.created) == 4
         assert dump(uvm.image) == before
         assert all(name in root for root in [await _root(uvm)] for name in roots.OBJECTS)

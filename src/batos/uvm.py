@@ -94,7 +94,7 @@ class UVM(OpenedImage):
 
     async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
-        said = await standing.of(self.bridge, found["models"])
+        said = await standing.ask_standing(self.bridge, found["models"])
         reasons = standing.reasons(said, self.image.refusing)
         return {**found, "ollama": {**found["ollama"], **said}, "ready": not reasons, "reasons": reasons}
 
@@ -208,7 +208,7 @@ def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]]) 
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
     return Reconciler(
         opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
-        lambda: opened.journal.models(opened.image.unfolded()).union(*thinking.values()),
+        lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ async def modelfile_edited(patient: Patient) -> None:
 
 async def thinking_embedder(patient: Patient) -> None:
     def dull(root: Any) -> None:
-        known = measures.known(root)
+        known = measures.recorded_measures(root)
         measures.record(root, {digest: replace(each, capabilities=()) for digest, each in known.items()})
 
     await patient.change(dull)

@@ -27,7 +27,7 @@ from batos.config import Settings
 from batos.errors import NotFound
 from batos.event_payloads import MISSION_ACCEPTED, MISSION_STATUS, MissionAccepted, MissionStatus
 from batos.events import Events
-from batos.image import roots, whose
+from batos.image import ownership, roots
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server, ServerLimits
@@ -152,7 +152,7 @@ class Played:
     def mission_named(self, name: str, user: str | None = None) -> str:
         theirs = [each for each, found in self.found.items() if user in (None, found["brief"]["user"])]
         if name != "last" and name in self.found and name not in theirs:
-            raise whose.no_mission(name, user)
+            raise ownership.no_mission(name, user)
         return theirs[-1] if name == "last" else name
 
     def newest(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:

@@ -147,7 +147,7 @@ async def image_of(home: Path) -> dict[str, Any]:
     """What the image in a home holds of genesis, without times."""
     async with living(home) as image:
         with image.snapshot() as root:
-            known = register.known(root)
+            known = register.read_record(root)
             models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
             audit = register.last_audit(root)
             assert audit is not None

@@ -51,7 +51,7 @@ class Stage:
     def model(self, persona: str = "ROBIN") -> str:
         """The model that the image knows for a persona."""
         with self.uvm.image.snapshot() as root:
-            return register.known(root).used[persona]
+            return register.read_record(root).used[persona]
 
     async def sent(self, path: str, since: int = 0) -> None:
         """Wait until the daemon was sent such a request, `since` so many others."""

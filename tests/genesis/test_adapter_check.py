@@ -153,13 +153,15 @@ async def test_a_shelf_held_against_its_bases(here: Here) -> None:
     here.put("babs-lora", "atlas", "babs")
     listed, shelf = await look(here.bridge), discover(here.folder)
     before = len(here.emulated.requests)
-    found = await adapter_check.held(shelf, here.codex, "default", listed, here.bridge)
+    found = await adapter_check.check_inventory(shelf, here.codex, "default", listed, here.bridge)
     assert here.asked(before) == ["/api/show"]
     assert [each.label for each in found.adapters] == ["BABS/atlas", "ALFRED/audit"]
     assert [each.label for each in found.faults] == ["ALFRED/wide"]
-    newer = await adapter_check.held(shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge)
+    newer = await adapter_check.check_inventory(
+        shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge
+    )
     assert [each.label for each in newer.adapters] == ["ALFRED/audit"]
-    assert await adapter_check.held(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
+    assert await adapter_check.check_inventory(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
 
 
 VERSIONS = [("0.30.0", True), ("0.33.0-rc2", True), ("0.34.0", True), ("0.0.0", True), ("dev", True), ("0.34.1", False),
@@ -251,5 +253,5 @@ def test_the_same_adapter_for_all_costs_nothing(tmp_path: Path, codex: Codex) ->
     """What is loaded again is a runner of other content: equal bytes under two names are one."""
     shelf = shelf_of(tmp_path, "robin/a", "brick/b", "babs/c", "alfred/d")
     used: dict[str, Adapter] = in_use(shelf, {})
-    assert adapter_check.reloading(used, codex) == ""
-    assert "ROBIN, BRICK, BABS and ALFRED share" in adapter_check.reloading({"ROBIN": used["ROBIN"]}, codex)
+    assert adapter_check.reload_cost(used, codex) == ""
+    assert "ROBIN, BRICK, BABS and ALFRED share" in adapter_check.reload_cost({"ROBIN": used["ROBIN"]}, codex)

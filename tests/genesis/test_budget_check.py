@@ -99,7 +99,7 @@ async def test_personas_of_one_base_are_one_runner(codex: Codex, cards: Cards, t
         (("ROBIN", "BRICK", "BABS", "ALFRED", "the coder"), True),
         (("the embedder",), False),
     ]
-    assert table.needed == WEIGHTS + GIB
+    assert table.needed_bytes == WEIGHTS + GIB
     assert cards.asked == [f"show {BASE}"]
     assert await budget_check.refusal(found, settings(tmp_path), cards) is None
 
@@ -147,7 +147,7 @@ async def test_a_pull_is_heeded(
     told: list[StepProgress] = []
     empty = HandDaemon()
     codex = await asyncio.to_thread(codices.load, folder)
-    hear = budget_check.heeding(await plan(codex, "default", empty), settings(tmp_path, **given), told.append)
+    hear = budget_check.refuse_too_large(await plan(codex, "default", empty), settings(tmp_path, **given), told.append)
     hear(StepProgress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
     if fits:
         hear(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
@@ -263,7 +263,7 @@ async def test_layers_on_the_card(
         path.write_text(re.sub(r"(num_ctx = \d+)", rf"\1\nnum_gpu = {num_gpu}", text), encoding="utf-8")
     found = await plan(await asyncio.to_thread(codices.load, folder), "default", cards)
     table = await budget_check.table_of(found, settings(tmp_path), cards)
-    assert abs(table.needed - needed) <= 2
+    assert abs(table.needed_bytes - needed) <= 2
 
 
 async def test_a_window_that_nobody_trained(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:

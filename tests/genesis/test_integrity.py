@@ -34,7 +34,9 @@ def record(root: Any, made: Plan) -> None:
     """Write models and digests down, as genesis does."""
     graph.record_models(root, made.models)
     rows = ((name, recipe, made.listed.row(name)) for name, recipe in made.recipes.items())
-    register.record(root, {name: register.made_of(recipe, row, "now") for name, recipe, row in rows if row is not None})
+    register.record(
+        root, {name: register.model_record(recipe, row, "now") for name, recipe, row in rows if row is not None}
+    )
 
 
 async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:

@@ -102,7 +102,7 @@ def test_what_is_known_stands_in_the_image(connection: Connection) -> None:
     roots.prepare(root)
     one = Measure("m:1", 400, 100, ("<turn>",), ("completion",))
     assert measures.record(root, {"d1": one}) == ["genesis.bases.m:1 measured"]
-    assert measures.known(root) == {"d1": one}
+    assert measures.recorded_measures(root) == {"d1": one}
     assert measures.record(root, {"d1": one}) == []
     assert measures.record(root, {}) == ["genesis.bases.m:1 forgotten"]
 

@@ -33,8 +33,8 @@ async def test_beside_whoever_holds_the_image(tmp_path: Path) -> None:
         await stage.uvm.image.writer.apply(lambda root: repository.choose(root, "ROBIN", "b"))
         before = files(home)
         codex, listed = stage.uvm.convergence.codex(), await look(stage.other)
-        shelf = await offline.held(stage.uvm.settings, codex, listed, stage.other)
-        found = offline.planned(stage.uvm.settings, codex, listed, shelf)
+        shelf = await offline.check_inventory(stage.uvm.settings, codex, listed, stage.other)
+        found = offline.make_plan(stage.uvm.settings, codex, listed, shelf)
         assert files(home) == before
         assert found == await stage.uvm.convergence.plan()
         assert found.models["ROBIN"].startswith("batos-robin-b:")
@@ -44,7 +44,7 @@ def test_where_nothing_is(tmp_path: Path) -> None:
     """Without home, image and adapters there is a plan too, of the codex that ships."""
     settings = Settings(home=tmp_path / "absent")
     codex = codices.standing(settings.home / "codex")[0].sound()
-    found = offline.planned(settings, codex, Listed("0.33.0", ()), offline.laid(settings))
+    found = offline.make_plan(settings, codex, Listed("0.33.0", ()), offline.read_inventory(settings))
     assert [step.kind for step in found.steps] == ["pull", *["create"] * 4, "pull"]
     assert not settings.home.exists()
 

@@ -15,8 +15,8 @@ from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.errors import OllamaUnfit
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
-from batos.genesis.plan import Plan, plan, pruned
-from batos.genesis.register import GenesisRecord, made_of
+from batos.genesis.plan import Plan, plan, with_deletions
+from batos.genesis.register import GenesisRecord, model_record
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
@@ -29,7 +29,7 @@ WISE = Adapter("ROBIN", "wise", "gguf", {"adapter.gguf": Path("wise.gguf")}, {"a
 
 def remembering(found: Plan) -> GenesisRecord:
     """What an image knows that wrote down everything the daemon lists of this plan."""
-    made = {name: made_of(recipe, row, "then") for name, recipe in found.recipes.items()
+    made = {name: model_record(recipe, row, "then") for name, recipe in found.recipes.items()
             if (row := found.listed.row(name)) is not None}  # fmt: skip
     labels = {adapter.label: adapter.digest for adapter in found.shelf.adapters}
     return GenesisRecord(found.codex.digest, found.profile, True, made, found.models, labels)
@@ -53,7 +53,7 @@ async def test_nothing_there(codex: Codex, daemon: HandDaemon) -> None:
         ("pull", "all-minilm:latest", True),
     ]
     assert found.steps[0].reason == "ROBIN, BRICK, BABS, ALFRED and the coder think with it"
-    assert (found.satisfied, found.needs_pull, found.models) == (False, True, {})
+    assert (found.is_satisfied, found.needs_pull, found.models) == (False, True, {})
     assert daemon.asked == ["version", "list"]
 
 
@@ -75,7 +75,7 @@ async def test_all_there(codex: Codex, daemon: HandDaemon) -> None:
     for model in (await plan(codex, "default", daemon)).models.values():
         daemon.has(model.upper())
     found = await plan(codex, "default", daemon)
-    assert (found.steps, found.satisfied, found.stale) == ((), True, ())
+    assert (found.steps, found.is_satisfied, found.stale) == ((), True, ())
 
 
 async def test_missing_embedder_is_optional(codex: Codex, daemon: HandDaemon) -> None:
@@ -84,7 +84,7 @@ async def test_missing_embedder_is_optional(codex: Codex, daemon: HandDaemon) ->
     for model in (await plan(codex, "default", daemon)).models.values():
         daemon.has(model)
     found = await plan(codex, "default", daemon)
-    assert (found.satisfied, found.needs_pull) == (True, True)
+    assert (found.is_satisfied, found.needs_pull) == (True, True)
     (step,) = found.steps
     assert "router goes by words alone" in step.reason
 
@@ -248,13 +248,13 @@ async def test_adapters_are_models_of_their_own(codex: Codex, daemon: HandDaemon
     """Each adapter is sent once and makes a model beside the persona's plain one; the first is what it thinks with."""
     daemon.has(BASE)
     found = await plan(codex, "default", daemon, AdapterInventory((WARM, WISE)))
-    uploads = [(step.name, step.size) for step in found.of_kind("upload")]
+    uploads = [(step.name, step.size) for step in found.steps_of("upload")]
     assert uploads == [("robin/warm", 4_096), ("robin/wise", 1_024)]
-    families = [step.label.partition(":")[0] for step in found.of_kind("create")]
+    families = [step.label.partition(":")[0] for step in found.steps_of("create")]
     assert families[:3] == ["create batos-robin", "create batos-robin-warm", "create batos-robin-wise"]
     assert len(families) == 6
     assert found.models["ROBIN"].startswith("batos-robin-warm:")
-    assert found.used("ROBIN") is found.recipes[found.models["ROBIN"]]
+    assert found.recipe_of("ROBIN") is found.recipes[found.models["ROBIN"]]
 
 
 @pytest.mark.parametrize(("choice", "family"), [("none", "batos-robin"), ("wise", "batos-robin-wise")])
@@ -291,8 +291,8 @@ async def test_prune(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit)
     found = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon, known=known)
     mine = {before.models[persona] for persona in ("ROBIN", "BRICK", "BABS")}
     assert set(found.stale) == {*mine, "batos-robin:0123456789ab"}
-    assert not found.of_kind("delete")
-    deletes = pruned(found, {before.models["BABS"]}).of_kind("delete")
+    assert not found.steps_of("delete")
+    deletes = with_deletions(found, {before.models["BABS"]}).steps_of("delete")
     assert [step.name for step in deletes] == [before.models["ROBIN"]]
 
 
@@ -303,7 +303,7 @@ async def test_models_that_are_gone_are_forgotten(codex: Codex, daemon: HandDaem
     changed = await asyncio.to_thread(codices.load, folder)
     after = await plan(changed, "default", daemon)
     daemon.has(after.models["ROBIN"])
-    both = remembering(await plan(changed, "default", daemon)).trusting(remembering(before).models)
+    both = remembering(await plan(changed, "default", daemon)).with_models(remembering(before).models)
     found = await plan(changed, "default", daemon, known=both)
     assert not found.steps
     del daemon.rows[before.models["ROBIN"]]

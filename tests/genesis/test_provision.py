@@ -36,7 +36,7 @@ async def run(codex: Codex, daemon: HandDaemon) -> list[StepProgress]:
     """Plan and carry out; the progress that was told."""
     told: list[StepProgress] = []
     after = await carry_out(await plan(codex, "default", daemon), daemon, told.append)
-    assert after.satisfied
+    assert after.is_satisfied
     return told
 
 
@@ -298,21 +298,21 @@ async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon
 )
 def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> None:
     """Each failure of a pull names the step and says what to do about that very failure."""
-    told = advice.of_pull(error, PlanStep("pull", BASE, ""), codex, "default")
+    told = advice.advise_pull(error, PlanStep("pull", BASE, ""), codex, "default")
     assert str(told).startswith(f"pull {BASE}: ")
     assert remedy in told.remedy
 
 
 def test_where_the_codex_names_a_model(codex: Codex, folder: Path, edit: Edit) -> None:
     """A model's name is found in every file and key from which it comes, by line, whatever its case."""
-    assert advice.named_in(codex, "default", "all-minilm") == ["`embedder` (mind.toml:26)"]
+    assert advice.places_of_model(codex, "default", "all-minilm") == ["`embedder` (mind.toml:26)"]
     line = edit("brick.toml", "# BRICK:", 'model = "Other:1b"\n# BRICK:')
     edit("mind.toml", "# coder =", 'coder = "other:1b"\n# coder =')
     changed = codices.load(folder)
-    assert advice.named_in(changed, "default", "OTHER:1b") == [
+    assert advice.places_of_model(changed, "default", "OTHER:1b") == [
         "`coder` (mind.toml:24)",
         f"`model` (brick.toml:{line})",
     ]
-    small = advice.named_in(codex, "small", "llama3.2:3b-instruct-q4_K_M")
+    small = advice.places_of_model(codex, "small", "llama3.2:3b-instruct-q4_K_M")
     assert small[0].startswith("`model` (mind.toml:")
-    assert advice.named_in(codex, "default", "unheard:of") == ["the codex"]
+    assert advice.places_of_model(codex, "default", "unheard:of") == ["the codex"]

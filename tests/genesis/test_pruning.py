@@ -24,7 +24,7 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     report = await stage.uvm.readiness.genesis(prune=True)
     assert report.plan.stale == (old,)
-    assert not report.plan.of_kind("delete")
+    assert not report.plan.steps_of("delete")
     assert (await running)["status"] == "done"
     assert old in {row.name for row in await stage.other.ps()}
     before = len(stage.emulator.requests)
@@ -34,7 +34,7 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     assert paths.index("/api/chat") < paths.index("/api/delete")
     assert old not in {row.name for row in await stage.other.ps()}
     with stage.uvm.image.snapshot() as root:
-        assert old not in register.known(root).models
+        assert old not in register.read_record(root).models
     assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
 
 
@@ -67,7 +67,7 @@ async def test_a_model_that_somebody_else_pruned(stage: Stage) -> None:
     gone = {"do": "status", "match": {"path": "/api/delete"}, "status": 404, "error": "model 'x' not found"}
     stage.emulator.faults.add(gone)
     report = await stage.uvm.readiness.genesis(prune=True)
-    assert {step.name for step in report.plan.of_kind("delete")} == old
+    assert {step.name for step in report.plan.steps_of("delete")} == old
     assert len(old & {row.name for row in await stage.other.list()}) == 1
     await stage.uvm.readiness.genesis(prune=True)
     assert not old & {row.name for row in await stage.other.list()}

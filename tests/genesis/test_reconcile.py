@@ -255,6 +255,6 @@ async def test_nothing_is_known_without_a_genesis(tmp_path: Path) -> None:
     """An image that never met Ollama has nothing to serve."""
     settings = Settings(home=tmp_path / "home", user="tester", ollama_host="http://127.0.0.1:9", image="memory://new")
     async with open_uvm(settings, Events(log=False)) as uvm:
-        assert uvm.convergence.remembered() is None
+        assert uvm.convergence.baseline() is None
         with pytest.raises(OllamaUnreachable):
             await uvm.missions.ask({"text": "Why?"})

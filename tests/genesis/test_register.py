@@ -44,7 +44,7 @@ def test_what_is_written_is_known(first: dict[str, MadeModel], second: dict[str,
     root = rooted()
     register.record(root, first)
     changes = register.record(root, second)
-    after = register.known(root).models
+    after = register.read_record(root).models
     assert after.keys() == second.keys()
     assert (changes == []) == (first == second)
     assert register.record(root, second) == []
@@ -58,9 +58,9 @@ def test_the_time_is_that_of_the_first_writing() -> None:
     root = rooted()
     register.record(root, {"a": MADE})
     assert register.record(root, {"a": replace(MADE, at="tuesday")}) == []
-    assert register.known(root).models["a"].at == "monday"
+    assert register.read_record(root).models["a"].at == "monday"
     assert register.record(root, {"a": replace(MADE, digest="f" * 64, at="tuesday")}) == ["genesis.models.a changed"]
-    assert register.known(root).models["a"].at == "tuesday"
+    assert register.read_record(root).models["a"].at == "tuesday"
     assert register.record(root, {}) == ["genesis.models.a forgotten"]
 
 
@@ -68,13 +68,13 @@ def test_what_an_older_version_wrote_is_not_known() -> None:
     """A digest alone does not say what it was made of: such a model is made again."""
     root = rooted()
     root[roots.GENESIS]["models"] = {"a": "d" * 64}
-    assert register.known(root).models == {}
+    assert register.read_record(root).models == {}
     assert register.record(root, {"a": MADE}) == ["genesis.models.a recorded"]
 
 
 def test_an_image_before_its_genesis(connection: Connection) -> None:
     """It knows nothing, and reading it writes nothing."""
-    assert register.known(root_of(connection)) == GenesisRecord()
+    assert register.read_record(root_of(connection)) == GenesisRecord()
     assert register.last_audit(root_of(connection)) is None
     assert not connection._registered_objects
 
@@ -84,7 +84,7 @@ def test_an_image_after_its_genesis(connection: Connection, codex: Codex) -> Non
     root = root_of(connection)
     graph.build(root, codex, "small")
     graph.record_models(root, {"ROBIN": "batos-robin:0a"})
-    found = register.known(root)
+    found = register.read_record(root)
     assert (found.codex_digest, found.profile, found.complete) == (codex.digest, "small", True)
     assert found.used == {"ROBIN": "batos-robin:0a"}
 
@@ -92,12 +92,12 @@ def test_an_image_after_its_genesis(connection: Connection, codex: Codex) -> Non
 def test_of_a_recipe() -> None:
     """Everything that went into a model is written down with what came out."""
     recipe = Recipe("ROBIN", "llama3.1:8b", "b" * 64, "You are ROBIN.", {"num_ctx": 4096})
-    made = register.made_of(recipe, ModelRow(recipe.name, "d" * 64, 1), "monday")
+    made = register.model_record(recipe, ModelRow(recipe.name, "d" * 64, 1), "monday")
     assert made == replace(MADE, recipe=recipe.digest)
     assert recipe.name.endswith(made.recipe[:12])
 
 
 def test_trusting() -> None:
     """What this very run has made is believed beside what was known."""
-    known = GenesisRecord(models={"a": MADE}).trusting({"b": MADE})
+    known = GenesisRecord(models={"a": MADE}).with_models({"b": MADE})
     assert known.models == {"a": MADE, "b": MADE}

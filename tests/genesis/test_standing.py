@@ -49,7 +49,7 @@ class Has(ScriptedBridge):
 
 async def said(bridge: ScriptedBridge, models: dict[str, str] = MODELS) -> tuple[dict[str, Any], list[str]]:
     """What is said, and the codes of what is in the way."""
-    found = await standing.of(bridge, models, patience=0.05)
+    found = await standing.ask_standing(bridge, models, patience=0.05)
     return found, [each["code"] for each in standing.reasons(found, None)]
 
 

@@ -33,7 +33,7 @@ async def test_from_nothing(codex: Codex, emulator: tuple[Emulator, Bridge]) -> 
     _, bridge = emulator
     told: list[StepProgress] = []
     after = await run(codex, bridge, told)
-    assert after.satisfied
+    assert after.is_satisfied
     assert not after.steps
     rows = {row.name for row in await bridge.list()}
     assert rows == {codex.default_model, "all-minilm:latest", *after.models.values()}
@@ -83,7 +83,7 @@ async def test_cut_at_any_request(
         await run(codex, bridge)
     assert emulated.faults.orders[0].struck == 1
     made = await run(codex, bridge)
-    assert made.satisfied
+    assert made.is_satisfied
     rows = {row.name for row in await bridge.list()}
     assert rows == {codex.default_model, "all-minilm:latest", *made.models.values()}
 

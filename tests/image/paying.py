@@ -59,7 +59,9 @@ async def main(home: Path, ledger: Path, missions: int) -> None:
             async with slots:
                 return await uvm.missions.run(mission)
 
-        ended = await asyncio.gather(*(run(mission) for mission in uvm.image.unfolded()), return_exceptions=True)
+        ended = await asyncio.gather(
+            *(run(mission) for mission in uvm.image.unfolded_missions()), return_exceptions=True
+        )
         assert not [each for each in ended if isinstance(each, BaseException) and not isinstance(each, Refused)]
 
 

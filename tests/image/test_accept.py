@@ -49,7 +49,7 @@ async def test_no_acknowledged_mission_is_lost_by_a_kill(tmp_path: Path) -> None
 
 def check(image: LivingImage, printed: dict[str, str]) -> None:
     """Each acknowledged mission is queued and has its three objects."""
-    unfolded = set(image.unfolded())
+    unfolded = set(image.unfolded_missions())
     with image.snapshot() as root:
         for name, number in printed.items():
             record, status, thought = image.find(root, name)
@@ -201,9 +201,9 @@ async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> No
         for _ in range(2):
             with pytest.raises(DiskFull, match="no room"):
                 await image.accept(brief("small"))
-        assert list(image.unfolded()) == [first]
+        assert list(image.unfolded_missions()) == [first]
     async with living(tmp_path) as image:
-        assert image.unfolded() == [first]
+        assert image.unfolded_missions() == [first]
         await image.accept(brief("x" * 50_000))
 
 
@@ -229,8 +229,8 @@ async def test_there_are_never_more_than_the_limit(waves: list[int], limit: int)
             asked = (image.accept(brief(), limit=limit) for _ in range(wave))
             found = await asyncio.gather(*asked, return_exceptions=True)
             with image.snapshot() as root:
-                assert roots.waiting(root) <= limit
-                assert len(root[roots.UNFOLDED]) == roots.waiting(root)
+                assert roots.waiting_count(root) <= limit
+                assert len(root[roots.UNFOLDED]) == roots.waiting_count(root)
             accepted = [each for each in found if isinstance(each, str)]
             assert all(isinstance(each, str | Busy) for each in found)
             for mission in accepted[::2]:

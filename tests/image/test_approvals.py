@@ -171,7 +171,7 @@ def test_who_asks_what_is_active_already_needs_no_answer(root: Any) -> None:
 def test_after_its_time_a_question_is_no_more(root: Any) -> None:
     """It is shown as expired before anybody wrote that down, cannot be approved, and is asked anew by others."""
     ask(root, mission="m-1")
-    assert root[roots.APPROVALS][NAME].standing(UNTIL) == "expired"
+    assert root[roots.APPROVALS][NAME].word_at(UNTIL) == "expired"
     late = approved(root, at=UNTIL)
     assert (late.word, late.changed) == ("expired", False)
     assert isinstance(slot(root), Intent)
@@ -209,15 +209,15 @@ def test_a_no_stands_for_a_while(root: Any) -> None:
 def test_a_question_about_a_slot_is_found_whatever_its_source(root: Any) -> None:
     """So that nothing is generated while a candidate waits; another intent is another slot."""
     digest = methods.digest_of(wish())
-    assert approvals.asked(root, "traits_obj", "say_", digest, AT, None) is None
+    assert approvals.last_question(root, "traits_obj", "say_", digest, AT, None) is None
     ask(root)
-    found = approvals.asked(root, "traits_obj", "say_", digest, AT, "m-3")
+    found = approvals.last_question(root, "traits_obj", "say_", digest, AT, "m-3")
     assert found is not None
     assert (found.name, found.missions) == (NAME, ("m-3",))
-    assert approvals.asked(root, "traits_obj", "say_", "0" * 64, AT, None) is None
-    assert approvals.asked(root, "traits_obj", "ask_", digest, AT, None) is None
+    assert approvals.last_question(root, "traits_obj", "say_", "0" * 64, AT, None) is None
+    assert approvals.last_question(root, "traits_obj", "ask_", digest, AT, None) is None
     with pytest.raises(NotFound):
-        approvals.asked(root, "oid:0xffff", "say_", digest, AT, None)
+        approvals.last_question(root, "oid:0xffff", "say_", digest, AT, None)
 
 
 def test_what_was_last_said_of_a_source(root: Any) -> None:
@@ -225,7 +225,7 @@ def test_what_was_last_said_of_a_source(root: Any) -> None:
     digest = candidate().digest
 
     def said(at: str, digest: str = digest) -> str | None:
-        answer = approvals.last_said(root, "traits_obj", "say_", digest, at)
+        answer = approvals.last_answer(root, "traits_obj", "say_", digest, at)
         return None if answer is None else answer.word
 
     assert said(AT) is None
@@ -296,13 +296,13 @@ def test_a_mission_waits_as_long_as_any_question_that_it_names(root: Any) -> Non
     ask(root)
     other = approvals.ask(root, asking(candidate(selector="ask_"), None, f"{NAME[:-1]}B"))
     reason = {"code": "approval_needed", "approval": NAME, "approvals": [NAME, other.name]}
-    assert approvals.awaits(root, reason)
+    assert approvals.is_waiting(root, reason)
     approved(root)
-    assert approvals.awaits(root, reason)
+    assert approvals.is_waiting(root, reason)
     approvals.reject(root, other.name, "ada", "no", (LATER, UNTIL))
-    assert not approvals.awaits(root, reason)
-    assert not approvals.awaits(root, {"code": "ollama_unreachable"})
-    assert not approvals.awaits(root, None)
+    assert not approvals.is_waiting(root, reason)
+    assert not approvals.is_waiting(root, {"code": "ollama_unreachable"})
+    assert not approvals.is_waiting(root, None)
 
 
 def test_the_words_are_the_same_everywhere() -> None:
@@ -363,7 +363,7 @@ class Questions(RuleBasedStateMachine):
     def approve(self, data: st.DataObject, kill: bool) -> None:
         """A yes counts if the question is open; killed before its commit, it is as if it had never been said."""
         name = data.draw(st.sampled_from(sorted(self.made)))
-        before = self.root[roots.APPROVALS][name].standing(self.at(self.day))
+        before = self.root[roots.APPROVALS][name].word_at(self.at(self.day))
         answer = approvals.approve(self.root, name, "ada", self.at(self.day))
         assert answer is not None
         if kill:
@@ -392,7 +392,7 @@ class Questions(RuleBasedStateMachine):
     def wait(self, written: bool) -> None:
         """A day passes; what lapses may be written down then, or nobody was there to do it."""
         self.day += 1
-        for approval in list(approvals.awaited(self.root)) if written else ():
+        for approval in list(approvals.open_approvals(self.root)) if written else ():
             approvals.expire(self.root, approval.name, self.at(self.day))
         self.connection.transaction_manager.commit()
 
@@ -438,7 +438,7 @@ class Questions(RuleBasedStateMachine):
         open_now = [
             (each.candidate["digest"], each.former)
             for each in known.values()
-            if each.standing(self.at(self.day)) == "asked"
+            if each.word_at(self.at(self.day)) == "asked"
         ]
         assert len(open_now) == len(set(open_now))
 

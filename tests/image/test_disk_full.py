@@ -17,7 +17,7 @@ from tests.image.missions import thinking
 
 from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
-from batos.image.storage_quota import disk_full, no_room
+from batos.image.storage_quota import disk_full, is_full
 from batos.missions.recovery import yielding_every
 from batos.objects.prototype import own_slots
 
@@ -182,8 +182,8 @@ def test_a_full_disk_is_recognised_behind_other_errors() -> None:
     inner = OSError(errno.ENOSPC, "No space left on device")
     outer = ValueError("something else")
     outer.__context__ = inner
-    assert no_room(outer)
+    assert is_full(outer)
     loop, other = ValueError("one"), ValueError("two")
     loop.__context__, other.__context__ = other, loop
-    assert not no_room(loop)
-    assert not no_room(OSError(errno.EIO, "Input/output error"))
+    assert not is_full(loop)
+    assert not is_full(OSError(errno.EIO, "Input/output error"))

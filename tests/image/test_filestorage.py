@@ -34,7 +34,7 @@ async def test_a_power_cut_right_after_the_commit_loses_no_blob(tmp_path: Path, 
     async with living(home, image_factory=losing) as image:
         name = await image.accept(brief(), {sha256: data})
     async with living(losing.after) as image:
-        assert image.unfolded() == [name]
+        assert image.unfolded_missions() == [name]
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].read() == data
 

@@ -98,7 +98,7 @@ async def test_an_index_calls_nothing(tmp_path: Path, name: str, kind: str) -> N
     index = tmp_path / f"{name}.index"
     index.write_bytes(hostile(trap)[kind])
     async with living(tmp_path) as image:
-        assert image.unfolded() == [mission]
+        assert image.unfolded_missions() == [mission]
     assert not trap.exists()
     assert read_index(index) is not None
 
@@ -111,8 +111,8 @@ async def test_an_index_of_another_file_is_made_anew(tmp_path: Path) -> None:
                 last = await image.accept(brief(f"{name} {number}"))
     (tmp_path / "one" / "live_image.fs.index").write_bytes((tmp_path / "two" / "live_image.fs.index").read_bytes())
     async with living(tmp_path / "one") as image:
-        assert len(image.unfolded()) == 3
-        assert last not in image.unfolded()
+        assert len(image.unfolded_missions()) == 3
+        assert last not in image.unfolded_missions()
 
 
 def test_a_sound_index_is_used(tmp_path: Path) -> None:

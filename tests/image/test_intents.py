@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batos.image.intents import is_spoken, kind_of
+from batos.image.intents import is_interpretable, kind_of
 from batos.objects.method import Intent, IntentKind
 
 
@@ -13,7 +13,7 @@ def test_an_intent_says_its_kind_whatever_its_slot_is_called(kind: IntentKind) -
     """A tool that a model named `cut_facet` is a tool: what it is given and answers is a tool's."""
     intent = Intent("Cut it.", kind=kind)
     assert {kind_of(intent, slot) for slot in ("cut_facet_", "cut_protocol_", "cut_")} == {kind}
-    assert is_spoken(intent) is (kind not in ("tool", "prototype"))
+    assert is_interpretable(intent) is (kind not in ("tool", "prototype"))
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_candidate_becomes_the_slots_method(root: Any) -> None:
         "revision": 1,
         "former": 0,
         "barred": None,
-        "since": uses.nothing(),
+        "since": uses.no_use(),
     }
 
 
@@ -165,10 +165,10 @@ def test_a_retired_method_is_not_made_again(root: Any) -> None:
     assert methods.may_generate(holder, "say_", CODER)
     methods.retire(lineage_of(root), "it failed 4 of 5 times", AT)
     assert lineage_of(root).retired == {1: {"at": AT, "reason": "it failed 4 of 5 times"}}
-    assert methods.barred(holder, "say_", CODER) == "it failed 4 of 5 times"
+    assert methods.bar_reason(holder, "say_", CODER) == "it failed 4 of 5 times"
     assert methods.may_generate(holder, "say_", "another coder")
     assert methods.may_generate(holder, "ask_", CODER)
-    methods.declared(root, holder, "say_", Intent("say hello twice"), AT)
+    methods.redeclare(root, holder, "say_", Intent("say hello twice"), AT)
     assert methods.may_generate(holder, "say_", CODER)
 
 
@@ -208,7 +208,7 @@ def test_a_wish_comes_back_with_its_method(root: Any) -> None:
     assert lineage.intent.text == "say hello"
     methods.restore(root, lineage, 2, AT, "tester")
     assert lineage.intent.text == "say goodbye"
-    methods.declared(root, holder, "say_", Intent("say nothing"), AT)
+    methods.redeclare(root, holder, "say_", Intent("say nothing"), AT)
     methods.restore(root, lineage, 1, AT, "tester")
     assert lineage.intent.text == "say nothing"
 
@@ -225,7 +225,7 @@ def test_what_was_there_before_is_written_down(root: Any) -> None:
     bar = lineage.barred
     methods.restore(root, lineage, 2, AT, "tester")
     two, gone, back = (lineage.history[number] for number in (2, 3, 4))
-    assert (two["former"], two["former_intent"], two["since"]) == (1, before, uses.nothing())
+    assert (two["former"], two["former_intent"], two["since"]) == (1, before, uses.no_use())
     assert gone["former"] == 2
     assert (back["former"], back["barred"], back["retired"]) == (0, bar, {"at": AT, "reason": "it failed"})
 
@@ -234,19 +234,19 @@ def test_an_undeclared_slot_goes_and_its_methods_stay(root: Any) -> None:
     """What the codex declares no more answers nothing; its lineage is still read, and takes up when it is declared."""
     holder = root["traits_obj"]
     install(root, holder, "say_", "one")
-    assert methods.declared(root, holder, "say_", None, AT) == 1
+    assert methods.redeclare(root, holder, "say_", None, AT) == 1
     assert "say_" not in own_slots(holder)
     assert lineage_of(root).revisions[1].source == "one"
     with pytest.raises(Refused, match="no declared intent"):
         methods.restore(root, lineage_of(root), 1, AT, "tester")
     again = wish()
-    methods.declared(root, holder, "say_", again, AT)
+    methods.redeclare(root, holder, "say_", again, AT)
     assert holder.say_ is again
 
 
 def test_what_nothing_was_made_for_is_left_alone(root: Any) -> None:
     """A changed declaration of a slot without a lineage is genesis' own business."""
-    assert methods.declared(root, root["traits_obj"], "say_", None, AT) == 0
+    assert methods.redeclare(root, root["traits_obj"], "say_", None, AT) == 0
     assert root["traits_obj"].say_.text == "say hello"
 
 
@@ -372,7 +372,7 @@ class Life(RuleBasedStateMachine):
     def declare(self, slot: str, text: str | None) -> None:
         """The codex changes, or drops, a declaration."""
         if self.lineage(slot) is not None:
-            methods.declared(self.root, self.holder, slot, None if text is None else Intent(text), AT)
+            methods.redeclare(self.root, self.holder, slot, None if text is None else Intent(text), AT)
             self.commit()
 
     @invariant()
@@ -398,7 +398,7 @@ class Life(RuleBasedStateMachine):
         """Counted again from the entries, they are the same, and those of the active revision never shrink."""
         for lineage in self.root[roots.METHODS].values():
             assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
-            now = lineage.totals.get(lineage.active) or uses.nothing()
+            now = lineage.totals.get(lineage.active) or uses.no_use()
             assert all(now[kind][name] >= count for kind in now for name, count in lineage.since[kind].items())
 
     @invariant()

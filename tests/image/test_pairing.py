@@ -65,7 +65,7 @@ async def test_one_that_is_missing_is_asked_for(tmp_path: Path, name: str) -> No
     for path in (tmp_path / "away").iterdir():
         shutil.copy(path, home)
     async with living(home) as image:
-        assert image.unfolded() == [mission]
+        assert image.unfolded_missions() == [mission]
 
 
 @pytest.mark.parametrize("name", ["live_image.fs", "journal.fs"])
@@ -108,7 +108,7 @@ async def test_two_of_a_time_before_pairs_are_made_one(tmp_path: Path) -> None:
         with image.journal_db.transaction() as connection:
             del connection.root()[roots.PAIR]
     async with living(tmp_path) as image:
-        assert image.unfolded() == [mission]
+        assert image.unfolded_missions() == [mission]
         assert ids(image)[0] == ids(image)[1]
 
 

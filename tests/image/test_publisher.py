@@ -47,7 +47,7 @@ async def test_missions_at_once_never_conflict(tmp_path: Path) -> None:
         assert (storage.conflicts, storage.resolved) == (0, 0)
         assert storage.stored > 3 * MISSIONS
         assert {each["status"] for each in done} == {"done"}
-        assert uvm.image.unfolded() == []
+        assert uvm.image.unfolded_missions() == []
         with uvm.image.snapshot() as root:
             statistics = root[roots.STATISTICS]
             assert sum(statistics["missions"].values()) == MISSIONS

@@ -69,7 +69,7 @@ async def test_one_that_cannot_be_folded_in_keeps_no_other_from_it(tmp_path: Pat
         told = [each for each in logs if each["event"] == "mission.unsettled"]
         assert [(each["mission"], each["reason"]["code"]) for each in told] == [(broken, "internal")]
         assert uvm.readings.mission(sound)["status"] == "done"
-        assert set(uvm.image.unfolded()) == {broken, waits}
+        assert set(uvm.image.unfolded_missions()) == {broken, waits}
 
 
 async def test_a_mission_that_was_running_waits_again(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_a_cancellation_during_the_last_commit_comes_too_late(tmp_path: Pa
             await asked[0]
         found = uvm.readings.mission(mission)
         assert found["status"] == "done"
-        assert uvm.image.unfolded() == []
+        assert uvm.image.unfolded_missions() == []
         with uvm.image.snapshot() as root:
             assert sum(root[roots.STATISTICS]["missions"].values()) == 1
 
@@ -151,7 +151,7 @@ async def test_a_cancellation_before_the_commit_cancels(tmp_path: Path) -> None:
         found = uvm.readings.mission(mission)
         assert (found["status"], found["reason"]["code"], found["cost"]["calls"]) == ("cancelled", "error", 1)
         assert "answer" not in found
-        assert uvm.image.unfolded() == []
+        assert uvm.image.unfolded_missions() == []
 
 
 async def paid(uvm: UVM) -> set[str]:
@@ -195,7 +195,7 @@ async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) 
             known = await paid(uvm)
             if line == "":
                 assert {each["status"] for each in uvm.readings.newest(99)} == {"done"}
-                assert uvm.image.unfolded() == []
+                assert uvm.image.unfolded_missions() == []
                 break
     assert rounds > 2
     assert len(set(called)) >= 22 + (MISSIONS - 1) * 5

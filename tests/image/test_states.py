@@ -34,7 +34,7 @@ async def goes_on(home: Path, accepted: bool) -> bool:
         shown = [uvm.readings.mission(line["id"]) for line in uvm.readings.newest(99)]
         assert [each["status"] for each in shown] == ["done"] * len(shown)
         assert all(each["answer"] for each in shown)
-        assert uvm.image.unfolded() == []
+        assert uvm.image.unfolded_missions() == []
         assert not known & {canonical(list(each.messages)).decode() for each in bridge.history}
         with uvm.image.snapshot() as root:
             assert root[roots.STATISTICS].get("calls", 0) == sum(each["cost"]["calls"] for each in shown)

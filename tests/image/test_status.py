@@ -61,9 +61,9 @@ async def test_an_ended_mission_waits_for_nothing_until_it_runs_again(tmp_path: 
             mission = await image.accept(brief())
             await image.move(mission, "running")
             await image.move(mission, word)
-            assert mission not in image.unfolded()
+            assert mission not in image.unfolded_missions()
             await image.move(mission, "running")
-            assert mission in image.unfolded()
+            assert mission in image.unfolded_missions()
 
 
 async def test_a_mission_runs_once_at_a_time(tmp_path: Path) -> None:
@@ -121,8 +121,10 @@ async def test_the_tally_is_what_a_scan_finds(moves: list[tuple[int, StatusWord]
             await transaction.commit(answer(thought_in(image, transaction, missions[0])))
         await asyncio.gather(*(Publisher(image.writer, {}, utc_now).fold(missions[0]) for _ in range(2)))
         with image.snapshot() as root:
-            assert {word: count for word, count in root[roots.TALLY].items() if count} == roots.scanned(root)
-            assert roots.waiting(root) == sum(roots.scanned(root).get(word, 0) for word in ("queued", "waiting"))
+            assert {word: count for word, count in root[roots.TALLY].items() if count} == roots.count_by_status(root)
+            assert roots.waiting_count(root) == sum(
+                roots.count_by_status(root).get(word, 0) for word in ("queued", "waiting")
+            )
 
 
 async def test_an_older_image_is_tallied_when_it_is_opened(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ async def test_the_file_is_held_after_a_pack(tmp_path: Path) -> None:
         with pytest.raises(ImageBusy):
             open_database(f"file://{tmp_path / 'live_image.fs'}", connections=1)
     async with living(tmp_path) as image:
-        assert image.unfolded() == [name]
+        assert image.unfolded_missions() == [name]
 
 
 @pytest.mark.parametrize("suffix", [".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old"])
@@ -222,7 +222,7 @@ async def test_a_torn_end_is_cut_off_at_opening(tmp_path: Path) -> None:
         shutil.copy(tmp_path / "journal.fs", folder)
         os.truncate(folder / "live_image.fs", cut)
         async with living(folder) as image:
-            assert image.unfolded() == [first]
+            assert image.unfolded_missions() == [first]
             await image.accept(brief("goes on"))
 
 

@@ -56,13 +56,13 @@ def test_what_is_declared_is_absent_until_it_is_made(root: Root) -> None:
     intent = tools.absent(root, "agent")
     assert intent is not None
     assert (intent.kind, intent.text, intent.may_learn) == ("prototype", API, True)
-    assert (tools.made(root, "agent"), tools.names(root)) == (None, {"agent": None})
+    assert (tools.find_tool(root, "agent"), tools.names(root)) == (None, {"agent": None})
     obj = made(root)
-    assert (tools.made(root, "agent"), tools.absent(root, "agent")) == (obj, None)
+    assert (tools.find_tool(root, "agent"), tools.absent(root, "agent")) == (obj, None)
     assert (obj.name, obj.api) == ("agent", API)
     assert parents_of(obj) == (root["pLLM_obj"], root["traits_obj"])
     assert tools.names(root) == {"agent": obj}
-    assert roots.named(root, obj) == "agent"
+    assert roots.name_of_object(root, obj) == "agent"
     assert tools.declare(root, {"agent": API}, never) == []
 
 
@@ -74,7 +74,7 @@ def test_a_changed_api_is_declared_anew(root: Root) -> None:
     changes = tools.declare(root, {"agent": API + " Quickly."}, gone)
     assert changes == ["tools_obj.agent changed"]
     assert gone.all == [(obj, "search_", None)]
-    assert tools.made(root, "agent") is None
+    assert tools.find_tool(root, "agent") is None
     assert tools.declare(root, {}, never) == ["tools_obj.agent removed"]
     assert "agent" not in own_slots(root[roots.TOOLS])
     assert tools.declare(root, {}, never) == []
@@ -96,5 +96,5 @@ def test_only_what_is_declared_goes(root: Root) -> None:
 
 def test_an_image_without_tools_has_none() -> None:
     """One that an earlier version made is looked at as it is."""
-    assert (tools.absent({}, "agent"), tools.made({}, "agent"), tools.names({})) == (None, None, {})
-    assert roots.named({}, UvmObject({"name": "agent"})) == "oid:new"
+    assert (tools.absent({}, "agent"), tools.find_tool({}, "agent"), tools.names({})) == (None, None, {})
+    assert roots.name_of_object({}, UvmObject({"name": "agent"})) == "oid:new"

@@ -65,7 +65,7 @@ class Stage:
 
     def is_given_back(self) -> bool:
         """Whether the connection is closed and no transaction is open on it."""
-        return all(each._connection.opened is None and not each._open() for each in self.opened)
+        return all(each._connection.opened is None and not each._has_transaction() for each in self.opened)
 
 
 @asynccontextmanager

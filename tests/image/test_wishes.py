@@ -33,15 +33,15 @@ def test_only_forged_tools_of_one_name_stand_beside_each_other(root: Root, forge
     """A declared slot has one intent, the newest; each is dropped alone."""
     for intent in ("one", "two"):
         wishes.fold(root, "m-1", wish(intent, forged=forged))
-    assert [each["intent"] for each in wishes.listed(root)] == left
+    assert [each["intent"] for each in wishes.list_wishes(root)] == left
     wishes.drop(root, [wish("one", forged=forged)])
-    assert [each["intent"] for each in wishes.listed(root)] == ["two"]
+    assert [each["intent"] for each in wishes.list_wishes(root)] == ["two"]
 
 
 def test_a_wish_that_an_older_version_kept_is_dropped(root: Root) -> None:
     """Version 0.1.0 kept a forged tool's wish by its slot alone: it would be made again each time and never be done."""
     root[roots.WISHES]["tools_obj count_"] = wish("one", forged=True)
     wishes.drop(root, [wish("two", forged=True)])
-    (kept,) = wishes.listed(root)
+    (kept,) = wishes.list_wishes(root)
     wishes.drop(root, [kept])
-    assert wishes.listed(root) == []
+    assert wishes.list_wishes(root) == []

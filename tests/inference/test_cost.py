@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from ollama import ChatResponse, Message
 
 from batos.image.ids import iso
-from batos.inference.cost import Cost, Spending, cost_of, elapsed
+from batos.inference.cost import Cost, Spending, cost_of, seconds_of_runs
 from batos.inference.journal import Record
 from batos.inference.ollama.chat import Answer, answer_of
 
@@ -68,9 +68,9 @@ def test_a_run_takes_as_long_as_something_is_known_of_it() -> None:
         {"paused": {}, "at": at(30)},
         {"begun": at(5_000)},
     ]
-    assert elapsed(notes, [record("done", 2, 20, ANSWER), record("done", 5_001, 5_012, ANSWER)]) == 42.0
-    assert elapsed([], []) == 0.0
-    assert elapsed([{"begun": at(3)}], []) == 0.0
+    assert seconds_of_runs(notes, [record("done", 2, 20, ANSWER), record("done", 5_001, 5_012, ANSWER)]) == 42.0
+    assert seconds_of_runs([], []) == 0.0
+    assert seconds_of_runs([{"begun": at(3)}], []) == 0.0
 
 
 @given(some.lists(some.tuples(some.integers(0, 100), some.integers(0, 1_000)), max_size=5))
@@ -81,7 +81,7 @@ def test_runs_take_what_each_of_them_took(runs: list[tuple[int, int]]) -> None:
     for took, stood in runs:
         notes += [{"begun": at(now)}, {"state": "FAILED", "at": at(now + took)}]
         now += took + stood + 1
-    assert elapsed(notes, []) == sum(took for took, _ in runs)
+    assert seconds_of_runs(notes, []) == sum(took for took, _ in runs)
 
 
 def test_spending_adds_up() -> None:

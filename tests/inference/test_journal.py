@@ -27,7 +27,7 @@ from batos.inference.journal import (
     Record,
     State,
     canonical,
-    chained,
+    chain_digest,
     journal_key,
 )
 
@@ -207,7 +207,7 @@ def verified(records: list[Record], newest: str) -> bool:
     after = {each.prev: each for each in records}
     digest, steps = "", 0
     while digest in after:
-        digest, steps = chained(after[digest]), steps + 1
+        digest, steps = chain_digest(after[digest]), steps + 1
         if steps > len(records):
             return False
     return steps == len(records) and digest == newest

@@ -35,7 +35,7 @@ texts = st.lists(pieces, max_size=12).map("".join)
 @pytest.mark.parametrize("mark", USUAL)
 def test_a_usual_mark_is_broken_by_one_blank(mark: str) -> None:
     """Visible to a person, and the same letters in the same order."""
-    said = marks.broken(f"before{mark}after")
+    said = marks.break_marks(f"before{mark}after")
     assert mark not in said
     assert said.replace(" ", "") == f"before{mark}after"
     assert len(said) <= len(f"before{mark}after") + 2
@@ -44,10 +44,10 @@ def test_a_usual_mark_is_broken_by_one_blank(mark: str) -> None:
 @given(text=texts)
 def test_no_mark_is_left_and_nothing_is_broken_twice(text: str) -> None:
     """However marks are put into one another: nothing but blanks is added, and what is broken stays as it is."""
-    said = marks.broken(text, OWN)
+    said = marks.break_marks(text, OWN)
     assert not [mark for mark in (*USUAL, *OWN) if mark in said]
     assert said.replace(" ", "") == text.replace(" ", "")
-    assert marks.broken(said, OWN) == said
+    assert marks.break_marks(said, OWN) == said
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_no_mark_is_left_and_nothing_is_broken_twice(text: str) -> None:
 )
 def test_what_is_no_mark_stays(text: str) -> None:
     """Code, markup, lists and the fences of our own prompts."""
-    assert marks.broken(text) == text
+    assert marks.break_marks(text) == text
 
 
 def test_a_models_own_marks_are_read_from_its_template_and_its_vocabulary() -> None:
@@ -70,18 +70,26 @@ def test_a_models_own_marks_are_read_from_its_template_and_its_vocabulary() -> N
         "tokenizer.ggml.token_type": [1, 3, 3, 4, 3, 3, 4, 4],
     }
     template = "{{ if .System }}### System:\n{{ .System }}\n{{ end }}USER: {{ .Prompt }}<used> [ask]\nASSISTANT: "
-    assert set(marks.of(template, info)) == {"### System:", "USER:", "ASSISTANT:", "<used>", "[ask]", "<turn>", "@@ctl"}
+    assert set(marks.marks_of(template, info)) == {
+        "### System:",
+        "USER:",
+        "ASSISTANT:",
+        "<used>",
+        "[ask]",
+        "<turn>",
+        "@@ctl",
+    }
 
 
 def test_places_in_a_jinja_template_are_no_marks() -> None:
     """What a template computes with is not what it writes."""
     info = {"tokenizer.chat_template": "{% for m in messages[1:] %}{{ m['role'] + items[i] }}{% endfor %}"}
-    assert marks.of("", info) == ()
+    assert marks.marks_of("", info) == ()
 
 
 def test_labels_stay_readable() -> None:
     """A blank before the colon."""
-    assert marks.broken("User: obey", ("User:",)) == "User : obey"
+    assert marks.break_marks("User: obey", ("User:",)) == "User : obey"
 
 
 async def test_what_leaves_a_session_holds_no_mark_and_so_does_its_journal() -> None:

@@ -418,13 +418,13 @@ async def test_a_held_mission_pays_for_what_is_under_way_and_for_no_more() -> No
     """Whoever would pay more waits until the calls under way are in the journal, and is stopped only then."""
     holding = False
 
-    def hold() -> None:
+    def check_stop() -> None:
         if holding:
             raise Stop
 
     async with desk() as at:
         bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, hold=hold)
+        session = at.session(bridge, check_stop=check_stop)
         under_way = [asyncio.create_task(session.think(asked(each), step(each))) for each in ("1", "2")]
         await until(lambda: sum(bridge.begun.values()) == 2)
         holding = True
@@ -459,7 +459,7 @@ async def test_calls_take_turns_as_the_session_is_told() -> None:
         assert bridge.gate is not None
         bridge.gate.set()
         await asyncio.gather(*both)
-        assert session.cost.calls == session.paid == 2
+        assert session.cost.calls == session.paid_count == 2
         async with session.turns.turn(()):
             await session.think(asked("2"), step("2"))
 

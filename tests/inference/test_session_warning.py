@@ -25,7 +25,7 @@ async def test_whatever_failed_between_attempts_each_call_is_paid_once(attempts:
                 answer = await session.think(asked(f"{number}"), step())
                 assert answer.text == first.setdefault(number, answer.text)
                 paid[number] += 1
-            assert session.paid == len(first)
+            assert session.paid_count == len(first)
         assert sum(bridge.begun.values()) == len(paid)
 
 

@@ -104,7 +104,7 @@ def rendered(template: str, messages: Sequence[Mapping[str, Any]]) -> str:
 def test_no_text_is_read_as_a_token(name: str) -> None:
     """The control tokens of the rendered prompt are those of the same prompt with a harmless text, one for one."""
     template, words = TEMPLATES[name], lexicon()
-    own = marks.of(template, {})
+    own = marks.marks_of(template, {})
     plain = [_steering(words, rendered(template, each)) for each in prompts(PLAIN, own)]
     assert any(plain) or name in ("labels", "letters", "vicuna")
     for document, text in CORPUS.items():
@@ -119,7 +119,7 @@ def _steering(words: Lexicon, text: str) -> list[int]:
 @pytest.mark.parametrize("name", ["labels", "letters", "vicuna"])
 def test_no_text_is_read_as_a_label(name: str) -> None:
     """Templates without tokens steer by words at the beginning of a line: as often as with a harmless text."""
-    own = marks.of(GO[name], {})
+    own = marks.marks_of(GO[name], {})
     assert own
     for text in CORPUS.values():
         for mine, plain in zip(prompts(text, own), prompts(PLAIN, own), strict=True):
@@ -156,18 +156,18 @@ def test_a_quotation_of_what_the_model_was_shown_is_found_in_the_file(name: str)
     """A model copies the marks as it saw them, broken: each line is still known as the file's own."""
     text = CORPUS[name]
     for line in filter(str.strip, text.splitlines()):
-        found = locate(marks.broken(line), text)
+        found = locate(marks.break_marks(line), text)
         assert found is not None, line
         assert text[slice(*found)].strip("<>| ") in line
 
 
 def test_a_harmless_text_is_shown_as_it_is() -> None:
     """Code, markup, links and places of templates."""
-    assert marks.broken(CORPUS["harmless"]) == CORPUS["harmless"]
+    assert marks.break_marks(CORPUS["harmless"]) == CORPUS["harmless"]
 
 
 def test_the_codexs_own_words_hold_no_mark() -> None:
     """So that breaking marks changes nothing of what every prompt begins with."""
     shipped = Path(prompt.__file__).parents[1] / "codex" / "shipped"
     for each in shipped.glob("*.toml"):
-        assert marks.broken(each.read_text()) == each.read_text()
+        assert marks.break_marks(each.read_text()) == each.read_text()

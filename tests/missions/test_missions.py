@@ -89,7 +89,7 @@ async def test_a_queued_mission_is_cancelled_at_once(tmp_path: Path) -> None:
             assert (found["status"], found["cost"]["calls"]) == ("cancelled", 0)
         assert (await waiting)["status"] == "cancelled"
         assert len(bridge.waiting) == 1
-        assert uvm.image.unfolded() == [first]
+        assert uvm.image.unfolded_missions() == [first]
         await uvm.missions.cancel(first)
 
 
@@ -104,7 +104,7 @@ async def test_a_running_mission_is_cancelled_and_its_cost_told(tmp_path: Path) 
         assert (found["status"], found["cost"]["calls"]) == ("cancelled", 4)
         assert [record.state for record in uvm.journal.read([mission])].count("done") == 1
         assert "answer" not in found
-        assert mission not in uvm.image.unfolded()
+        assert mission not in uvm.image.unfolded_missions()
         assert uvm.workers.running == ()
 
 
@@ -153,7 +153,7 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
             with pytest.raises(Refused, match="ended with status done"):
                 await getattr(uvm.missions, said)(mission)
         shown = await uvm.missions.ended(mission)
-        assert (shown["status"], done, uvm.image.unfolded()) == ("done", [mission], [])
+        assert (shown["status"], done, uvm.image.unfolded_missions()) == ("done", [mission], [])
         assert len(bridge.history) == CALLS
 
 
@@ -326,7 +326,7 @@ async def test_what_is_said_at_once_leaves_one_status(tmp_path: Path) -> None:
         assert found[0]["status"] == "cancelled"
         assert all(isinstance(each, Refused) or each["status"] == "cancelled" for each in found[1:])
         assert uvm.readings.mission(mission)["status"] == "cancelled"
-        assert mission not in uvm.image.unfolded()
+        assert mission not in uvm.image.unfolded_missions()
 
 
 async def test_the_same_key_is_the_same_mission(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ async def ends_in_time(uvm: UVM, mission: str) -> None:
     found = await uvm.missions.ended(mission)
     assert (found["status"], found["reason"]["code"]) == ("failed", "timed_out")
     assert f"--ancestor {mission}" in found["reason"]["remedy"]
-    assert mission not in uvm.image.unfolded()
+    assert mission not in uvm.image.unfolded_missions()
 
 
 async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None:
@@ -476,6 +476,6 @@ async def test_a_tally_is_a_scan(tmp_path: Path) -> None:
         with pytest.raises(BatosError):
             await uvm.missions.run(failed)
         with uvm.image.snapshot() as root:
-            assert roots.scanned(root) == {word: count for word, count in root[roots.TALLY].items() if count}
+            assert roots.count_by_status(root) == {word: count for word, count in root[roots.TALLY].items() if count}
         assert uvm.status()["missions"] == {"done": 1, "failed": 1, "cancelled": 1, "paused": 1, "queued": 1}
         assert uvm.readings.mission(waits)["status"] == "queued"

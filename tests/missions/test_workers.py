@@ -114,7 +114,7 @@ async def test_a_crash_is_its_missions_alone(tmp_path: Path, crash: type[BaseExc
         ended = await statuses(uvm, missions)
         assert ended == ["done", "cancelled" if crash is asyncio.CancelledError else "failed", "done", "done"]
         assert (await ask(uvm))["status"] == "done"
-        assert uvm.image.unfolded() == []
+        assert uvm.image.unfolded_missions() == []
 
 
 async def test_a_conductor_that_cannot_be_made_fails_the_mission(tmp_path: Path) -> None:

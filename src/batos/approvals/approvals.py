@@ -68,7 +68,7 @@ class Consequences:
 def still_waits(image: LivingImage, mission: str) -> bool:
     """Return True if a mission waits for a person who has not answered."""
     with image.snapshot() as root:
-        return approvals.awaits(root, image.find(root, mission)[1].reason)
+        return approvals.is_waiting(root, image.find(root, mission)[1].reason)
 
 
 class Approvals:
@@ -103,14 +103,14 @@ class Approvals:
     async def open(self) -> None:
         """Take up what an earlier process left: what lapsed meanwhile is written down, the rest lapses in its time."""
         for name, until in await asyncio.to_thread(self._waiting_approvals):
-            if self._alarms.passed(until):
+            if self._alarms.has_passed(until):
                 await self._expire(name)
             else:
                 self._alarms.set(name, until)
 
     def _waiting_approvals(self) -> list[tuple[str, str]]:
         with self._image.snapshot() as root:
-            return [(approval.name, approval.until) for approval in approvals.awaited(root)]
+            return [(approval.name, approval.until) for approval in approvals.open_approvals(root)]
 
     def close(self) -> None:
         """Let nothing lapse any more in this process."""
@@ -151,10 +151,10 @@ class Approvals:
         at = iso(self._clock())
         if mission is None:
             with self._image.snapshot() as root:
-                answer = approvals.asked(root, holder, selector, intent, at, None)
+                answer = approvals.last_question(root, holder, selector, intent, at, None)
         else:
             answer = await self._image.writer.apply(
-                lambda root: approvals.asked(root, holder, selector, intent, at, mission)
+                lambda root: approvals.last_question(root, holder, selector, intent, at, mission)
             )
         return None if answer is None else _id_of(answer)
 
@@ -165,7 +165,7 @@ class Approvals:
         """
         at = iso(self._clock())
         with self._image.snapshot() as root:
-            said = approvals.last_said(root, candidate.holder, candidate.selector, candidate.digest, at)
+            said = approvals.last_answer(root, candidate.holder, candidate.selector, candidate.digest, at)
         if said is not None and said.word == "rejected" and said.until > at:
             raise disapproval(said)
 
@@ -192,7 +192,7 @@ class Approvals:
     def _check(self, names: Sequence[str]) -> None:
         with self._image.snapshot() as root:
             for name in names:
-                if approvals.named(root, name) is None:
+                if approvals.find_approval(root, name) is None:
                     raise no_such(name)
 
     async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> Answered:

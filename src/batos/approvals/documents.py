@@ -10,7 +10,7 @@ from typing import Any
 
 from batos.approvals.reasons import no_such
 from batos.errors import NotFound
-from batos.image import approvals, methods, naming, roots, whose
+from batos.image import approvals, methods, naming, ownership, roots
 from batos.image.records import Approval
 from batos.image.roots import Root
 from batos.objects.method import Intent
@@ -24,9 +24,13 @@ def list_approvals(
 
     Where a user is named, only those that are of that user's missions alone are listed.
     """
-    every = (each for each in chain(approvals.awaited(root), approvals.closed(root)) if _open_to(root, each, user))
-    lines = (line(each, at) for each in every if status in (None, each.standing(at)))
-    waiting = sum(1 for each in approvals.awaited(root) if each.standing(at) == "asked")
+    every = (
+        each
+        for each in chain(approvals.open_approvals(root), approvals.closed_approvals(root))
+        if _open_to(root, each, user)
+    )
+    lines = (line(each, at) for each in every if status in (None, each.word_at(at)))
+    waiting = sum(1 for each in approvals.open_approvals(root) if each.word_at(at) == "asked")
     return {"approvals": list(islice(lines, limit)), "waiting": waiting}
 
 
@@ -43,13 +47,13 @@ def _resolve_id(root: Root, name: str, user: str | None) -> str:
     kept = root[roots.APPROVALS]
     before = naming.back(name)
     if before is not None:
-        own = (each for each in naming.descending(kept) if _open_to(root, kept[each], user))
+        own = (each for each in naming.newest_first(kept) if _open_to(root, kept[each], user))
         newest = next(islice(own, before, None), None)
         if newest is None:
             raise no_such(name)
         return newest
-    found = naming.begun(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
-    approval = approvals.named(root, found)
+    found = naming.complete_id(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
+    approval = approvals.find_approval(root, found)
     if approval is not None and not _open_to(root, approval, user):
         raise no_such(name)
     return found
@@ -61,14 +65,14 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")
     concerned = {*approval.missions, *([] if wished is None else [wished])}
-    return bool(concerned) and whose.asked_by(root, concerned, user)
+    return bool(concerned) and ownership.is_asked_by(root, concerned, user)
 
 
 def line(approval: Approval, at: str) -> dict[str, Any]:
     """Return an approval for a list, without values that are not known yet."""
     known = {
         "id": approval.name,
-        "status": approval.standing(at),
+        "status": approval.word_at(at),
         "object": approval.object,
         "selector": approval.candidate["selector"],
         "digest": approval.candidate["digest"],
@@ -89,7 +93,7 @@ def whole(root: Root, name: str, at: str) -> dict[str, Any]:
 
     Raises: NotFound: there is no such approval.
     """
-    approval = approvals.named(root, name)
+    approval = approvals.find_approval(root, name)
     if approval is None:
         raise no_such(name)
     candidate = approval.candidate
@@ -121,7 +125,9 @@ def find_matching(root: Root, pattern: str, at: str, user: str | None = None) ->
     reference: `brick*.*_facet_`, `oid:0x2a.say_`.
     """
     wanted = pattern.casefold()
-    waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked" and _open_to(root, each, user))
+    waiting = (
+        each for each in approvals.open_approvals(root) if each.word_at(at) == "asked" and _open_to(root, each, user)
+    )
     return [each.name for each in waiting if any(fnmatchcase(form, wanted) for form in _forms(root, each))]
 
 
@@ -134,7 +140,7 @@ def _forms(root: Root, approval: Approval) -> Iterator[str]:
 
 def _holder(root: Root, candidate: Mapping[str, Any]) -> UvmObject | None:
     try:
-        return methods.holder_named(root, candidate["holder"])
+        return methods.find_holder(root, candidate["holder"])
     except NotFound:  # it is gone since
         return None
 

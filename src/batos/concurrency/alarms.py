@@ -29,18 +29,18 @@ class Alarms:
     def set(self, mission: str, deadline: str) -> None:
         """Set a mission's alarm for its deadline (ISO 8601); a passed deadline rings at once."""
         self.drop(mission)
-        left = min(max(0.0, self._left(deadline)), self._look)
+        left = min(max(0.0, self._remaining_seconds(deadline)), self._look)
         self._set[mission] = asyncio.get_running_loop().call_later(left, self._due, mission, deadline)
 
-    def passed(self, deadline: str) -> bool:
+    def has_passed(self, deadline: str) -> bool:
         """Test if a deadline has passed."""
-        return self._left(deadline) <= 0
+        return self._remaining_seconds(deadline) <= 0
 
-    def _left(self, deadline: str) -> float:
+    def _remaining_seconds(self, deadline: str) -> float:
         return (datetime.fromisoformat(deadline) - self._clock()).total_seconds()
 
     def _due(self, mission: str, deadline: str) -> None:
-        if not self.passed(deadline):
+        if not self.has_passed(deadline):
             # This was a look before the deadline, or the clock was set back meanwhile.
             self.set(mission, deadline)
             return
@@ -59,7 +59,7 @@ class Alarms:
             self.drop(mission)
 
 
-def timed_out(mission: str, deadline: str) -> TimedOut:
+def timeout_error(mission: str, deadline: str) -> TimedOut:
     """Return the TimedOut error for a mission whose deadline passed."""
     return TimedOut(
         f"it had no answer by its deadline, {deadline}",

@@ -17,7 +17,7 @@ from batos.conversations.summaries import Piece, Recorded
 from batos.errors import NotFound, ObjectError
 from batos.image import roots
 from batos.image.ids import iso
-from batos.image.records import least_trusted
+from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
@@ -303,7 +303,7 @@ class _Compaction:
             "summaries": len(self._view),
             "left": left,
             "note": note or ("" if self._made else "Nothing is to be compacted: the turns are short enough."),
-            "trust": least_trusted("user", *(each.piece.trust for each in self._made)),
+            "trust": least_trust("user", *(each.piece.trust for each in self._made)),
         }
 
 

@@ -12,7 +12,7 @@ from ZODB.POSException import POSKeyError
 
 from batos.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import keeping, naming, roots, whose
+from batos.image import conversation_files, naming, ownership, roots
 from batos.image.roots import Root, connection_of
 from batos.inference.journal import canonical
 from batos.memory.evidence import Past, Summary, Turn
@@ -44,7 +44,7 @@ def own_conversation(root: Root, name: str, user: str | None) -> UvmObject:
 def newest(root: Root, user: str, before: int = 0) -> str | None:
     """Return the user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
     kept = root[roots.CONVERSATIONS]
-    own = (name for name in naming.descending(kept) if kept[name].user == user)
+    own = (name for name in naming.newest_first(kept) if kept[name].user == user)
     return next(islice(own, before, None), None)
 
 
@@ -168,7 +168,7 @@ def check_reply(root: Root, mission: str, user: str) -> None:
     """Raise NotFound if this user has no such mission to reply to, BriefError if it will never answer."""
     found = roots.find_record(root, mission)
     if found is None or found.brief.value["user"] != user:
-        raise whose.no_mission(mission, user, "in_reply_to")
+        raise ownership.no_mission(mission, user, "in_reply_to")
     if found.status.word in ("failed", "cancelled"):
         raise BriefError(
             f"{mission} is {found.status.word}: it has no answer to reply to",
@@ -206,7 +206,7 @@ def resolve_name(root: Root, name: str, user: str) -> str:
     before = naming.back(name)
     kept = root[roots.CONVERSATIONS]
     if before is None:
-        return naming.begun(kept, name, lambda each: bool(kept[each].user == user))
+        return naming.complete_id(kept, name, lambda each: bool(kept[each].user == user))
     found = newest(root, user, before)
     if found is None:
         have = "yet" if before == 0 else f"{name}: you had fewer"
@@ -236,7 +236,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
         "user": conversation.user,
         "count": whole,
         "turns": shown,
-        "files": [dict(each) for each in keeping.kept(conversation)],
+        "files": [dict(each) for each in conversation_files.files_of(conversation)],
         "next": after if shown and after <= whole else None,
         "compactions": [_compaction(node) for node in nodes(conversation)],
     }

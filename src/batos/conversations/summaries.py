@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway
 from batos.gate import occurring
 from batos.gate.ground import OWN_NAMES, Draft, Ground
-from batos.image.records import least_trusted
+from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence, Passage, Turn, mark
 from batos.memory.passages import SENTENCE_END
@@ -162,7 +162,7 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
 
 
 def _trust(parts: Iterable[_Part], *, by_model: bool) -> str:
-    return least_trusted("model" if by_model else "user", *(part.trust for part in parts))
+    return least_trust("model" if by_model else "user", *(part.trust for part in parts))
 
 
 def _fit(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:

@@ -45,7 +45,7 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[A
     return tuple(faults)
 
 
-def unmade(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
+def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
     """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
     work.
     """
@@ -60,7 +60,9 @@ def unmade(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
     return tuple(AdapterFault(each.persona, each.name, what, remedy, "") for each in wanted)
 
 
-async def held(shelf: AdapterInventory, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> AdapterInventory:
+async def check_inventory(
+    shelf: AdapterInventory, codex: Codex, profile: str, listed: Listed, daemon: Shows
+) -> AdapterInventory:
     """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
     there = [model_names.key(row.name) for row in listed.rows]
     families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
@@ -68,7 +70,7 @@ async def held(shelf: AdapterInventory, codex: Codex, profile: str, listed: List
     new = (each for each, is_made in zip(shelf.adapters, made, strict=True) if not is_made)
     pairs = [(each, codex.model_for(each.persona, profile)) for each in shelf.adapters]
     known = [pair for pair in pairs if listed.row(pair[1]) is not None]
-    return shelf.without((*unmade(new, listed.version), *await unfit(known, daemon)))
+    return shelf.without((*version_faults(new, listed.version), *await unfit(known, daemon)))
 
 
 async def _card(base: str, daemon: Shows) -> ModelCard | None:
@@ -88,7 +90,7 @@ def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
     async def refuse(todo: Plan) -> None:
         recipes = [todo.recipes[step.name] for step in todo.steps if step.kind == "create" and step.name is not None]
         pairs = [(made.adapter, made.base) for made in recipes if made.adapter is not None]
-        faults = unmade((adapter for adapter, _ in pairs), todo.version) or await unfit(pairs, daemon)
+        faults = version_faults((adapter for adapter, _ in pairs), todo.version) or await unfit(pairs, daemon)
         if faults:
             raise refusal(faults)
 
@@ -153,13 +155,13 @@ def findings(
             Finding("adapters.doubt", True, f"{adapter.label}: {doubt}")
             for doubt in compatibility.doubts(adapter, codex.model_for(adapter.persona, profile))
         ]
-    cost = reloading(used, codex, profile)
+    cost = reload_cost(used, codex, profile)
     if cost:
         found.append(Finding("adapters.reload", True, cost))
     return found
 
 
-def reloading(used: Mapping[str, Adapter], codex: Codex, profile: str = "default") -> str:
+def reload_cost(used: Mapping[str, Adapter], codex: Codex, profile: str = "default") -> str:
     """Describe the cost of different adapters on one base; "" if there is none.
 
     The daemon holds one runner for a base: a persona with another adapter, or with none, makes the daemon load it

@@ -26,12 +26,12 @@ FIRST_RUN = """\
 To look around without it, run `batos emulator` in another terminal: it answers, and is not a model."""
 
 
-def of_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
+def advise_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
     """Return the error of a failed pull with the step's name and a remedy."""
     name, low = step.name or "", error.message.lower()
     _name(error, step)
     if isinstance(error, ModelMissing):
-        named = " and ".join(named_in(codex, profile, name))
+        named = " and ".join(places_of_model(codex, profile, name))
         error.remedy = f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`."
     elif any(sign in low for sign in _FULL):
         error.remedy = _room("what was pulled so far is kept")
@@ -50,7 +50,7 @@ def of_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
     return error
 
 
-def of_create(error: T, step: PlanStep) -> T:
+def advise_create(error: T, step: PlanStep) -> T:
     """Return the error of a model that could not be made, with a remedy; a missing base is reported unchanged."""
     if isinstance(error, ModelMissing):
         return error
@@ -73,7 +73,7 @@ def _room(kept: str) -> str:
     return f"Free space on the disk where Ollama keeps its models (OLLAMA_MODELS), then run `batos genesis`: {kept}."
 
 
-def named_in(codex: Codex, profile: str, name: str) -> list[str]:
+def places_of_model(codex: Codex, profile: str, name: str) -> list[str]:
     """List the places of the codex from which a model's name comes: `default_model (mind.toml:12)`."""
     own = "" if profile == "default" else f"profiles.{profile}."
     keys = {"model", "coder", "embedder"} if own else {"default_model", "coder", "embedder"}

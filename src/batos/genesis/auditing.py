@@ -38,13 +38,13 @@ class Auditing:
     daemon: GenesisDaemon
     clock: Callable[[], datetime]
 
-    def opening(self, found: Plan) -> tuple[Finding, ...]:
+    def audit_before(self, found: Plan) -> tuple[Finding, ...]:
         """Audit codex and image before anything is written, asking nobody; return the faults."""
         with self.image.snapshot() as root:
             findings = self.audit(root, found.codex, found, found.profile)
         return tuple(finding for finding in findings if not finding.ok)
 
-    async def closing(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
+    async def audit_after(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
         """Audit what genesis made, and keep the findings in the image if they differ from the last ones.
 
         Returns them with the time since when they hold.
@@ -52,7 +52,7 @@ class Auditing:
         extra = adapter_check.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
         extra += await budget_check.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
-            known = register.known(root)
+            known = register.read_record(root)
             found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)
             findings = self.audit(root, done.codex, found, done.profile, extra)
         shown = [finding.as_dict() for finding in findings]

@@ -60,7 +60,7 @@ class _Cards:
         self._listed = listed
         self._shown: dict[str, _Known] = {}
 
-    async def of(self, use: _ModelUse) -> _Known | None:
+    async def describe(self, use: _ModelUse) -> _Known | None:
         """Return the description of a base, or of a model made of it if the base is gone; None if neither is there."""
         row = self._listed.row(use.base) or (self._listed.row(use.made) if use.made else None)
         if row is None:
@@ -75,11 +75,11 @@ class _Cards:
 
 async def table_of(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> BudgetTable:
     """Return the memory table of a plan's models; one request for each base that is there."""
-    return await _tabled(plan, plan.profile, terms_of(settings), _Cards(daemon, plan.listed))
+    return await _budget_table(plan, plan.profile, terms_of(settings), _Cards(daemon, plan.listed))
 
 
-async def _tabled(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> BudgetTable:
-    return budget.rows(_joined([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
+async def _budget_table(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> BudgetTable:
+    return budget.rows(_merge_runners([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
 
 
 def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
@@ -87,7 +87,7 @@ def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
     codex, found = plan.codex, []
     for persona in PILLARS:
         use = _ModelUse(persona, codex.model_for(persona, profile), codex.options_for(persona, profile))
-        made = plan.used(persona) if profile == plan.profile else None
+        made = plan.recipe_of(persona) if profile == plan.profile else None
         if made is not None:
             use = replace(use, made=made.name)
             if made.adapter is not None:
@@ -101,7 +101,7 @@ def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
 
 
 async def _resident(use: _ModelUse, cards: _Cards) -> Resident:
-    known = None if use.options.get("num_gpu") == 0 else await cards.of(use)
+    known = None if use.options.get("num_gpu") == 0 else await cards.describe(use)
     made = Resident(use.base, (use.who,), use.options["num_ctx"], adapter=use.adapter_bytes, share=_share(use, known))
     if known is None:
         return replace(made, blob=f"{model_names.key(use.base)} {use.adapter}")
@@ -123,7 +123,7 @@ def _share(use: _ModelUse, known: _Known | None) -> Fraction:
     return min(Fraction(1), Fraction(asked, layers + 1)) if layers or not asked else Fraction(1)
 
 
-def _joined(residents: Sequence[Resident]) -> list[Resident]:
+def _merge_runners(residents: Sequence[Resident]) -> list[Resident]:
     """Join the entries of one blob with equal options: they are one runner."""
     joined: dict[tuple[object, ...], Resident] = {}
     for each in residents:
@@ -141,14 +141,14 @@ def gate(settings: Settings, daemon: GenesisDaemon) -> Callable[[Plan], Awaitabl
 
     async def refuse(plan: Plan) -> None:
         cards = _Cards(daemon, plan.listed)
-        table = await _tabled(plan, plan.profile, terms_of(settings), cards)
+        table = await _budget_table(plan, plan.profile, terms_of(settings), cards)
         if table.fits is False:
-            raise exceeded(table, await _ways(plan, table, cards))
+            raise budget_error(table, await _ways(plan, table, cards))
 
     return refuse
 
 
-def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
+def refuse_too_large(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
     """Wrap `tell` so that a pull is refused as soon as its size is known, if the weights alone exceed the usable
     memory.
 
@@ -157,25 +157,25 @@ def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
     terms, uses = terms_of(settings), _uses(plan, plan.profile)
     whole = {model_names.key(use.base) for use in uses if use.options.get("num_gpu", -1) < 0}
     pulls = {
-        step.label: step.name for step in plan.of_kind("pull") if step.name and model_names.key(step.name) in whole
+        step.label: step.name for step in plan.steps_of("pull") if step.name and model_names.key(step.name) in whole
     }
 
     def hear(progress: StepProgress) -> None:
         tell(progress)
         name = pulls.get(progress.step)
         if name is not None and progress.total is not None and progress.total + terms.reserve > terms.usable:
-            weighed = [_weighed(use, name, progress.total) for use in uses]
+            weighed = [_unpulled_runner(use, name, progress.total) for use in uses]
             others = [
                 f'set profile = "{other}" ({each.model}, to be pulled first)'
                 for other, each in plan.codex.profiles.items()
                 if not model_names.same(each.model, name)
             ]
-            raise exceeded(budget.rows(_joined(weighed), terms), others)
+            raise budget_error(budget.rows(_merge_runners(weighed), terms), others)
 
     return hear
 
 
-def _weighed(use: _ModelUse, name: str, weights: int) -> Resident:
+def _unpulled_runner(use: _ModelUse, name: str, weights: int) -> Resident:
     """Return the runner of a model that is not pulled yet, of which perhaps only the size is known."""
     known = weights if model_names.same(use.base, name) else None
     blob = f"{model_names.key(use.base)} {use.adapter}"
@@ -191,7 +191,7 @@ async def refusal(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> Budg
     return None
 
 
-def exceeded(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded:
+def budget_error(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded:
     """Return the error for a table that does not fit; `ways` are further remedies, each the beginning of a sentence."""
     over = [runner for runner in table.runners if runner.fits is False]
     largest = table.largest
@@ -223,7 +223,7 @@ async def findings(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> lis
 def _budget(table: BudgetTable, over: BudgetExceeded | None) -> Finding:
     if over is not None:
         return Finding("vram.budget", False, over.message, over.remedy)
-    told = f"{_gib(table.needed)} of the {_gib(table.terms.usable)} that are usable"
+    told = f"{_gib(table.needed_bytes)} of the {_gib(table.terms.usable)} that are usable"
     if table.fits is None:
         return Finding("vram.budget", True, f"the models need at least {told}; not all of them are known yet")
     turns = "; they take turns, and every change loads" if table.together > table.terms.usable else ""
@@ -232,7 +232,7 @@ def _budget(table: BudgetTable, over: BudgetExceeded | None) -> Finding:
 
 def _needs(runner: PlannedRunner) -> str:
     beside = " beside other programs" if runner.terms.reserve else ""
-    needed = f"{'' if runner.known else 'more than '}{_gib(runner.size + runner.terms.reserve)}"
+    needed = f"{'' if runner.is_known else 'more than '}{_gib(runner.size + runner.terms.reserve)}"
     return f"{runner.resident.model} needs {needed} at num_ctx = {runner.resident.num_ctx}{beside}"
 
 
@@ -251,7 +251,7 @@ async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
             break
     for name, profile in plan.codex.profiles.items():
         if name != plan.profile:
-            fits = (await _tabled(plan, name, table.terms, cards)).fits
+            fits = (await _budget_table(plan, name, table.terms, cards)).fits
             if fits is not False:
                 pulled = "" if fits else ", to be pulled first"
                 found.append(f'set profile = "{name}" ({profile.model}{pulled})')

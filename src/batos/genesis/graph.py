@@ -46,7 +46,7 @@ def build(root: Root, codex: Codex, profile: str = "default", declared: Declared
     removed, replaces the method that was made from it; `declared` is called for each.
     """
     roots.prepare(root)
-    changes = _Changes(declared or partial(methods.declared, root, at=""))
+    changes = _Changes(declared or partial(methods.redeclare, root, at=""))
     genesis = _ensure(root, "genesis_obj", changes)
     traits = _ensure(root, "traits_obj", changes)
     for name in ("pLLM_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
@@ -106,8 +106,8 @@ class _Slots:
             digest = value.digest if isinstance(value, IntentText) else digest_of(_plain(value))
             present = slot in own_slots(self._obj)
             if not present or self._digests.get(slot) != digest:
-                stored = _stored(value, slot)
-                gone = self._declared(slot, stored) if isinstance(stored, Intent) else ""
+                stored = _stored_value(value, slot)
+                gone = self._retire_superseded(slot, stored) if isinstance(stored, Intent) else ""
                 self._write(slot, stored, ("changed" if present else "made") + gone)
                 self._digests[slot] = digest
         self._keep_digests()
@@ -116,14 +116,14 @@ class _Slots:
         """Remove intents that are no longer declared, and the methods that were made from them."""
         for slot in sorted(set(self._digests) - set(declared)):
             if isinstance(own_slots(self._obj).get(slot), Intent | Method):
-                gone = self._declared(slot, None)
+                gone = self._retire_superseded(slot, None)
                 if slot in own_slots(self._obj):
                     delattr(self._obj, slot)
                 self._changes.append(f"{self._name}.{slot} removed{gone}")
             del self._digests[slot]
         self._keep_digests()
 
-    def _declared(self, slot: str, intent: Intent | None) -> str:
+    def _retire_superseded(self, slot: str, intent: Intent | None) -> str:
         revision = self._changes.declared(self._obj, slot, intent)
         return f"; revision {revision} of its method is retired" if revision else ""
 
@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
     return ["primitive", value.name] if isinstance(value, Primitive) else value
 
 
-def _stored(value: Any, slot: str) -> Any:
+def _stored_value(value: Any, slot: str) -> Any:
     if not isinstance(value, IntentText):
         return value
     kind: IntentKind = "facet" if slot.endswith("_facet_") else "protocol"
@@ -175,7 +175,7 @@ def _delegate(root: Root, name: str, obj: UvmObject, parents: tuple[UvmObject, .
     def audit(change: Reparenting) -> None:
         if change.before:
             changes.append(f"{name} delegates anew")
-            roots.told(change)
+            roots.log_reparenting(change)
 
     reparent(obj, parents, by="genesis", reason="the prototype graph", audit=audit)
 

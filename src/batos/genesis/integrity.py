@@ -11,7 +11,7 @@ from batos.codex.codex import PILLARS, Codex, Persona
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
-from batos.genesis.plan import Plan, pruned
+from batos.genesis.plan import Plan, with_deletions
 from batos.image import methods, roots
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
@@ -72,7 +72,9 @@ def _root(root: Root) -> Finding:
 
 def _states(orchestrator: UvmObject) -> Finding:
     slots = own_slots(orchestrator)
-    lacking = [state for state, selector in STATES.items() if not _answers(slots.get(state_slot(state)), selector)]
+    lacking = [
+        state for state, selector in STATES.items() if not _has_primitive(slots.get(state_slot(state)), selector)
+    ]
     if not isinstance(slots.get(CYCLE), UvmObject):
         lacking.append(CYCLE)
     if lacking:
@@ -80,7 +82,7 @@ def _states(orchestrator: UvmObject) -> Finding:
     return Finding("image.states", True, f"the state machine has its {len(STATES)} states and the cycle")
 
 
-def _answers(state: Any, selector: str) -> bool:
+def _has_primitive(state: Any, selector: str) -> bool:
     return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive)
 
 
@@ -116,7 +118,9 @@ def _persona_faults(root: Root, persona: Persona) -> Iterator[str]:
 def _methods(root: Root) -> Finding:
     """Check that each slot that ever had a method holds its active revision, or its intent."""
     lineages = list(root[roots.METHODS].values())
-    wrong = [f"{roots.named(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)]
+    wrong = [
+        f"{roots.name_of_object(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)
+    ]
     if wrong:
         what = f"{', '.join(wrong)}: what stands there is not the revision that is active"
         remedy = "`batos method rollback OBJECT.SELECTOR --revision N` puts a revision there; 0 is the intent."
@@ -132,7 +136,7 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     options = codex.options_for(persona.name, profile)
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
-    known = list(measures.known(root).values())
+    known = list(measures.recorded_measures(root).values())
     base = next((each for each in known if model_names.same(each.name, codex.model_for(persona.name, profile))), None)
     density = FIRST_RATIO if base is None or not base.tokens else base.tokens / base.size
     fixed = int(sum(len(text.encode()) for text in texts) * density)
@@ -159,18 +163,18 @@ def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Findin
             yield Finding(f"models.{step.kind}", step.optional, what, _RUN_GENESIS)
     if not any(step.kind in ("pull", "create") and not step.optional for step in plan.steps):
         yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
-    stale = [step.name or "" for step in pruned(plan, ()).of_kind("delete")]
+    stale = [step.name or "" for step in with_deletions(plan, ()).steps_of("delete")]
     if stale:  # of what this image made: another home may think with what else there is
         what = f"nobody thinks any more with {', '.join(stale)}: `batos genesis --prune` deletes them"
         yield Finding("models.stale", True, what)
     if complete.ok:
-        yield _recorded(root, plan)
+        yield _check_recorded_models(root, plan)
         yield _digests(root, plan)
 
 
 def _capable(root: Root, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
     """Check that each base can do what it is used for, as far as the daemon tells."""
-    known = measures.known(root)
+    known = measures.recorded_measures(root)
     uses = [(codex.model_for(name, profile), "completion", name) for name in codex.personas]
     chosen = codex.profile(profile)
     uses += [(name, can, who) for name, can, who in ((chosen.coder, "completion", "the coder"),
@@ -190,7 +194,7 @@ def _capable(root: Root, codex: Codex, profile: str, plan: Plan | None) -> Itera
         yield Finding("models.capable", True, "each base can do what the codex names it for")
 
 
-def _recorded(root: Root, plan: Plan) -> Finding:
+def _check_recorded_models(root: Root, plan: Plan) -> Finding:
     objects = named_objects(root)
     recorded = {name: own_slots(objects[prototype_name(name)]).get("persona_model") for name in plan.models}
     differing = [name for name, model in plan.models.items() if recorded[name] != model]
@@ -202,7 +206,7 @@ def _recorded(root: Root, plan: Plan) -> Finding:
 
 def _digests(root: Root, plan: Plan) -> Finding:
     """Check that each wanted model is listed with the digest that was recorded when it was made."""
-    made = register.known(root).models
+    made = register.read_record(root).models
     listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}
     other = [name for name, digest in listed.items() if name not in made or made[name].digest != digest]
     if other:

@@ -27,13 +27,13 @@ class Measure:
     capabilities: tuple[str, ...]
 
 
-def _kept(root: Root) -> Mapping[str, Any]:
+def _genesis_state(root: Root) -> Mapping[str, Any]:
     return root.get(roots.GENESIS) or {}
 
 
-def known(root: Root) -> dict[str, Measure]:
+def recorded_measures(root: Root) -> dict[str, Measure]:
     """Return what is kept, by the base's digest; an image before its first genesis knows nothing."""
-    kept = _kept(root).get(_KEPT, {})
+    kept = _genesis_state(root).get(_KEPT, {})
     return {
         digest: Measure(**{**each, "marks": tuple(each["marks"]), "capabilities": tuple(each["capabilities"])})
         for digest, each in kept.items()
@@ -42,7 +42,7 @@ def known(root: Root) -> dict[str, Measure]:
 
 def record(root: Root, found: Mapping[str, Measure]) -> list[str]:
     """Keep these and no others; answers what changed."""
-    before = known(root)
+    before = recorded_measures(root)
     changes = [f"genesis.bases.{each.name} measured" for digest, each in found.items() if before.get(digest) != each]
     changes += [f"genesis.bases.{each.name} forgotten" for digest, each in before.items() if digest not in found]
     if changes:
@@ -55,20 +55,20 @@ def record(root: Root, found: Mapping[str, Measure]) -> list[str]:
 
 def base_of(root: Root, model: str) -> str:
     """Return the digest of the base that a model was made of, or that it is itself; "" where it is not known."""
-    made = _kept(root).get("models", {}).get(model)
+    made = _genesis_state(root).get("models", {}).get(model)
     if isinstance(made, Mapping):
         return str(made["base_digest"])
-    return next((digest for digest, each in known(root).items() if model_names.same(each.name, model)), "")
+    return next((digest for digest, each in recorded_measures(root).items() if model_names.same(each.name, model)), "")
 
 
-def counted(root: Root, model: str) -> tuple[int, int]:
+def prompt_sizes(root: Root, model: str) -> tuple[int, int]:
     """Return bytes and tokens of prompts: the model's own; else those of all models of its base and the sample's."""
     answered: Mapping[str, tuple[int, int]] = root[roots.STATISTICS].get("measured", {})
     own = answered.get(model, (0, 0))
     if own[1]:
         return own
     base = base_of(root, model)
-    sample = known(root).get(base)
+    sample = recorded_measures(root).get(base)
     sizes = [(sample.size, sample.tokens)] if sample is not None and sample.tokens else []
     sizes += [each for name, each in answered.items() if base and base_of(root, name) == base]
     return sum(size for size, _ in sizes), sum(tokens for _, tokens in sizes)
@@ -76,8 +76,8 @@ def counted(root: Root, model: str) -> tuple[int, int]:
 
 def marks(root: Root) -> dict[str, tuple[str, ...]]:
     """Return what each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
-    bases = known(root)
-    made = _kept(root).get("models", {})
+    bases = recorded_measures(root)
+    made = _genesis_state(root).get("models", {})
     found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}
     found |= {model_names.with_tag(each.name): each.marks for each in bases.values()}
     return {name: each for name, each in found.items() if each}

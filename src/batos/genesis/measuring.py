@@ -31,10 +31,10 @@ class _Base:
     options: Mapping[str, Any]
 
 
-async def measured(plan: Plan, daemon: GenesisDaemon, image: LivingImage, tell: OnProgress) -> None:
+async def measure_missing(plan: Plan, daemon: GenesisDaemon, image: LivingImage, tell: OnProgress) -> None:
     """Measure the bases of which something is missing, and keep it in the image."""
     with image.snapshot() as root:
-        known = measures.known(root)
+        known = measures.recorded_measures(root)
     found = await take(plan, daemon, known, tell)
     if found != known:
         await image.writer.apply(lambda root: measures.record(root, found))
@@ -50,9 +50,9 @@ async def take(plan: Plan, daemon: GenesisDaemon, known: Mapping[str, Measure], 
         row = plan.listed.row(base.name)
         if row is None or row.digest in found:
             continue
-        measure = known.get(row.digest) or await _looked(base, daemon, tell)
+        measure = known.get(row.digest) or await _read_card(base, daemon, tell)
         if measure is not None and not measure.tokens and CHATS in measure.capabilities:
-            measure = await _counted(measure, base, plan.codex, daemon, tell)
+            measure = await _count_tokens(measure, base, plan.codex, daemon, tell)
         if measure is not None:
             found[row.digest] = measure
     return found
@@ -78,16 +78,18 @@ def _bases(plan: Plan) -> Iterator[_Base]:
             yield _Base(name, model_names.with_tag(name), given)
 
 
-async def _looked(base: _Base, daemon: GenesisDaemon, tell: OnProgress) -> Measure | None:
+async def _read_card(base: _Base, daemon: GenesisDaemon, tell: OnProgress) -> Measure | None:
     try:
         card = await daemon.show(base.name, verbose=True)
     except OllamaError as error:
         tell(StepProgress(f"measure {base.name}", f"left: {error.message}"))
         return None
-    return Measure(base.name, 0, 0, marks.of(card.template, card.info), card.capabilities)
+    return Measure(base.name, 0, 0, marks.marks_of(card.template, card.info), card.capabilities)
 
 
-async def _counted(measure: Measure, base: _Base, codex: Codex, daemon: GenesisDaemon, tell: OnProgress) -> Measure:
+async def _count_tokens(
+    measure: Measure, base: _Base, codex: Codex, daemon: GenesisDaemon, tell: OnProgress
+) -> Measure:
     told = marks.messages(sample(codex), measure.marks)
     size = sum(len(each["content"].encode()) for each in told)
     tell(StepProgress(f"measure {base.name}", "counting the tokens of a prompt"))

@@ -92,7 +92,7 @@ def text(made: Recipe, adapter: str = "") -> str:
         f"FROM {made.base}",
         *([f"ADAPTER {adapter}"] if made.adapter is not None else []),
         *(line for name, value in sorted(made.parameters.items()) for line in _parameter(made.persona, name, value)),
-        f"SYSTEM {_quoted(made.persona, 'core_identity', made.system)}",
+        f"SYSTEM {_quote(made.persona, 'core_identity', made.system)}",
     ]
     body = "\n".join(lines) + "\n"
     return f"# Written by `batos genesis` ({digest_of(body)[:12]})\n{body}"
@@ -111,14 +111,14 @@ def write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [path for name, content in texts.items() if _replaced(path := folder / name, content)]
-        return [*written, *_removed(folder, texts)]
+        written = [path for name, content in texts.items() if _replace_if_changed(path := folder / name, content)]
+        return [*written, *_remove_stale(folder, texts)]
     except OSError as error:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise UsageError(f"the Modelfiles cannot be written to {folder}: {error.strerror}", remedy=remedy) from error
 
 
-def matches(folder: Path, made: Recipe) -> bool:
+def is_current(folder: Path, made: Recipe) -> bool:
     """Test if a folder has a recipe's Modelfile as it should be, and the ADAPTER line leads to a file."""
     try:
         content = (folder / file_name(made)).read_text(encoding="utf-8")
@@ -128,14 +128,14 @@ def matches(folder: Path, made: Recipe) -> bool:
     return content == text(made, adapter) and (made.adapter is None or (folder / adapter).exists())
 
 
-def _replaced(path: Path, content: str) -> bool:
+def _replace_if_changed(path: Path, content: str) -> bool:
     if path.is_file() and path.read_bytes() == content.encode():
         return False
     private_files.write_shared(path, content)
     return True
 
 
-def _removed(folder: Path, wanted: Iterable[str]) -> list[Path]:
+def _remove_stale(folder: Path, wanted: Iterable[str]) -> list[Path]:
     stale = [path for path in sorted(folder.glob("batos-*.Modelfile")) if path.name not in wanted and _is_ours(path)]
     for path in stale:
         path.unlink()
@@ -154,11 +154,11 @@ def _is_ours(path: Path) -> bool:
 
 def _parameter(persona: str, name: str, value: Any) -> list[str]:
     if isinstance(value, list):
-        return [f"PARAMETER {name} {_quoted(persona, name, item)}" for item in value]
+        return [f"PARAMETER {name} {_quote(persona, name, item)}" for item in value]
     return [f"PARAMETER {name} {str(value).lower() if isinstance(value, bool) else value}"]
 
 
-def _quoted(persona: str, key: str, value: str) -> str:
+def _quote(persona: str, key: str, value: str) -> str:
     if _QUOTES in value:
         raise CodexError(
             f"`{key}` has three double quotes in a row, which no Modelfile can hold",

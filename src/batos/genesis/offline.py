@@ -16,40 +16,42 @@ from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import Listed
 from batos.genesis.plan import Plan, compare
-from batos.image.looking import exists, looking
+from batos.image.read_only import is_there, open_read_only
 from batos.image.roots import Root
 
 T = TypeVar("T")
 
 
-def laid(settings: Settings) -> AdapterInventory:
+def read_inventory(settings: Settings) -> AdapterInventory:
     """Read the adapters folder by its files alone."""
     return discover(settings.place / "adapters", Digests(settings.digests))
 
 
-async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows) -> AdapterInventory:
+async def check_inventory(
+    settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows
+) -> AdapterInventory:
     """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
-    shelf = await asyncio.to_thread(laid, settings)
-    return await adapter_check.held(shelf, codex, settings.profile, listed, daemon)
+    shelf = await asyncio.to_thread(read_inventory, settings)
+    return await adapter_check.check_inventory(shelf, codex, settings.profile, listed, daemon)
 
 
-def planned(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory) -> Plan:
+def make_plan(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory) -> Plan:
     """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
-    return read(settings, lambda root: compared(settings, codex, listed, shelf, root))
+    return read(settings, lambda root: compare_with(settings, codex, listed, shelf, root))
 
 
-def compared(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory, root: Root | None) -> Plan:
+def compare_with(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory, root: Root | None) -> Plan:
     """Return the plan by an image's root, or by None if there is no image."""
-    known = None if root is None else register.known(root)
+    known = None if root is None else register.read_record(root)
     chosen = {} if root is None else repository.choices(root)
     return compare(codex, settings.profile, listed, shelf, chosen, known)
 
 
 def read(settings: Settings, reader: Callable[[Root | None], T]) -> T:
     """Return the reader's result for the image's root as of its last commit, or for None if it cannot be read."""
-    if exists(settings.image_uri):
+    if is_there(settings.image_uri):
         try:
-            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
+            with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
                 return reader(root)
         except ImageError:  # whoever needs the image says so
             pass

@@ -77,7 +77,7 @@ class Plan:
         return self.listed.version
 
     @property
-    def satisfied(self) -> bool:
+    def is_satisfied(self) -> bool:
         """Test if only optional steps are left."""
         return all(step.optional for step in self.steps)
 
@@ -91,11 +91,11 @@ class Plan:
         """Return the adapter of each persona that uses one."""
         return in_use(self.shelf, self.chosen)
 
-    def used(self, persona: str) -> Recipe | None:
+    def recipe_of(self, persona: str) -> Recipe | None:
         """Return the recipe of a persona's model; None while its base is not there."""
         return self.recipes.get(self.models.get(persona, ""))
 
-    def of_kind(self, *kinds: Kind) -> tuple[PlanStep, ...]:
+    def steps_of(self, *kinds: Kind) -> tuple[PlanStep, ...]:
         """Return the steps of these kinds, in order."""
         return tuple(step for step in self.steps if step.kind in kinds)
 
@@ -109,17 +109,17 @@ class Plan:
             "profile": self.profile,
             "ollama": self.version,
             "codex": self.codex.digest,
-            "satisfied": self.satisfied,
+            "satisfied": self.is_satisfied,
             "needs_pull": self.needs_pull,
             "steps": [step.as_dict() for step in self.steps],
             "models": dict(self.models),
-            "recipes": {name: _shown(made) for name, made in self.recipes.items()},
+            "recipes": {name: _recipe_json(made) for name, made in self.recipes.items()},
             "stale": list(self.stale),
             "ours": [] if self.known is None else [name for name in self.stale if name in self.known.models],
         }
 
 
-def _shown(made: Recipe) -> dict[str, Any]:
+def _recipe_json(made: Recipe) -> dict[str, Any]:
     adapter = None if made.adapter is None else made.adapter.name
     return {"persona": made.persona, "base": made.base, "adapter": adapter, "recipe": made.digest}
 
@@ -159,7 +159,7 @@ def compare(
     return replace(done, steps=tuple(steps))
 
 
-def pruned(found: Plan, keep: Collection[str]) -> Plan:
+def with_deletions(found: Plan, keep: Collection[str]) -> Plan:
     """Return the plan with a step for each model to delete: one that this image made and nothing needs.
 
     `keep` are models in use at this moment. A model with a name of ours that this image did not make, or that was
@@ -187,8 +187,8 @@ def _recipes(
     for persona in PILLARS:
         base = codex.model_for(persona, profile)
         row = listed.row(base)
-        digest = row.digest if row is not None else _remembered(persona, base, listed, known)
-        for adapter in (None, *shelf.of(persona)):
+        digest = row.digest if row is not None else _former_digest(persona, base, listed, known)
+        for adapter in (None, *shelf.adapters_of(persona)):
             if digest is not None:
                 made = recipe(codex, persona, profile, digest, adapter)
                 if row is not None or _create(made, listed, known) is None:
@@ -201,7 +201,7 @@ def _recipes(
     return recipes, waiting
 
 
-def _remembered(persona: str, base: str, listed: Listed, known: GenesisRecord | None) -> str | None:
+def _former_digest(persona: str, base: str, listed: Listed, known: GenesisRecord | None) -> str | None:
     """Return the former digest of a base that is no longer listed: models made of it still contain its weights.
 
     Of several it is that of the persona's present model, else that of the latest one.

@@ -14,7 +14,7 @@ from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.daemon_listing import GenesisDaemon, look
 from batos.genesis.modelfile import Recipe
 from batos.genesis.plan import Plan, PlanStep, compare
-from batos.genesis.register import made_of
+from batos.genesis.register import model_record
 from batos.inference.ollama import catalogue
 
 #: Retries of a pull that gets no further; a pull that does is retried for as long as it does.
@@ -63,9 +63,9 @@ async def carry_out(
     """
     work = _Work(daemon, on_progress, gates, patience)
     if pull == "all" and todo.needs_pull:
-        todo = await work.pulled(todo)
+        todo = await work.pull_missing(todo)
     for number in range(1, ROUNDS + 1):
-        if not _left(todo, pull):
+        if not _remaining_steps(todo, pull):
             return todo
         try:
             todo = await work.round(todo, pull)
@@ -74,7 +74,7 @@ async def carry_out(
                 raise
             on_progress(StepProgress("look again", gone.message))
             todo = await work.again(todo)
-    left = _left(todo, pull)
+    left = _remaining_steps(todo, pull)
     if left:
         name = left[0].name or left[0].persona or ""
         raise ModelMissing(name, f"Ollama reported {left[0].label} as done and does not list it")
@@ -83,14 +83,14 @@ async def carry_out(
 
 async def fetch(todo: Plan, daemon: GenesisDaemon, on_progress: OnProgress, *, patience: float = 300.0) -> None:
     """Pull what is missing, as `carry_out` does, and nothing else: this takes hours and changes nothing in use."""
-    await _Work(daemon, on_progress, (), patience).pull_all(todo.of_kind("pull"), todo)
+    await _Work(daemon, on_progress, (), patience).pull_all(todo.steps_of("pull"), todo)
 
 
-def _left(todo: Plan, pull: Pull) -> list[PlanStep]:
+def _remaining_steps(todo: Plan, pull: Pull) -> list[PlanStep]:
     """Return the required steps that can be carried out: a model that waits for its base needs a pull first."""
     if pull == "none":
-        return [step for step in todo.of_kind("create") if step.name is not None]
-    return [step for step in todo.of_kind("pull", "create") if not step.optional]
+        return [step for step in todo.steps_of("create") if step.name is not None]
+    return [step for step in todo.steps_of("pull", "create") if not step.optional]
 
 
 @dataclass(slots=True)
@@ -116,11 +116,11 @@ class _Meter:
         elif self.begun and not line.digest:
             # The daemon may leave out the line of a layer's last byte.
             self.layers = {digest: (size, size) for digest, (_, size) in self.layers.items()}
-        if not line.digest or self.completed > self.most:
-            self.most, self.grown = max(self.most, self.completed), now
+        if not line.digest or self.byte_count > self.most:
+            self.most, self.grown = max(self.most, self.byte_count), now
 
     @property
-    def completed(self) -> int:
+    def byte_count(self) -> int:
         """Return the bytes that are there."""
         return sum(completed for completed, _ in self.layers.values())
 
@@ -140,23 +140,23 @@ class _Work:
     patience: float
     made: dict[str, Recipe] = field(default_factory=dict)
 
-    async def pulled(self, todo: Plan) -> Plan:
+    async def pull_missing(self, todo: Plan) -> Plan:
         """Pull everything that is missing, optional models too, and return the new plan."""
-        await self.pull_all(todo.of_kind("pull"), todo)
+        await self.pull_all(todo.steps_of("pull"), todo)
         return await self.again(todo)
 
     async def round(self, todo: Plan, pull: Pull) -> Plan:
         """Carry out every required step of the plan once, and return the new plan."""
-        pulls = [step for step in todo.of_kind("pull") if not step.optional and pull != "none"]
+        pulls = [step for step in todo.steps_of("pull") if not step.optional and pull != "none"]
         if pulls:
             await self.pull_all(pulls, todo)
             todo = await self.again(todo)
-        creates = [todo.recipes[step.name] for step in todo.of_kind("create") if step.name is not None]
+        creates = [todo.recipes[step.name] for step in todo.steps_of("create") if step.name is not None]
         if not creates:
             return todo
         for gate in self.gates:
             await gate(todo)
-        uploads = {(step.persona, step.adapter): step for step in todo.of_kind("upload")}
+        uploads = {(step.persona, step.adapter): step for step in todo.steps_of("upload")}
         for recipe in creates:
             if recipe.adapter is not None:
                 await self._upload(recipe.adapter, uploads[recipe.persona, recipe.adapter.name])
@@ -169,7 +169,9 @@ class _Work:
         known = todo.known
         if known is not None:
             rows = ((recipe, listed.row(name)) for name, recipe in self.made.items())
-            known = known.trusting({recipe.name: made_of(recipe, row, "") for recipe, row in rows if row is not None})
+            known = known.with_models(
+                {recipe.name: model_record(recipe, row, "") for recipe, row in rows if row is not None}
+            )
         found = compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, known)
         return replace(found, known=todo.known)
 
@@ -178,7 +180,7 @@ class _Work:
         steps, failures = tuple(steps), []
         try:
             async with asyncio.TaskGroup() as group:
-                pulls = [group.create_task(self._ended(step)) for step in steps]
+                pulls = [group.create_task(self._try_pull(step)) for step in steps]
         except BaseExceptionGroup as refused:
             raise refused.exceptions[0] from None
         for step, failure in zip(steps, (pull.result() for pull in pulls), strict=True):
@@ -187,13 +189,13 @@ class _Work:
             if step.optional:
                 self.on_progress(StepProgress(step.label, f"left out: {failure.message}"))
             else:
-                failures.append(advice.of_pull(failure, step, todo.codex, todo.profile))
+                failures.append(advice.advise_pull(failure, step, todo.codex, todo.profile))
         if failures:
             first, *others = failures
             first.also = tuple(f"{other.message}. {other.remedy}" for other in others)
             raise first
 
-    async def _ended(self, step: PlanStep) -> OllamaError | None:
+    async def _try_pull(self, step: PlanStep) -> OllamaError | None:
         """Pull a model; return the failure, or None."""
         try:
             await self._pull(step)
@@ -226,7 +228,7 @@ class _Work:
             try:
                 await self.daemon.upload_blob(path, adapter.digests[key], hear)
             except OllamaError as error:
-                raise advice.of_create(error, step) from error
+                raise advice.advise_create(error, step) from error
             except OSError as error:
                 remedy = "Make it readable, or copy it again; then run `batos genesis`."
                 raise UsageError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
@@ -244,7 +246,7 @@ class _Work:
         try:
             await self._report(step, lines, _Meter())
         except OllamaError as error:
-            raise advice.of_create(error, step) from error
+            raise advice.advise_create(error, step) from error
         self.made[recipe.name] = recipe
 
     async def _report(self, step: PlanStep, lines: AsyncGenerator[catalogue.PullProgress, None], meter: _Meter) -> None:
@@ -255,5 +257,5 @@ class _Work:
                 meter.hear(line, clock())
                 if clock() - meter.grown > self.patience:
                     raise OllamaTimeout("progress", self.patience)
-                done = meter.completed if meter.layers else None
+                done = meter.byte_count if meter.layers else None
                 self.on_progress(StepProgress(step.label, line.status, done, meter.total))

@@ -15,19 +15,19 @@ from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
-from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register, stamps
+from batos.genesis import adapter_check, advice, budget_check, file_stamps, graph, modelfile, provision, register
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
 from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
+from batos.genesis.file_stamps import Stamp
 from batos.genesis.integrity import Finding
-from batos.genesis.measuring import measured
-from batos.genesis.plan import Plan, PlanStep, compare, in_words, pruned
+from batos.genesis.measuring import measure_missing
+from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
 from batos.genesis.provision import OnProgress, Pull, StepProgress
 from batos.genesis.register import MadeModel
-from batos.genesis.stamps import Stamp
 from batos.image import methods, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -106,7 +106,7 @@ class Reconciler:
 
     # -- reading
 
-    def lost(self) -> None:
+    def forget_version(self) -> None:
         """Forget the daemon's version after a failed call: another daemon may answer next."""
         self._version = None
 
@@ -119,9 +119,9 @@ class Reconciler:
 
     def _read(self) -> _Read:
         folders = (self.settings.home / "codex", self.settings.place / "adapters")
-        if self._last is None or not stamps.stamp(*folders).covers(self._last.stamp):
+        if self._last is None or not file_stamps.stamp(*folders).covers(self._last.stamp):
             codices.install(folders[0])
-            seen = stamps.stamp(*folders)
+            seen = file_stamps.stamp(*folders)
             self._last = _Read(seen, codices.load(folders[0]), self.shelf())
         return self._last
 
@@ -137,25 +137,25 @@ class Reconciler:
 
         An adapter that fits no base stands among the faults of the plan's shelf.
         """
-        found = await self._compared()
+        found = await self._make_plan()
         try:
             await adapter_check.gate(self.daemon)(found)
         except AdapterError as unfit:
             found = self._apart(found, unfit)
-        return pruned(found, self.in_use()) if prune else found
+        return with_deletions(found, self.in_use()) if prune else found
 
-    async def _compared(self) -> Plan:
+    async def _make_plan(self) -> Plan:
         read = await asyncio.to_thread(self._read)
         try:
             listed = await look(self.daemon, self._version)
         except OllamaError as error:
-            self.lost()
-            if isinstance(error, OllamaUnreachable) and self.remembered() is None:
+            self.forget_version()
+            if isinstance(error, OllamaUnreachable) and self.baseline() is None:
                 error.remedy = advice.FIRST_RUN
             raise
         self._version = listed.version
         with self.image.snapshot() as root:
-            chosen, known = repository.choices(root), register.known(root)
+            chosen, known = repository.choices(root), register.read_record(root)
         shelf = self._unfit.apart(read.shelf, _bases(read.codex, self.settings.profile, listed))
         # Every mission looks, and hardly ever finds anything else than the last one did.
         seen = (read.codex, listed, shelf, chosen, known)
@@ -173,26 +173,28 @@ class Reconciler:
         `begin` is called with the footing of missions, while nobody else looks, where nothing is wrong.
         """
         self._version = None
-        before = await self._compared()
-        before = pruned(before, self.in_use()) if prune else before
-        faults = self.auditing.opening(before)
-        tell = self.telling(on_progress)
+        before = await self._make_plan()
+        before = with_deletions(before, self.in_use()) if prune else before
+        faults = self.auditing.audit_before(before)
+        tell = self.progress_relay(on_progress)
         if before.needs_pull:
-            heed = budget_check.heeding(before, self.settings, tell)
+            heed = budget_check.refuse_too_large(before, self.settings, tell)
             await provision.fetch(before, self.daemon, heed, patience=self.settings.progress_seconds)
         outdated = before.needs_pull or self.turn.locked()
         async with self.turn:
-            todo = await self._compared() if outdated else before
+            todo = await self._make_plan() if outdated else before
             after = await self._carry_out(todo, tell, pull="needed")
             changes = await self._record(after, tell)
             if prune and await self._prune(after, tell):
                 after = await self._again(after)
                 changes += await self._record(after, None)
-            await measured(after, self.daemon, self.image, tell)
-            findings, at = await self.auditing.closing(after)
+            await measure_missing(after, self.daemon, self.image, tell)
+            findings, at = await self.auditing.audit_after(after)
             if begin is not None and all(finding.ok for finding in findings):
-                await begin(_footing(after))
-        return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), faults, findings, at)
+                await begin(_baseline_of(after))
+        return GenesisReport(
+            before, tuple(_completed_steps(before, after, changes)), tuple(changes), faults, findings, at
+        )
 
     async def check(self) -> Baseline:
         """Bring models and image up to date at a mission's start, as far as nothing must be pulled.
@@ -201,8 +203,8 @@ class Reconciler:
 
         Raises: AdapterError: the adapter chosen for a persona is broken. ModelMissing: a base must be pulled first.
         """
-        found = await self._compared()
-        broken = _broken(found)
+        found = await self._make_plan()
+        broken = _chosen_faults(found)
         if broken:
             refused = adapter_check.refusal(broken)
             refused.remedy += f" Until then: `batos adapters use {broken[0].persona} none`."
@@ -210,20 +212,20 @@ class Reconciler:
         waiting = [persona for persona in PILLARS if persona not in found.models]
         if waiting:
             raise _base_missing(found, waiting)
-        if any(step.name for step in found.of_kind("create")):
-            found = await self._carry_out(found, self.telling(None), pull="none")
+        if any(step.name for step in found.steps_of("create")):
+            found = await self._carry_out(found, self.progress_relay(None), pull="none")
             await self._record(found, None)
-        elif found.of_kind("graph"):
+        elif found.steps_of("graph"):
             await self._record(found, None)
-        return _footing(found)
+        return _baseline_of(found)
 
-    def remembered(self) -> Baseline | None:
+    def baseline(self) -> Baseline | None:
         """Return the state that the image knows without Ollama, enough for answers that are paid; None before a
         genesis.
         """
         codex = self.codex()
         with self.image.snapshot() as root:
-            models = register.known(root).models
+            models = register.read_record(root).models
         if not models:
             return None
         return Baseline(codex, {name: made.digest for name, made in models.items()}, frozenset())
@@ -252,7 +254,7 @@ class Reconciler:
         """
         again = await self._again(todo)
         found = self._apart(again, unfit)
-        if found.shelf == again.shelf or _broken(found):
+        if found.shelf == again.shelf or _chosen_faults(found):
             raise unfit
         for fault in unfit.faults:
             tell(StepProgress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
@@ -270,7 +272,7 @@ class Reconciler:
         listed = await look(self.daemon, self._version)
         return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
 
-    def telling(self, on_progress: OnProgress | None) -> OnProgress:
+    def progress_relay(self, on_progress: OnProgress | None) -> OnProgress:
         """Return who is told of progress: `genesis.step` for each new status of a step, and `on_progress` of all."""
         statuses: dict[str, str] = {}
 
@@ -288,7 +290,9 @@ class Reconciler:
         folder = self.settings.place / "modelfiles"
         texts = {}
         for made in done.recipes.values():
-            adapter = "" if made.adapter is None else staging.named(folder, staging.stage(folder, made.adapter))
+            adapter = (
+                "" if made.adapter is None else staging.adapter_line_path(folder, staging.stage(folder, made.adapter))
+            )
             texts[modelfile.file_name(made)] = modelfile.text(made, adapter)
         modelfile.write(folder, texts)
         staging.tidy(folder, done.shelf.adapters)
@@ -300,17 +304,17 @@ class Reconciler:
         def change(root: Root) -> tuple[list[str], list[MethodRetired]]:
             gone: list[MethodRetired] = []
 
-            def declared(holder: UvmObject, selector: str, intent: Intent | None) -> int:
-                revision = methods.declared(root, holder, selector, intent, at)
+            def retire_revision(holder: UvmObject, selector: str, intent: Intent | None) -> int:
+                revision = methods.redeclare(root, holder, selector, intent, at)
                 if revision:
                     reason = methods.NO_MORE if intent is None else methods.ANEW
-                    receiver = roots.named(root, holder)
+                    receiver = roots.name_of_object(root, holder)
                     gone.append(MethodRetired(receiver=receiver, selector=selector, revision=revision, reason=reason))
                 return revision
 
-            changes = graph.build(root, done.codex, done.profile, declared)
+            changes = graph.build(root, done.codex, done.profile, retire_revision)
             changes += graph.record_models(root, done.models)
-            changes += register.record(root, _made(done, register.known(root).models, at))
+            changes += register.record(root, _models_to_record(done, register.read_record(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
             return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone
 
@@ -327,7 +331,7 @@ class Reconciler:
         later.
         """
         deleted = False
-        for step in pruned(done, self.in_use()).of_kind("delete"):
+        for step in with_deletions(done, self.in_use()).steps_of("delete"):
             name = step.name or ""
             with suppress(ModelMissing):  # somebody else was quicker
                 if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
@@ -339,25 +343,25 @@ class Reconciler:
         return deleted
 
 
-def _footing(found: Plan) -> Baseline:
+def _baseline_of(found: Plan) -> Baseline:
     return Baseline(found.codex, found.digests(), frozenset(found.models.values()))
 
 
-def _made(done: Plan, before: Mapping[str, MadeModel], at: str) -> dict[str, MadeModel]:
+def _models_to_record(done: Plan, before: Mapping[str, MadeModel], at: str) -> dict[str, MadeModel]:
     """Return the models to be recorded in the image: all wanted ones, and older ones of ours that Ollama still has."""
     listed = {row.name: row for row in done.listed.rows}
-    wanted = {name: register.made_of(recipe, row, at) for name, recipe in done.recipes.items()
+    wanted = {name: register.model_record(recipe, row, at) for name, recipe in done.recipes.items()
               if (row := done.listed.row(name)) is not None}  # fmt: skip
     older = {name: made for name, made in before.items() if name in listed and name not in wanted}
     return {**older, **wanted}
 
 
-def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[PlanStep]:
+def _completed_steps(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[PlanStep]:
     """Yield the steps of a plan that were carried out, by comparison with the plan afterwards and the image's
     changes.
     """
     made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
-    made -= {(step.persona, step.adapter) for step in after.of_kind("create")}
+    made -= {(step.persona, step.adapter) for step in after.steps_of("create")}
     for step in before.steps:
         there = step.name is not None and after.listed.row(step.name) is not None
         done = {"pull": there, "delete": not there, "graph": bool(changes)}
@@ -373,7 +377,7 @@ def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
     return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
 
 
-def _broken(found: Plan) -> list[AdapterFault]:
+def _chosen_faults(found: Plan) -> list[AdapterFault]:
     """List the faults of adapters that were chosen for personas."""
     given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
     return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]

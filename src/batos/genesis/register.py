@@ -46,12 +46,12 @@ class GenesisRecord:
     #: The digest of each adapter that was there, by its label.
     adapters: Mapping[str, str] = field(default_factory=dict)
 
-    def trusting(self, made: Mapping[str, MadeModel]) -> GenesisRecord:
+    def with_models(self, made: Mapping[str, MadeModel]) -> GenesisRecord:
         """Return the same knowledge with further models, which this run has made."""
         return replace(self, models={**self.models, **made})
 
 
-def known(root: Root) -> GenesisRecord:
+def read_record(root: Root) -> GenesisRecord:
     """Read it; an image before its first genesis knows nothing."""
     kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
     objects = named_objects(root)
@@ -69,7 +69,7 @@ def known(root: Root) -> GenesisRecord:
     )
 
 
-def made_of(recipe: Recipe, row: ModelRow, at: str) -> MadeModel:
+def model_record(recipe: Recipe, row: ModelRow, at: str) -> MadeModel:
     """Return the record of a model that the daemon lists."""
     return MadeModel(
         persona=recipe.persona,

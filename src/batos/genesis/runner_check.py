@@ -8,7 +8,7 @@ from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.inference.vram.budget import GIB
-from batos.inference.vram.placement import Bases, Looks, wants_card, where_of
+from batos.inference.vram.placement import Bases, Looks, place_of, wants_card
 
 
 async def findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list[Finding]:
@@ -30,13 +30,13 @@ async def findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list
     for name, row in runners.items():
         options = plan.codex.options_for(personas[name][0], plan.profile)
         who = ", ".join(personas[name])
-        found.append(_placed(row, rows, who, free=wants_card(options)))
+        found.append(_check_placement(row, rows, who, free=wants_card(options)))
         found.append(_window(row, who, options["num_ctx"]))
     return found
 
 
-def _placed(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, free: bool) -> Finding:
-    where = where_of(row, rows)
+def _check_placement(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, free: bool) -> Finding:
+    where = place_of(row, rows)
     if where == "spilled" and free:
         aside = (row.size - row.size_vram) / GIB
         what = f"{who}: {aside:.2f} of {row.size / GIB:.2f} GiB of {row.name} are not on the card, but on the CPU"

@@ -9,13 +9,13 @@ from typing import Any, Final
 from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
 from batos.genesis import daemon_listing as daemons
 from batos.genesis.daemon_listing import GenesisDaemon, Listed, Runners
-from batos.inference.vram.placement import where_of
+from batos.inference.vram.placement import place_of
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5
 
 
-async def of(daemon: GenesisDaemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
+async def ask_standing(daemon: GenesisDaemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
     """Ask the daemon for {answers, version, loaded, missing, error}, held against the models that personas use.
 
     `models` has a model's name for each persona, and is empty before genesis. `error` is why it cannot be thought with,
@@ -23,7 +23,7 @@ async def of(daemon: GenesisDaemon, models: Mapping[str, str], patience: float =
     """
     try:
         async with asyncio.timeout(patience):
-            listed, runners = await _asked(daemon)
+            listed, runners = await _ask_daemon(daemon)
     except TimeoutError:
         late = OllamaTimeout("reply", patience)
         return {"answers": False, "version": None, "loaded": [], "missing": [], "error": late.as_dict()}
@@ -34,22 +34,22 @@ async def of(daemon: GenesisDaemon, models: Mapping[str, str], patience: float =
     return {
         "answers": True,
         "version": listed.version,
-        "loaded": loaded(runners),
+        "loaded": loaded_models(runners),
         "missing": missing,
         "error": None if lacks is None else lacks.as_dict(),
     }
 
 
-async def _asked(daemon: GenesisDaemon) -> tuple[Listed, Runners]:
+async def _ask_daemon(daemon: GenesisDaemon) -> tuple[Listed, Runners]:
     return await daemons.look(daemon), await daemon.ps()
 
 
-def loaded(runners: Runners) -> list[dict[str, Any]]:
+def loaded_models(runners: Runners) -> list[dict[str, Any]]:
     """List what is in memory, and where, as samples have it."""
     return [
         {
             "model": each.name,
-            "where": where_of(each, runners),
+            "where": place_of(each, runners),
             "size": each.size,
             "size_vram": each.size_vram,
             "context_length": each.context_length,

@@ -15,7 +15,7 @@ from typing import Any
 from batos.errors import NotFound, Refused
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
-from batos.image import methods, roots, wholes
+from batos.image import methods, object_installation, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import Root
@@ -57,7 +57,7 @@ class ApprovalState:
 def _answer(approval: Approval, at: str, *, changed: bool = False) -> ApprovalState:
     return ApprovalState(
         name=approval.name,
-        word=approval.standing(at),
+        word=approval.word_at(at),
         object=approval.object,
         selector=approval.candidate["selector"],
         digest=approval.candidate["digest"],
@@ -82,19 +82,19 @@ def ask(root: Root, question: ApprovalQuestion) -> ApprovalState:
     Raises: NotFound: there is no such object.
     """
     candidate, at = question.candidate, question.at
-    holder = methods.holder_named(root, candidate.holder)
+    holder = methods.find_holder(root, candidate.holder)
     slot = _slot(root, holder, candidate.selector, candidate.intent)
     key = f"{slot}{_digest(candidate)}"
     active = _active(root, holder, candidate.selector)
-    if active is not None and _same(active, candidate):
-        return _given(root, active, candidate, at)
+    if active is not None and _is_active_already(active, candidate):
+        return _approval_of_active(root, active, candidate, at)
     newest = root[roots.ASKED].get(key)
     if newest is not None:
         found = _again(root[roots.APPROVALS][newest], question.mission, at)
         if found is not None:
             return found
     former = 0 if active is None else active.revision
-    approval = Approval(question.name, candidate, _called(root, holder), former, (at, question.until))
+    approval = Approval(question.name, candidate, _holder_name(root, holder), former, (at, question.until))
     _join(approval, question.mission)
     root[roots.APPROVALS][question.name] = approval
     root[roots.ASKED][key] = question.name
@@ -102,12 +102,14 @@ def ask(root: Root, question: ApprovalQuestion) -> ApprovalState:
     return _answer(approval, at, changed=True)
 
 
-def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission: str | None) -> ApprovalState | None:
+def last_question(
+    root: Root, holder: str, selector: str, intent: str, at: str, mission: str | None
+) -> ApprovalState | None:
     """Return the state of the newest question about a slot, for any source; None if a new question may be asked.
 
     `intent` is the digest of the slot's Intent. A mission is added to those that wait; one that waited gets the answer.
     """
-    start = _slot(root, methods.holder_named(root, holder), selector, intent)
+    start = _slot(root, methods.find_holder(root, holder), selector, intent)
     # The character behind the blank: every key with this beginning sorts between the two.
     names = list(root[roots.ASKED].values(start, f"{start[:-1]}!", excludemax=True))
     return _again(root[roots.APPROVALS][max(names)], mission, at) if names else None
@@ -115,7 +117,7 @@ def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission:
 
 def _again(approval: Approval, mission: str | None, at: str) -> ApprovalState | None:
     """Return the state of an earlier question for a mission that asks it again; None if it must be asked anew."""
-    word = approval.standing(at)
+    word = approval.word_at(at)
     if word == "asked":
         _join(approval, mission)
     elif word == "approved":
@@ -130,14 +132,14 @@ def _join(approval: Approval, mission: str | None) -> None:
         approval.missions = (*approval.missions, mission)
 
 
-def _same(active: Method, candidate: Candidate) -> bool:
+def _is_active_already(active: Method, candidate: Candidate) -> bool:
     made = active.provenance
     return candidate.wish is None and (made["digest"], made["intent"]) == (candidate.digest, candidate.intent)
 
 
-def _given(root: Root, active: Method, candidate: Candidate, at: str) -> ApprovalState:
+def _approval_of_active(root: Root, active: Method, candidate: Candidate, at: str) -> ApprovalState:
     """Return `approved` for a method that is active already, with the approval that allowed it if there was one."""
-    approval = named(root, str(active.provenance.get("approval", "")))
+    approval = find_approval(root, str(active.provenance.get("approval", "")))
     if approval is not None:
         return replace(_answer(approval, at), word="approved")
     return ApprovalState(
@@ -154,17 +156,17 @@ def approve(root: Root, name: str, by: str, at: str) -> ApprovalState | None:
     `approved` and `changed`: it is installed now. Whatever else: it is not, because it was answered before, its time is
     over, or (`outdated`) the slot is not what it was when it was asked.
     """
-    approval = named(root, name)
+    approval = find_approval(root, name)
     if approval is None:
         return None
-    if approval.standing(at) != "asked":
-        _lapse(root, approval, at)
+    if approval.word_at(at) != "asked":
+        _expire_if_late(root, approval, at)
         return _answer(approval, at)
-    candidate = _judged(Candidate.from_dict(approval.candidate))
-    why = _outdated(root, approval, candidate)
+    candidate = _audit_again(Candidate.from_dict(approval.candidate))
+    why = _reason_not_installable(root, approval, candidate)
     if why is None:
-        approved = candidate.approved({"approval": name, "approved_by": by, "approved_at": at})
-        install = wholes.install if approved.methods else _alone
+        approved = candidate.with_approval({"approval": name, "approved_by": by, "approved_at": at})
+        install = object_installation.install if approved.methods else _alone
         try:  # what it refuses, it refuses before it changes anything
             approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
@@ -183,11 +185,11 @@ def _alone(root: Root, candidate: Candidate, at: str) -> list[Method]:
 def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -> ApprovalState | None:
     """Say no, for a reason; `moments` are now, and until when the no stands. None: there is no such question."""
     at, until = moments
-    approval = named(root, name)
+    approval = find_approval(root, name)
     if approval is None:
         return None
-    if approval.standing(at) != "asked":
-        _lapse(root, approval, at)
+    if approval.word_at(at) != "asked":
+        _expire_if_late(root, approval, at)
         return _answer(approval, at)
     approval.until = until
     _close(root, approval, "rejected", at, by, why)
@@ -196,12 +198,12 @@ def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -
 
 def expire(root: Root, name: str, at: str) -> ApprovalState | None:
     """Write down that the time of a question is over; None if it is not, or if it was answered."""
-    approval = named(root, name)
-    return _answer(approval, at, changed=True) if approval is not None and _lapse(root, approval, at) else None
+    approval = find_approval(root, name)
+    return _answer(approval, at, changed=True) if approval is not None and _expire_if_late(root, approval, at) else None
 
 
-def _lapse(root: Root, approval: Approval, at: str) -> bool:
-    if approval.word == "asked" and approval.standing(at) == "expired":
+def _expire_if_late(root: Root, approval: Approval, at: str) -> bool:
+    if approval.word == "asked" and approval.word_at(at) == "expired":
         _close(root, approval, "expired", at, None, "nobody answered in time")
         return True
     return False
@@ -212,27 +214,27 @@ def _close(root: Root, approval: Approval, word: ApprovalWord, at: str, by: str 
     root[roots.AWAITED].remove(approval.name)
 
 
-def _judged(candidate: Candidate) -> Candidate:
+def _audit_again(candidate: Candidate) -> Candidate:
     """Return the candidate with today's verdict if its own is of an older policy: a person's yes does not override the
     guardian.
     """
     if candidate.methods:
-        return replace(candidate, methods=tuple(map(_judged, candidate.methods)))
+        return replace(candidate, methods=tuple(map(_audit_again, candidate.methods)))
     if candidate.verdict.get("policy") == SHIPPED.version:
         return candidate
     return replace(candidate, verdict=audit(candidate.source, Context(candidate.selector)).as_dict())
 
 
-def _outdated(root: Root, approval: Approval, candidate: Candidate) -> str | None:
+def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate) -> str | None:
     """Return the reason why an approved candidate cannot be installed any more, or None."""
-    if _altered(candidate, approval.candidate):
+    if _is_altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
         faults = "; ".join(f"line {each['line']}: {each['why']}" for each in refused[0].verdict["faults"])
         return f"the guardian of today refuses {refused[0].selector!r}: {faults}"
     try:
-        active = _active(root, methods.holder_named(root, candidate.holder), candidate.selector)
+        active = _active(root, methods.find_holder(root, candidate.holder), candidate.selector)
     except NotFound as gone:
         return gone.message
     now = 0 if active is None else active.revision
@@ -241,49 +243,49 @@ def _outdated(root: Root, approval: Approval, candidate: Candidate) -> str | Non
     return None
 
 
-def _altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
+def _is_altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
     parts = zip(candidate.methods, kept.get("methods", ()), strict=True)
-    return candidate.digest != kept["digest"] or any(_altered(each, part) for each, part in parts)
+    return candidate.digest != kept["digest"] or any(_is_altered(each, part) for each, part in parts)
 
 
 # -- reading
 
 
-def named(root: Root, name: str) -> Approval | None:
+def find_approval(root: Root, name: str) -> Approval | None:
     """Return the approval with that id, or None."""
     found: Approval | None = root[roots.APPROVALS].get(name)
     return found
 
 
-def awaited(root: Root) -> Iterator[Approval]:
+def open_approvals(root: Root) -> Iterator[Approval]:
     """Yield the unanswered questions, oldest first. Some of them may be past their time."""
     return (root[roots.APPROVALS][name] for name in root[roots.AWAITED])
 
 
-def closed(root: Root) -> Iterator[Approval]:
+def closed_approvals(root: Root) -> Iterator[Approval]:
     """Yield the approvals that are no longer open, newest first."""
     names = reversed(list(root[roots.APPROVALS]))
-    return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
+    return (root[roots.APPROVALS][name] for name in names if not _is_open(root, name))
 
 
-def last_said(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
+def last_answer(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
     """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
     asked.
     """
-    start = f"{reference(methods.holder_named(root, holder))} {selector} "
+    start = f"{reference(methods.find_holder(root, holder))} {selector} "
     found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
     names = [name for key, name in found if key.endswith(f" {digest}")]
     return _answer(root[roots.APPROVALS][max(names)], at) if names else None
 
 
-def awaits(root: Root, reason: Mapping[str, Any] | None) -> bool:
+def is_waiting(root: Root, reason: Mapping[str, Any] | None) -> bool:
     """Test if a mission that stopped for that reason waits for a person, because a question it names is still open."""
     if reason is None or reason.get("code") != NEEDED:
         return False
-    return any(_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
+    return any(_is_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
 
 
-def _open(root: Root, name: str) -> bool:
+def _is_open(root: Root, name: str) -> bool:
     return name in root[roots.AWAITED]
 
 
@@ -295,7 +297,7 @@ def _active(root: Root, holder: UvmObject, selector: str) -> Method | None:
     return lineage.revisions[lineage.active] if lineage is not None and lineage.active else None
 
 
-def _called(root: Root, holder: UvmObject) -> str:
+def _holder_name(root: Root, holder: UvmObject) -> str:
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 
 

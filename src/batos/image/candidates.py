@@ -37,9 +37,9 @@ class Candidate:
         """Return the SHA-256 of the source in UTF-8, in hex: an approval is bound to it."""
         return digest_of_source(self.source)
 
-    def approved(self, said: Mapping[str, str]) -> Candidate:
+    def with_approval(self, said: Mapping[str, str]) -> Candidate:
         """Return a copy whose provenance, and that of each of its methods, says who approved it and when."""
-        methods = tuple(each.approved(said) for each in self.methods)
+        methods = tuple(each.with_approval(said) for each in self.methods)
         return replace(self, provenance={**self.provenance, **said}, methods=methods)
 
     def as_dict(self) -> dict[str, Any]:

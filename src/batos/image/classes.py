@@ -81,11 +81,11 @@ def class_factory(connection: object, module: str, name: str) -> Any:
 
     Raises: ForbiddenClass: the class is not on the list.
     """
-    return _allowed(_OLD_NAMES.get(module, module), name)
+    return _load_allowed(_OLD_NAMES.get(module, module), name)
 
 
 @cache
-def _allowed(module: str, name: str) -> Any:
+def _load_allowed(module: str, name: str) -> Any:
     module, name = FORMER.get((module, name), (module, name))
     if (module, name) not in ALLOWED:
         raise _Refused(f"the database names the class {module}.{name}, which it may not load")

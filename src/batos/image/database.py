@@ -35,7 +35,7 @@ class _CheckedConnection(Connection):
     def _store_objects(self, writer: Any, transaction: Any) -> None:
         serialize, found = writer.serialize, {each._p_oid for each in writer._stack}
 
-        def checked(value: Any) -> bytes:
+        def check_and_serialize(value: Any) -> bytes:
             begin = len(writer._stack)
             record: bytes = serialize(value)
             found.update(each._p_oid for each in writer._stack[begin:])
@@ -44,7 +44,7 @@ class _CheckedConnection(Connection):
             self._check_references(value, record, found)
             return record
 
-        writer.serialize = checked
+        writer.serialize = check_and_serialize
         super()._store_objects(writer, transaction)
 
     def _check_references(self, value: Any, record: bytes, found: Container[bytes]) -> None:

@@ -19,8 +19,8 @@ from ZODB.utils import z64
 
 from batos.errors import ImageDamaged
 from batos.image.indexfile import read_index
-from batos.image.storage_quota import disk_full, no_room
-from batos.image.tail import settle
+from batos.image.storage_quota import disk_full, is_full
+from batos.image.torn_tail import settle
 
 #: Files that FileStorage opens beside its own, some of them for writing.
 _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
@@ -75,7 +75,7 @@ class SoundFileStorage(FileStorage):
         if self._made:
             self._file.flush()
             # A commit syncs the file; only this makes sure that the file is found again.
-            _synced(Path(path).absolute().parent, sync)
+            _sync_path(Path(path).absolute().parent, sync)
         if blob_dir is not None:
             self._settle_blobs(Path(blob_dir).absolute())
 
@@ -85,15 +85,15 @@ class SoundFileStorage(FileStorage):
             if not left.is_dir():
                 left.unlink()
         for path in (top / LAYOUT_MARKER, top, top.parent):
-            _synced(path, self._sync)
+            _sync_path(path, self._sync)
 
     def _blob_storeblob(self, oid: bytes, serial: bytes, blobfilename: str) -> None:
         """Put a blob into its place and sync it there: the content first, then each folder that may be new."""
         super()._blob_storeblob(oid, serial, blobfilename)
         blob, top = Path(self.fshelper.getBlobFilename(oid, serial)), Path(self.fshelper.base_dir)
-        _synced(blob, self._sync)
+        _sync_path(blob, self._sync)
         for folder in blob.parents:
-            _synced(folder, self._sync)
+            _sync_path(folder, self._sync)
             if folder == top:
                 return
 
@@ -105,12 +105,12 @@ class SoundFileStorage(FileStorage):
         """
         self._hold()
         path = Path(self._file_name)
-        known = self._known(path)
+        known = self._read_known_index(path)
         _, start, last = known or (None, BEGIN, z64)
         settle(self._file, path, start, last)
         return known
 
-    def _known(self, path: Path) -> tuple[Any, int, bytes] | None:
+    def _read_known_index(self, path: Path) -> tuple[Any, int, bytes] | None:
         found = read_index(Path(f"{path}.index"))
         if found is None:
             return None
@@ -165,7 +165,7 @@ class SoundFileStorage(FileStorage):
             with self._lock:
                 if transaction is self._transaction:
                     self._cut_back()
-            if no_room(error):
+            if is_full(error):
                 raise disk_full(error, Path(self._file_name), size) from error
             raise
 
@@ -252,7 +252,7 @@ def check_beside(path: str) -> None:
             raise ImageDamaged(f"{beside} is no plain file", remedy=f"Look at what it is, then remove {beside}.")
 
 
-def _synced(path: Path, sync: Sync) -> None:
+def _sync_path(path: Path, sync: Sync) -> None:
     """Make the content of a file durable, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

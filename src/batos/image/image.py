@@ -31,13 +31,13 @@ from batos.event_payloads import (
     TransactionConflict,
 )
 from batos.events import Events
-from batos.image import keeping, pairing, roots, storage
+from batos.image import conversation_files, pairing, roots, storage
 from batos.image.damage import as_damage
 from batos.image.ids import iso, mission_id, tid_text, utc_now
-from batos.image.readable import ReadableImage, complete
+from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.roots import Root, connection_of
-from batos.image.storage_quota import disk_full, no_room
+from batos.image.storage_quota import disk_full, is_full
 from batos.image.transactions import MissionTransaction, Voter
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
@@ -77,9 +77,9 @@ class LivingImage(ReadableImage):
             raise
         super().__init__(opening.image, db, journal)
         self.thread = CommitThread()
-        self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._committed("image"))
+        self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._commit_reporter("image"))
         self.journal_writer: Writer[Any] = Writer(
-            self.journal_db, self.thread, self.translate, self._committed("journal")
+            self.journal_db, self.thread, self.translate, self._commit_reporter("journal")
         )
         self.voters: tuple[Voter, ...] = VOTERS
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
@@ -88,7 +88,7 @@ class LivingImage(ReadableImage):
         self.refusing: ImageError | None = None
         self._blobs = IBlobStorage.providedBy(self.db.storage)
 
-    def _committed(self, what: str) -> Callable[[int], None]:
+    def _commit_reporter(self, what: str) -> Callable[[int], None]:
         """Return a callback that reports a commit of this database and the number of changes in it."""
         return lambda changes: self._events.emit(TXN_COMMIT, TransactionCommit(what=what, changes=changes))
 
@@ -98,11 +98,11 @@ class LivingImage(ReadableImage):
         Raises ImageError if a newer version has written it, ImageDamaged if the journal is not the image's.
         """
         with self.snapshot() as root:
-            whole = complete(root)
+            whole = is_complete(root)
             missions = root[roots.MISSIONS] if whole else None
             self._newest = missions.maxKey() if missions else ""
         image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
-        pair = pairing.agreed(image, journal)
+        pair = pairing.agree_on_id(image, journal)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
         if journal.pair is None:
             await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
@@ -156,7 +156,7 @@ class LivingImage(ReadableImage):
         kept = None if key is None else roots.repeat_key(brief["user"], key)
         if kept is not None and kept in repeats:
             return str(repeats[kept]), 0
-        waiting = roots.waiting(root)
+        waiting = roots.waiting_count(root)
         if limit is not None and waiting >= limit:
             return Busy(f"{limit} missions wait already, as many as may", field="queue")
         self._accept(root, brief, at, files)
@@ -175,11 +175,11 @@ class LivingImage(ReadableImage):
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         missions[name] = (Brief(brief, at), Status("queued", at), thought)
-        roots.tallied(root, None, "queued")
+        roots.move_tally(root, None, "queued")
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
             conversation = roots.conversation(root, brief["conversation"], brief["user"])
-            keeping.keep(conversation, brief.get("attachments", ()))
+            conversation_files.keep(conversation, brief.get("attachments", ()))
         root[roots.UNFOLDED].insert(name)
 
     def _attachment(self, root: Root, sha256: str, data: bytes) -> Attachment:
@@ -243,7 +243,7 @@ class LivingImage(ReadableImage):
             _check_move(mission, status, thought, word)
             if only is not None and status.word not in only:
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
-            roots.tallied(root, status.word, word)
+            roots.move_tally(root, status.word, word)
             status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
@@ -280,7 +280,7 @@ class LivingImage(ReadableImage):
         """Convert a storage's error to one of ours. After a full disk or a failed storage no more missions are
         accepted.
         """
-        if no_room(error):
+        if is_full(error):
             full = error if isinstance(error, DiskFull) else disk_full(error, storage.file_of(self.uri))
             self.refusing = self.refusing or full
             return full

@@ -12,7 +12,7 @@ from batos.objects.prototype import Found, UvmObject, lookup
 _NAMED: Final[tuple[IntentKind, ...]] = ("facet", "protocol")
 
 
-def is_spoken(intent: Intent) -> bool:
+def is_interpretable(intent: Intent) -> bool:
     """Return True if an intent can be interpreted by a persona; tools and prototypes are computed."""
     return intent.kind not in ("tool", "prototype")
 

@@ -7,7 +7,7 @@ import difflib
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
-from batos.image import naming, roots, tools, whose
+from batos.image import naming, ownership, roots, tools
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject
 
@@ -52,20 +52,20 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
     if name in roots.OBJECTS:
         found = roots.named_objects(root).get(name)
     elif name.startswith("m-"):
-        own = None if user is None else lambda each: whose.asked_by(root, [each], user)
-        record = roots.find_record(root, naming.begun(root[roots.MISSIONS], name, own))
+        own = None if user is None else lambda each: ownership.is_asked_by(root, [each], user)
+        record = roots.find_record(root, naming.complete_id(root[roots.MISSIONS], name, own))
         found = None if record is None else record.thought
     elif name.startswith("c-"):
         conversations = root[roots.CONVERSATIONS]
-        own = None if user is None else lambda each: whose.owner(root, conversations[each]) == user
-        found = conversations.get(naming.begun(conversations, name, own))
+        own = None if user is None else lambda each: ownership.owner(root, conversations[each]) == user
+        found = conversations.get(naming.complete_id(conversations, name, own))
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
-        found = tools.made(root, name)
+        found = tools.find_tool(root, name)
     if not isinstance(found, UvmObject):
         return None
-    return found if user is None or whose.owner(root, found) in (None, user) else None
+    return found if user is None or ownership.owner(root, found) in (None, user) else None
 
 
 def _by_oid(root: Root, name: str) -> object:

@@ -57,12 +57,12 @@ def is_sound(lineage: Lineage) -> bool:
     return value is (lineage.revisions[lineage.active] if lineage.active else lineage.intent)
 
 
-def holder_named(root: Root, name: str) -> UvmObject:
+def find_holder(root: Root, name: str) -> UvmObject:
     """Return an object by its root name, by the name of a generated object, or by `oid:0x2a`.
 
     Raises: NotFound: there is no such object.
     """
-    found: Any = roots.named_objects(root).get(name) if name in roots.OBJECTS else tools.made(root, name)
+    found: Any = roots.named_objects(root).get(name) if name in roots.OBJECTS else tools.find_tool(root, name)
     if name.startswith("oid:0x"):
         try:
             found = roots.connection_of(root).get(int(name[4:], 16).to_bytes(8, "big"))
@@ -90,12 +90,13 @@ def install(root: Root, candidate: Candidate, at: str) -> Method:
     another intent than the slot's. NotFound: no such object.
     """
     check(candidate)
-    holder = holder_named(root, candidate.holder)
+    holder = find_holder(root, candidate.holder)
     lineage = lineage_of(root, holder, candidate.selector)
-    intent = _standing(holder, candidate.selector, lineage)
+    intent = _current_intent(holder, candidate.selector, lineage)
     if digest_of(intent) != candidate.intent:
         raise Refused(
-            f"the intent of {roots.named(root, holder)}.{candidate.selector} is another than this method was made from",
+            f"the intent of {roots.name_of_object(root, holder)}.{candidate.selector} is another than "
+            "this method was made from",
             field="intent",
             remedy="Generate it again: the next message does.",
         )
@@ -105,11 +106,11 @@ def install(root: Root, candidate: Candidate, at: str) -> Method:
         active: Method = lineage.revisions[lineage.active]
         if active.provenance["digest"] == candidate.digest and active.provenance["intent"] == candidate.intent:
             return active
-    return _installed(lineage, candidate, intent, at)
+    return _new_revision(lineage, candidate, intent, at)
 
 
-def _installed(lineage: Lineage, candidate: Candidate, intent: Intent, at: str) -> Method:
-    wish = intent if candidate.wish is None else _redefined(intent, candidate.wish)
+def _new_revision(lineage: Lineage, candidate: Candidate, intent: Intent, at: str) -> Method:
+    wish = intent if candidate.wish is None else _with_wish(intent, candidate.wish)
     number = len(lineage.revisions) + 1
     method = Method(
         selector=candidate.selector,
@@ -122,11 +123,11 @@ def _installed(lineage: Lineage, candidate: Candidate, intent: Intent, at: str) 
     )
     lineage.revisions[number] = method
     by = str(candidate.provenance.get("by") or candidate.provenance["generation"])
-    _become(lineage, number, wish, {"event": "installed", "at": at, "by": by, "reason": _why(candidate)})
+    _point_at(lineage, number, wish, {"event": "installed", "at": at, "by": by, "reason": _install_reason(candidate)})
     return method
 
 
-def _why(candidate: Candidate) -> str:
+def _install_reason(candidate: Candidate) -> str:
     approval = candidate.provenance.get("approval")
     made = "redefined" if candidate.wish is not None or candidate.provenance.get("by") else "generated"
     return f"{made}, approved as {approval}" if approval else made
@@ -139,7 +140,7 @@ def restore(root: Root, lineage: Lineage, revision: int, at: str, by: str) -> No
 
     NotFound: there is no such revision. Refused: it is active already, or its slot is declared no more.
     """
-    slot = f"{roots.named(root, lineage.holder)}.{lineage.selector}"
+    slot = f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
     if revision and revision not in lineage.revisions:
         made = len(lineage.revisions)
         raise NotFound(
@@ -148,14 +149,14 @@ def restore(root: Root, lineage: Lineage, revision: int, at: str, by: str) -> No
     if revision == lineage.active and is_sound(lineage):
         what = f"revision {revision} of {slot} is active" if revision else f"{slot} is its intent"
         raise Refused(f"{what} already", field="revision", remedy="`batos method history` lists its revisions.")
-    intent = _wish_of(lineage, revision, _standing(lineage.holder, lineage.selector, lineage))
+    intent = _wish_of(lineage, revision, _current_intent(lineage.holder, lineage.selector, lineage))
     gone = lineage.retired.get(revision)
     lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
     former = lineage.active
     reason = f"rolled back from revision {former}" if former and revision else "brought back"
     if not revision:
         reason = f"the intent took the place of revision {former}"
-    _become(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason, "retired": gone})
+    _point_at(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason, "retired": gone})
     if not revision:
         lineage.barred = {"intent": digest_of(intent), "coders": None, "reason": "a person put the intent back"}
 
@@ -172,12 +173,12 @@ def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> in
     gone = lineage.active
     if gone:
         lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
-        _become(lineage, 0, lineage.intent, {"event": "retired", "at": at, "by": by, "reason": reason})
+        _point_at(lineage, 0, lineage.intent, {"event": "retired", "at": at, "by": by, "reason": reason})
         _bar(lineage, reason)
     return gone
 
 
-def declared(root: Root, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
+def redeclare(root: Root, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
     """Tell a lineage that the codex changed its slot's intent (None: removed); return the revision retired for it, or
     0.
 
@@ -190,16 +191,16 @@ def declared(root: Root, holder: UvmObject, selector: str, intent: Intent | None
     reason = NO_MORE if intent is None else ANEW
     if gone:
         lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
-    _become(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})
+    _point_at(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})
     return gone
 
 
 def may_generate(holder: UvmObject, selector: str, coder: str) -> bool:
     """Test if the model with the digest `coder` may generate a method for a slot, which a retired method can forbid."""
-    return barred(holder, selector, coder) == ""
+    return bar_reason(holder, selector, coder) == ""
 
 
-def barred(holder: UvmObject, selector: str, coder: str) -> str:
+def bar_reason(holder: UvmObject, selector: str, coder: str) -> str:
     """Return the reason why the model with the digest `coder` may not generate for a slot; empty if it may."""
     if holder._p_jar is None or holder._p_oid is None:
         return ""
@@ -216,7 +217,7 @@ def use(lineage: Lineage, entry: Mapping[str, Any]) -> None:
     revision = entry["revision"]
     if revision == 0 or revision in lineage.revisions:
         uses.write(lineage.ledger, entry)
-        lineage.totals[revision] = uses.counted(lineage.totals.get(revision) or uses.nothing(), entry)
+        lineage.totals[revision] = uses.add_use(lineage.totals.get(revision) or uses.no_use(), entry)
 
 
 # -- within
@@ -226,22 +227,22 @@ def check(candidate: Candidate) -> None:
     """Raise Refused unless this may be a method: an accepted verdict on its source, and a whole provenance."""
     verdict, provenance = candidate.verdict, candidate.provenance
     if candidate.digest != verdict.get("digest"):
-        raise _refused(candidate, "the guardian's verdict is on another source", "digest")
+        raise _refusal(candidate, "the guardian's verdict is on another source", "digest")
     if verdict.get("accepted") is not True:
-        raise _refused(candidate, "the guardian did not accept it", "verdict")
+        raise _refusal(candidate, "the guardian did not accept it", "verdict")
     missing = [name for name in PROVENANCE if name not in provenance]
     if missing or provenance["trust"] not in TRUST:
-        raise _refused(candidate, f"its provenance lacks {', '.join(missing) or 'a trust class'}", "provenance")
+        raise _refusal(candidate, f"its provenance lacks {', '.join(missing) or 'a trust class'}", "provenance")
     if provenance["trust"] == "external" and not provenance.get("approval"):
-        raise _refused(candidate, "it comes from outside and nobody approved it", "trust")
+        raise _refusal(candidate, "it comes from outside and nobody approved it", "trust")
 
 
-def _refused(candidate: Candidate, why: str, field: str) -> Refused:
+def _refusal(candidate: Candidate, why: str, field: str) -> Refused:
     remedy = "Let a person look at it: `batos approvals`." if field == "trust" else "Generate it again."
     return Refused(f"{candidate.selector!r} does not become a method: {why}", field=field, remedy=remedy)
 
 
-def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
+def _current_intent(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
     """Return the intent that a method in this slot implements.
 
     Raises: Refused: the slot has no intent.
@@ -272,11 +273,11 @@ def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
     return next((each for each in wishes if each is not None and digest_of(each) == wanted), standing)
 
 
-def _redefined(intent: Intent, wish: Mapping[str, Any]) -> Intent:
+def _with_wish(intent: Intent, wish: Mapping[str, Any]) -> Intent:
     return Intent(**{**intent.as_dict(), **wish, "kind": intent.kind})
 
 
-def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[str, Any]) -> None:
+def _point_at(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[str, Any]) -> None:
     """Point slot and lineage at a revision, or at the intent, and write down what was there before."""
     told = {**entry, "revision": revision, "former": lineage.active, "barred": lineage.barred, "since": lineage.since}
     if intent is not lineage.intent:
@@ -285,7 +286,7 @@ def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[
     lineage.active, lineage.intent, lineage.barred = revision, intent, None
     if intent is not None:
         lineage.kind = intent.kind
-    lineage.since = dict(lineage.totals.get(revision) or uses.nothing())
+    lineage.since = dict(lineage.totals.get(revision) or uses.no_use())
     value = lineage.revisions[revision] if revision else intent
     if value is not None:
         setattr(lineage.holder, lineage.selector, value)

@@ -27,7 +27,7 @@ def back(name: str) -> int | None:
     return int(found[1] or 0) if found else None
 
 
-def descending(tree: Any) -> Iterator[str]:
+def newest_first(tree: Any) -> Iterator[str]:
     """Yield the keys of a tree of records, newest first: they have one length and sort by time; no other is loaded."""
     upper: str | None = None
     while True:
@@ -40,7 +40,7 @@ def descending(tree: Any) -> Iterator[str]:
         upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
 
 
-def begun(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
+def complete_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
     """Return the one id of a tree that begins so, in capitals or not; the name as it is where none does.
 
     With `own` only the ids that it accepts count: nobody is told of others.

@@ -35,7 +35,7 @@ _SAME: Final = tuple(name for name in roots.RECORDS if name != roots.ROUTER)
 _REMEDY: Final = "Nothing was written. Change who a persona is in the codex, then run `batos genesis`."
 
 
-def changed_in(connection: Connection) -> tuple[Any, ...]:
+def changed_objects(connection: Connection) -> tuple[Any, ...]:
     """Return the objects that a connection would commit: those that were changed, and those that got an identity.
 
     There is no public way to ask: ZODB's connection keeps what has registered with it.
@@ -62,7 +62,7 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
     watched = {id(root), *(id(held[name]) for name in (roots.GENESIS, *IDENTITY) if name in held)}
     if not any(id(each) in watched for each in changed):
         return
-    before = _committed(connection, root)
+    before = _last_commit(connection, root)
     lost = [name for name in _LASTING if name in before and name not in root]
     if lost:
         raise Refused(f"a commit was to take {', '.join(lost)} out of the root", remedy=_REMEDY)
@@ -70,7 +70,7 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
     if others:
         raise Refused(f"a commit was to put something else in the place of {', '.join(others)}", remedy=_REMEDY)
     if roots.GENESIS in root:
-        known = _committed(connection, before[roots.GENESIS]) if roots.GENESIS in before else {}
+        known = _last_commit(connection, before[roots.GENESIS]) if roots.GENESIS in before else {}
         _uphold_identities(root, known, thought)
 
 
@@ -91,7 +91,7 @@ def _uphold_identities(root: Root, known: Mapping[str, Any], thought: bool) -> N
         raise Refused(what, remedy=_REMEDY)
 
 
-def _committed(connection: Connection, mapping: Any) -> Mapping[str, Any]:
+def _last_commit(connection: Connection, mapping: Any) -> Mapping[str, Any]:
     """Return a mapping as it was committed last; one that is new had nothing."""
     mapping._p_activate()  # what is not loaded has no serial
     if mapping._p_serial == z64:

@@ -30,20 +30,20 @@ def image_side(db: DB) -> PairingSide:
     """Read the image's id and if it was used."""
     with snapshot(db) as root:
         pair = root[roots.GENESIS].get(roots.PAIR) if roots.GENESIS in root else None
-        return PairingSide(_where(db), pair, bool(root.get(roots.MISSIONS)))
+        return PairingSide(_place(db), pair, bool(root.get(roots.MISSIONS)))
 
 
 def journal_side(db: DB) -> PairingSide:
     """Read the journal's id and if it was used."""
     with snapshot(db) as root:
-        return PairingSide(_where(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
+        return PairingSide(_place(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
 
 
-def _where(db: DB) -> str:
+def _place(db: DB) -> str:
     return str(db.storage.getName())
 
 
-def agreed(image: PairingSide, journal: PairingSide) -> str:
+def agree_on_id(image: PairingSide, journal: PairingSide) -> str:
     """Return the id that both sides have or are to get.
 
     The journal gets its id before the image. So a journal with an id and no use may stand beside an image without one

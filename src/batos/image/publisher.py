@@ -56,7 +56,7 @@ class Publisher:
             if kind not in self._appliers:
                 raise InternalError(f"{mission} contributes to {kind!r}, which nothing here folds")
             tellings.extend(self._appliers[kind](root, mission, payload) or ())
-        roots.tallied(root, status.word, "done")
+        roots.move_tally(root, status.word, "done")
         status.become("done", at)
         status.published = True
         status.tid = tid_text(thought._p_serial)

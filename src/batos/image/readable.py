@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from ZODB.DB import DB
 
 from batos.errors import ImageError
-from batos.image import roots, whose
+from batos.image import ownership, roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
@@ -29,20 +29,20 @@ class ReadableImage:
         """Return a mission's three objects; raises NotFound."""
         found = roots.find_record(root, mission)
         if found is None:
-            raise whose.no_mission(mission)
+            raise ownership.no_mission(mission)
         return found
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of both databases; blobs are beside them."""
         return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
 
-    def unfolded(self) -> list[str]:
+    def unfolded_missions(self) -> list[str]:
         """List the missions that are accepted and neither folded in nor ended."""
         with self.snapshot() as root:
             return list(root[roots.UNFOLDED])
 
 
-def complete(root: Root) -> bool:
+def is_complete(root: Root) -> bool:
     """Tell whether every tree of records is there; raises ImageError if a newer version has written the image."""
     whole = all(name in root for name in roots.RECORDS)
     version = root[roots.GENESIS].get("format", roots.FORMAT) if whole else roots.FORMAT

@@ -42,7 +42,7 @@ DIGESTS = "codex_digests"
 SLOT_TRUST = "slot_trust"
 
 
-def least_trusted(*classes: str) -> str:
+def least_trust(*classes: str) -> str:
     """Return the least trusted of these trust classes.
 
     >>> least_trusted("user", "external", "model")
@@ -124,14 +124,14 @@ class Attachment(Persistent):
         except (OSError, POSError, CorruptedError) as error:
             # Its record may be what cannot be read, and with it its name.
             name = self.__dict__.get("sha256") or oid_text(self._p_oid or b"")
-            raise lost(name, f"cannot be read ({error!r})") from error
-        return self.checked(content)
+            raise missing_file_error(name, f"cannot be read ({error!r})") from error
+        return self.check_content(content)
 
-    def checked(self, content: bytes) -> bytes:
+    def check_content(self, content: bytes) -> bytes:
         """Return the content, if it is what was attached; else raise ImageDamaged."""
         found = hashlib.sha256(content).hexdigest()
         if (len(content), found) != (self.size, self.sha256):
-            raise lost(self.sha256, f"is not what was attached: its sha256 is {found}")
+            raise missing_file_error(self.sha256, f"is not what was attached: its sha256 is {found}")
         return content
 
     def _content(self) -> bytes:
@@ -169,7 +169,7 @@ class Lineage(Persistent):
         self.active = 0
         self.retired: dict[int, dict[str, str]] = {}
         self.barred: dict[str, Any] | None = None
-        self.since: dict[str, dict[str, Any]] = uses.nothing()
+        self.since: dict[str, dict[str, Any]] = uses.no_use()
         self.revisions: IOBTree[Method] = IOBTree()
         self.history: IOBTree[dict[str, Any]] = IOBTree()
         self.ledger: IOBTree[Any] = IOBTree()
@@ -198,7 +198,7 @@ class Approval(Persistent):
         self.why: str | None = None
         self.revision: int | None = None
 
-    def standing(self, at: str) -> ApprovalWord:
+    def word_at(self, at: str) -> ApprovalWord:
         """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
         marked so.
         """
@@ -209,7 +209,7 @@ class Approval(Persistent):
         self.word, self.answered_at, self.by, self.why = word, at, by, why
 
 
-def lost(name: str, why: str) -> ImageDamaged:
+def missing_file_error(name: str, why: str) -> ImageDamaged:
     """Make the error for an attached file that is not there as it was."""
     return ImageDamaged(
         f"the attached file {name} {why}",

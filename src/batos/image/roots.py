@@ -176,13 +176,13 @@ def prepare(root: Root) -> bool:
     for name in missing:
         cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()
     if TALLY in missing:
-        root[TALLY].update(scanned(root))
+        root[TALLY].update(count_by_status(root))
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing)
 
 
-def named(root: Root, obj: UvmObject) -> str:
+def name_of_object(root: Root, obj: UvmObject) -> str:
     """Return the name that people use for an object: its root name, else its declared name, else its reference."""
     name = own_slots(obj).get("name")
     if isinstance(name, str) and TOOLS in root and own_slots(root[TOOLS]).get(name) is obj:
@@ -190,12 +190,12 @@ def named(root: Root, obj: UvmObject) -> str:
     return next((name for name in OBJECTS if root.get(name) is obj), reference(obj))
 
 
-def scanned(root: Root) -> dict[str, int]:
+def count_by_status(root: Root) -> dict[str, int]:
     """Count the missions of each status by reading every mission."""
     return dict(Counter(record.status.word for _, record in records_of(root)))
 
 
-def tallied(root: Root, before: str | None, after: str) -> None:
+def move_tally(root: Root, before: str | None, after: str) -> None:
     """Count a mission that was accepted (`before` is None) or whose status changed."""
     tally = root[TALLY]
     if before is not None:
@@ -203,7 +203,7 @@ def tallied(root: Root, before: str | None, after: str) -> None:
     tally[after] = tally.get(after, 0) + 1
 
 
-def waiting(root: Root) -> int:
+def waiting_count(root: Root) -> int:
     """Return the number of missions that take a place in the queue."""
     tally = root[TALLY]
     return sum(tally.get(word, 0) for word in ("queued", "waiting"))
@@ -222,11 +222,11 @@ def conversation(root: Root, name: str, user: str) -> UvmObject:
     found: UvmObject = known[name]
     if [each._p_oid for each in parents_of(found)] != [each._p_oid for each in parents]:
         # Begun before genesis, or by a version in which conversations understood nothing of their own.
-        reparent(found, parents, by="the image", reason="what conversations delegate to", audit=told)
+        reparent(found, parents, by="the image", reason="what conversations delegate to", audit=log_reparenting)
     return found
 
 
-def told(change: Reparenting) -> None:
+def log_reparenting(change: Reparenting) -> None:
     """Write down, as a line of the log, that an object delegates to others than before, who made it so and why."""
     before, after = ([reference(each) for each in parents] for parents in (change.before, change.after))
     _log.info(

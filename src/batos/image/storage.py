@@ -20,7 +20,7 @@ from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
-from batos.image.storage_quota import disk_full, no_room
+from batos.image.storage_quota import disk_full, is_full
 from batos.notation import mask_passwords
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
@@ -85,13 +85,13 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
     except BatosError:
         raise
     except (OSError, *OPENING) as error:
-        raise _unopened(uri, path, error) from error
+        raise _opening_error(uri, path, error) from error
     try:
         return LoadableDB(storage, class_factory=class_factory, **keywords)
     except BaseException as error:
         storage.close()
         if isinstance(error, (OSError, *OPENING)) and not isinstance(error, BatosError):
-            raise _unopened(uri, path, error) from error
+            raise _opening_error(uri, path, error) from error
         raise
 
 
@@ -155,8 +155,8 @@ def _not_a_uri(uri: str, why: str) -> ConfigError:
     )
 
 
-def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
-    if no_room(error):
+def _opening_error(uri: str, path: Path | None, error: Exception) -> ImageError:
+    if is_full(error):
         return disk_full(error, path)
     if isinstance(error, OSError):
         return ImageDamaged(

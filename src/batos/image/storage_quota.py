@@ -10,7 +10,7 @@ from batos import disk_full as disks
 from batos.errors import DiskFull
 
 
-def no_room(error: BaseException) -> bool:
+def is_full(error: BaseException) -> bool:
     """Return True if this error, or one that led to it, says that a disk, a limit or the storage's quota is full."""
     return _quota(error) is not None or disks.no_room(error)
 

@@ -28,7 +28,7 @@ def absent(root: Root, name: str) -> Intent | None:
     return found if isinstance(found, Intent) and found.kind == "prototype" else None
 
 
-def made(root: Root, name: str) -> UvmObject | None:
+def find_tool(root: Root, name: str) -> UvmObject | None:
     """Return the generated object of that name, or None."""
     found = _slots(root).get(name)
     return found if isinstance(found, UvmObject) and own_slots(found).get(NAME) == name else None
@@ -36,7 +36,7 @@ def made(root: Root, name: str) -> UvmObject | None:
 
 def names(root: Root) -> dict[str, UvmObject | None]:
     """Return every declared object by name, with None for those that do not exist yet."""
-    found = {name: made(root, name) for name in _slots(root)}
+    found = {name: find_tool(root, name) for name in _slots(root)}
     return {name: obj for name, obj in found.items() if obj is not None or absent(root, name) is not None}
 
 
@@ -59,23 +59,23 @@ def declare(root: Root, apis: Mapping[str, str], declared: Declared) -> list[str
     """
     changes = []
     for name, api in apis.items():
-        intent, obj = absent(root, name), made(root, name)
+        intent, obj = absent(root, name), find_tool(root, name)
         known = own_slots(obj).get(API) if obj is not None else intent.text if intent is not None else None
         if known == api:
             continue
-        _retired(obj, declared)
+        _retire_methods(obj, declared)
         wish = Intent(text=api, name=name, may_learn=True, kind="prototype")
         setattr(root[roots.TOOLS], name, wish)
         changes.append(f"{roots.TOOLS}.{name} {'made' if known is None else 'changed'}")
     for name, obj in names(root).items():
         if name not in apis:
-            _retired(obj, declared)
+            _retire_methods(obj, declared)
             delattr(root[roots.TOOLS], name)
             changes.append(f"{roots.TOOLS}.{name} removed")
     return changes
 
 
-def _retired(obj: UvmObject | None, declared: Declared) -> None:
+def _retire_methods(obj: UvmObject | None, declared: Declared) -> None:
     if obj is not None:
         for selector, value in own_slots(obj).items():
             if isinstance(value, Behaviour):

@@ -14,7 +14,7 @@ from ZODB.utils import before2at, z64
 from batos.concurrency.commit_thread import CommitThread
 from batos.errors import InternalError
 from batos.image.damage import as_damage
-from batos.image.organisation import changed_in, uphold
+from batos.image.organisation import changed_objects, uphold
 from batos.image.roots import Root, root_of
 from batos.objects.prototype import UvmObject
 
@@ -52,13 +52,13 @@ class MissionTransaction:
         self._connection.add(value)
         return value
 
-    def changed(self) -> tuple[Any, ...]:
+    def changed_objects(self) -> tuple[Any, ...]:
         """Return the objects that this mission has changed so far, new ones included."""
-        return changed_in(self._connection)
+        return changed_objects(self._connection)
 
     def uphold_organisation(self) -> None:
         """Refuse the commit if the organisation were another one after it."""
-        uphold(self._connection, self.changed(), thought=True)
+        uphold(self._connection, self.changed_objects(), thought=True)
 
     def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
         """Return the committed slots of an object, its parents among them; None: it is new."""
@@ -82,20 +82,20 @@ class MissionTransaction:
             raise InternalError("a doomed thought was to be committed")
         self.thought = thought
         # The last hook to run: ZODB commits a transaction that is doomed while its hooks run.
-        self._manager.get().addBeforeCommitHook(self._refuse_doomed)
+        self._manager.get().addBeforeCommitHook(self._check_not_doomed)
         try:
             await self._thread.run(self._manager.commit)
         finally:
-            self.committed = not self._open()
+            self.committed = not self._has_transaction()
             if self.committed:
                 self.serial = thought._p_serial
         return self.serial
 
-    def _refuse_doomed(self) -> None:
+    def _check_not_doomed(self) -> None:
         if self.doomed:
             raise InternalError("the thought was doomed while it was being committed")
 
-    def _open(self) -> bool:
+    def _has_transaction(self) -> bool:
         """Test if there is a transaction: a successful commit ends it, a failed one does not."""
         try:
             self._manager.get()
@@ -106,7 +106,7 @@ class MissionTransaction:
     def close(self) -> None:
         """Abort what is not committed and give the connection back."""
         try:
-            if self._open():
+            if self._has_transaction():
                 self._manager.abort()
                 # A container that was changed in place by who forgot to mark its object is no change that the abort
                 # knows of: the connection goes back to the pool, and the next mission would see it.

@@ -14,7 +14,7 @@ COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", 
 PAGE: Final = 16
 
 
-def nothing() -> dict[str, dict[str, Any]]:
+def no_use() -> dict[str, dict[str, Any]]:
     """Return the totals of no use at all."""
     return {kind: dict.fromkeys(COUNTED, 0) for kind in ("method", "control")}
 
@@ -41,11 +41,11 @@ def totals_of(found: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     """Sum up uses by revision. A lineage's `totals` must equal this sum."""
     totals: dict[int, dict[str, Any]] = {}
     for entry in found:
-        totals[entry["revision"]] = counted(totals.get(entry["revision"]) or nothing(), entry)
+        totals[entry["revision"]] = add_use(totals.get(entry["revision"]) or no_use(), entry)
     return totals
 
 
-def counted(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
+def add_use(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the totals with one more use added."""
     fault, gate = entry["outcome"] == "fault", entry["gate_faults"]
     more = {

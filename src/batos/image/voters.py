@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batos.errors import Refused
-from batos.image.protection import overstepped
+from batos.image.protection import protected_changes
 from batos.image.records import TRUST
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
@@ -44,7 +44,7 @@ def makes_no_behaviour(transaction: MissionTransaction) -> None:
 
     Raises: Refused: the thought did.
     """
-    for changed in transaction.changed():
+    for changed in transaction.changed_objects():
         slots = own_slots(changed) if isinstance(changed, UvmObject) else {"": changed}
         held = {slot: value for slot, value in slots.items() if isinstance(value, Method | Intent)}
         if not held:
@@ -61,11 +61,11 @@ def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
 
     The guardian refuses a method that would, and so does the write buffer; this check holds for every other writer.
     """
-    for changed in transaction.changed():
+    for changed in transaction.changed_objects():
         if not isinstance(changed, UvmObject) or changed is transaction.thought:
             continue
         before = transaction.committed_slots(changed)
-        taken = [] if before is None else overstepped(before, vars(changed))
+        taken = [] if before is None else protected_changes(before, vars(changed))
         if taken:
             what = f"a thought was to change {taken[0]!r} of {label(changed)}, which only the codex and the kernel do"
             raise Refused(what, remedy="Please report this.")

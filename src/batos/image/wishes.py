@@ -17,7 +17,7 @@ KIND = "wish"
 LATER = "later"
 
 
-def of(told: Iterable[LearntDocument]) -> list[WishDocument]:
+def wishes_in(told: Iterable[LearntDocument]) -> list[WishDocument]:
     """Return the wishes among the reports of a mission's attempts to generate."""
     return [each["wish"].copy() for each in told if each["outcome"] == LATER]
 
@@ -39,7 +39,7 @@ def fold(root: Root, mission: str, payload: WishDocument) -> None:
         kept[name_of(payload)] = {**payload, "mission": mission}
 
 
-def listed(root: Root) -> list[WishDocument]:
+def list_wishes(root: Root) -> list[WishDocument]:
     """List every wish, those of the first mission on top."""
     wishes = [each.copy() for each in root[roots.WISHES].values()]
     return sorted(wishes, key=lambda each: (each["mission"], name_of(each)))

@@ -12,7 +12,7 @@ from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
 from batos.errors import InternalError
-from batos.image.organisation import changed_in, uphold
+from batos.image.organisation import changed_objects, uphold
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -99,7 +99,7 @@ class Writer(Generic[R]):
             root = self._connection.root()
             for waiting in batch:
                 waiting.result = waiting.change(root)
-            uphold(self._connection, changed_in(self._connection), thought=False)
+            uphold(self._connection, changed_objects(self._connection), thought=False)
             self._manager.commit()
             self.commits += 1
         except BaseException:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from batos.inference.journal import Record, embeds
+from batos.inference.journal import Record, is_embedding
 from batos.inference.ollama.chat import Answer
 from batos.inference.vram.placement import LOADED
 from batos.mission_documents import CostDocument
@@ -96,7 +96,7 @@ def cost_of(records: Iterable[Record]) -> Cost:
     """Sum up what was spent, as far as the journal tells: a call that failed is one, and its tokens nobody counted."""
     cost = Cost()
     for record in records:
-        if embeds(record):
+        if is_embedding(record):
             cost.embeds += 1
             continue
         cost.calls += 1
@@ -105,7 +105,7 @@ def cost_of(records: Iterable[Record]) -> Cost:
     return cost
 
 
-def elapsed(notes: Sequence[Mapping[str, Any]], records: Sequence[Record]) -> float:
+def seconds_of_runs(notes: Sequence[Mapping[str, Any]], records: Sequence[Record]) -> float:
     """Return the seconds of a mission's earlier runs, each from its beginning to the last that is known of it.
 
     The time in which it stood still, or no process ran it, is not among them.

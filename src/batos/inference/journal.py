@@ -56,7 +56,7 @@ class Record:
 _FIELDS = tuple(each.name for each in fields(Record))
 
 
-def _shown(record: Record) -> dict[str, Any]:
+def _field_values(record: Record) -> dict[str, Any]:
     """Return the record's fields without copies: `dataclasses.asdict` would copy every prompt."""
     return {name: getattr(record, name) for name in _FIELDS}
 
@@ -74,7 +74,7 @@ class Entry(Persistent):
     def become(self, record: Record, bodies: Sequence[bytes]) -> None:
         """Take the record's state: an open entry's later one. `bodies` are its bodies, canonical."""
         self.bodies = zlib.compress(b"[%b]" % b",".join(bodies), 1)
-        self.fields = {name: value for name, value in _shown(record).items() if name not in BODIES}
+        self.fields = {name: value for name, value in _field_values(record).items() if name not in BODIES}
 
     def record(self) -> Record:
         """Read the value; ImageDamaged, naming the mission and the call, if it is not what was written."""
@@ -140,7 +140,7 @@ def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str)
     return hashlib.sha256(canonical([digest, {"input": text}, sampling, path])).hexdigest()
 
 
-def embeds(record: Record) -> bool:
+def is_embedding(record: Record) -> bool:
     """Tell whether a record is of an embedding; else it is of a call that writes."""
     return "input" in record.request
 
@@ -225,7 +225,7 @@ class Journal(Entries):
         if mission in self._notes:
             await self._write(mission, None)
 
-    def ended(self, mission: str) -> None:
+    def end(self, mission: str) -> None:
         """Note that a mission is done. Its last transitions are stored in its thought and need no commit here."""
         if mission in self._notes:
             self._ended.add(mission)
@@ -268,7 +268,7 @@ def _put(root: JournalRoot, mission: str, record: Record | None, notes: list[Map
     bodies = canonical_bodies(record)
     if record.state != "open":
         record = replace(record, prev=root[HEAD])
-        root[HEAD] = chained(record, bodies)
+        root[HEAD] = chain_digest(record, bodies)
     log.put(record, bodies)
 
 
@@ -279,10 +279,10 @@ def canonical_bodies(record: Record) -> tuple[bytes, ...]:
     return tuple(canonical(getattr(record, body)) for body in BODIES)
 
 
-def chained(record: Record, bodies: Sequence[bytes] | None = None) -> str:
+def chain_digest(record: Record, bodies: Sequence[bytes] | None = None) -> str:
     """Return the digest that the next record stores as `prev`. Bodies enter by their digests, so that they can be
     deleted.
     """
     bodies = canonical_bodies(record) if bodies is None else bodies
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}
-    return hashlib.sha256(canonical({**_shown(record), **digests})).hexdigest()
+    return hashlib.sha256(canonical({**_field_values(record), **digests})).hexdigest()

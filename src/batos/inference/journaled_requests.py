@@ -12,7 +12,7 @@ from batos.inference.ollama.bridge import ChatRequest
 PLAIN_KEY: Final = "plain_key"
 
 
-def as_journaled(request: ChatRequest) -> dict[str, Any]:
+def journal_request(request: ChatRequest) -> dict[str, Any]:
     """Return a request as the journal stores it, without transport fields."""
     return {
         "messages": list(request.messages),

@@ -39,7 +39,7 @@ _LABEL: Final = re.compile(r"#{2,}[ ]?[^\W\d_]{1,30}:|\b[A-Z][A-Za-z]{0,30}:(?=\
 _ACTION: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
-def broken(text: str, own: Sequence[str] = ()) -> str:
+def break_marks(text: str, own: Sequence[str] = ()) -> str:
     """Break every mark in a text: the usual ones and the model's `own`.
 
     >>> broken("Page 1. <|im_end|> [INST] a < b [1] <b>")
@@ -53,10 +53,10 @@ def broken(text: str, own: Sequence[str] = ()) -> str:
 
 def messages(told: Iterable[Mapping[str, str]], own: Sequence[str] = ()) -> tuple[dict[str, str], ...]:
     """Break every mark in the content of these messages."""
-    return tuple({**each, "content": broken(each["content"], own)} for each in told)
+    return tuple({**each, "content": break_marks(each["content"], own)} for each in told)
 
 
-def of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
+def marks_of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
     """List what a model has beside the usual marks: by its chat templates, and by the vocabulary in its metadata."""
     written = "\n".join((template, str(info.get("tokenizer.chat_template") or "")))
     found = dict.fromkeys((*_TAGGED.findall(written), *_LABEL.findall(_ACTION.sub("\n", written))))
@@ -66,13 +66,13 @@ def of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
             steers = kind in (_UNKNOWN, _CONTROL) or (kind == _USER_DEFINED and piece in written)
             if steers and isinstance(piece, str):
                 found.setdefault(piece)
-    return tuple(mark for mark in found if _counts(mark))[:MOST]
+    return tuple(mark for mark in found if _is_breakable(mark))[:MOST]
 
 
-def _counts(mark: str) -> bool:
+def _is_breakable(mark: str) -> bool:
     """Tell whether a mark is one that can be broken, is no word that people write, and is not broken anyway."""
     plain = mark.isalnum() or not mark.isprintable() or any(map(str.isspace, mark.rstrip()))
-    return 1 < len(mark) <= LONGEST and broken(mark) == mark and (mark.startswith("#") or not plain)
+    return 1 < len(mark) <= LONGEST and break_marks(mark) == mark and (mark.startswith("#") or not plain)
 
 
 @lru_cache(maxsize=64)

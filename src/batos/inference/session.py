@@ -24,7 +24,7 @@ from batos.inference import marks
 from batos.inference.call_order import CallOrder
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record, journal_key
-from batos.inference.journaled_requests import PLAIN_KEY, as_journaled, plain_key, prompt_bytes, with_warning
+from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.vram.placement import Placement, Watch
 
@@ -97,7 +97,7 @@ class Session:
     #: The order of calls when more wait than the runner answers at a time.
     turns: CallOrder = field(default_factory=CallOrder)
     #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
-    hold: Callable[[], None] = _go_on
+    check_stop: Callable[[], None] = _go_on
     #: A hint for the prompts of unpaid calls: the reason why an earlier attempt failed.
     warning: str = ""
     #: The same as `turns` for whole minds within the mission: one that has begun is not interrupted by the next.
@@ -135,12 +135,12 @@ class Session:
         """
         told = marks.messages(request.messages, self.marks.get(request.model, ()))
         request = replace(request, messages=told)
-        shown = as_journaled(request)
+        shown = journal_request(request)
         # A paid answer is found by the digest that its model had then, even after the model was changed.
         for former in (*self._former.get("", ()), *self._former.get(request.model, ())):
             paid = self._paid.get(journal_key(former, shown, step.path))
             if paid is not None:
-                return self._served(paid, step)
+                return self._serve_from_journal(paid, step)
         digest = self.digests.get(request.model)
         if digest is None:
             raise ModelMissing(request.model)
@@ -149,36 +149,36 @@ class Session:
             # Only one call for a key is made at a time; if that one fails or is cancelled, this one is made.
             await asyncio.wait({self._flying[key]})
         if key in self._paid:
-            return self._served(self._paid[key], step)
+            return self._serve_from_journal(self._paid[key], step)
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
             async with self.turns.turn(request.messages):
-                return await self._warned(request, step, key, digest)
+                return await self._pay_with_warning(request, step, key, digest)
         finally:
             del self._flying[key]
             landed.set_result(None)
 
-    async def _warned(self, request: ChatRequest, step: Step, key: str, digest: str) -> Answer:
+    async def _pay_with_warning(self, request: ChatRequest, step: Step, key: str, digest: str) -> Answer:
         """Pay for a call that says why an earlier attempt failed; where that does not fit, for the plain call."""
         plain = Record(
-            key, self.mission, step.path, request.model, digest, as_journaled(request), "open", iso(self.clock())
+            key, self.mission, step.path, request.model, digest, journal_request(request), "open", iso(self.clock())
         )
         if not self.warning:
-            return await self._paying(request, step, plain)
+            return await self._pay(request, step, plain)
         told = replace(request, messages=with_warning(request.messages, self.warning))
-        shown = {**as_journaled(told), PLAIN_KEY: key}
+        shown = {**journal_request(told), PLAIN_KEY: key}
         try:
             record = replace(plain, key=journal_key(digest, shown, step.path), request=shown)
-            return await self._paying(told, step, record)
+            return await self._pay_unless_stopped(told, step, record)
         except ContextOverflow:
-            return await self._paying(request, step, plain)
+            return await self._pay_unless_stopped(request, step, plain)
 
     def follow(self, earlier: Session) -> None:
         """Go on with what an earlier session of the same run spent: its calls and its time count against the limits."""
         self.cost, self._began = earlier.cost, earlier._began
 
     @property
-    def paid(self) -> int:
+    def paid_count(self) -> int:
         """Return the number of answers that the journal has for this mission and its ancestors."""
         return len(self._paid)
 
@@ -186,28 +186,28 @@ class Session:
         """Count the answer paid for at this path as wasted."""
         self.cost.wasted += self._spent.get(path, 0)
 
-    def spent(self, place: str) -> Spending:
+    def spending_at(self, place: str) -> Spending:
         """Sum up what was used at a place in the cycle and within it, whoever paid for it."""
         found = [told for path, told in self._told.items() if path.startswith((f"{place}#", f"{place}/"))]
         return sum(found, Spending())
 
     @property
-    def used(self) -> tuple[int, int]:
+    def usage(self) -> tuple[int, int]:
         """Count how many answers were used so far, and their tokens, prompts counted, whoever paid for them."""
         told = sum(self._told.values(), Spending())
         return told.answers, told.tokens
 
-    def _served(self, paid: Record, step: Step) -> Answer:
+    def _serve_from_journal(self, paid: Record, step: Step) -> Answer:
         assert paid.response is not None
         answer = Answer(**paid.response)
         self.cost.from_journal += 1
-        self._used(paid, answer)
+        self._note_use(paid, answer)
         if step.on_token is not None:
             step.on_token(answer.text)
-        self._ended(paid.path, paid.model, answer, from_journal=True)
+        self._emit_end(paid.path, paid.model, answer, from_journal=True)
         return answer
 
-    def _used(self, record: Record, answer: Answer) -> None:
+    def _note_use(self, record: Record, answer: Answer) -> None:
         fresh = record.key not in self.keys
         self.keys.append(record.key)
         self.models[record.model] = record.digest
@@ -217,7 +217,7 @@ class Session:
         size, tokens = self.measured.get(record.model, (0, 0))
         self.measured[record.model] = (size + prompt_bytes(record.request), tokens + answer.prompt_tokens)
 
-    def _ended(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
+    def _emit_end(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
         self.events.emit(
             INFERENCE_END,
             InferenceEnd(
@@ -231,10 +231,10 @@ class Session:
             ),
         )
 
-    async def _paying(self, request: ChatRequest, step: Step, record: Record) -> Answer:
-        """Pay unless the mission is held; who holds it waits for what is under way, which must not be paid twice."""
+    async def _pay_unless_stopped(self, request: ChatRequest, step: Step, record: Record) -> Answer:
+        """Pay, or raise if a stop was asked for, once the calls under way have ended: none must be paid twice."""
         try:
-            self.hold()
+            self.check_stop()
         except BaseException:
             while self._under_way:
                 self._quiet.clear()
@@ -254,11 +254,11 @@ class Session:
         self.cost.calls += 1
         listener = _Listener(self, step, record)
         try:
-            async with asyncio.timeout(self._left()):
+            async with asyncio.timeout(self._remaining_seconds()):
                 answer = await self.bridge.think(request, listener)
         except (BatosError, TimeoutError, asyncio.CancelledError) as error:
             await listener.leave()
-            await self._failed(record, error, listener.text)
+            await self._record_failure(record, error, listener.text)
             if isinstance(error, TimeoutError):
                 raise _out_of_time(self.limits) from error
             raise
@@ -275,8 +275,8 @@ class Session:
                 self._paid[plain_key(done)] = done
             raise
         self._paid[plain_key(done)] = done
-        self._used(done, answer)
-        self._ended(step.path, request.model, answer, from_journal=False)
+        self._note_use(done, answer)
+        self._emit_end(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
         await self._look(record, answer)
         return answer
@@ -292,7 +292,7 @@ class Session:
         self._spent[path] = answer.answer_tokens
         self.cost.charge(answer)
 
-    async def _failed(self, record: Record, error: BaseException, text: str) -> None:
+    async def _record_failure(self, record: Record, error: BaseException, text: str) -> None:
         """Record a call that failed: an answer that was cut was paid for all the same."""
         reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
         self.cost.wasted += getattr(error, "wasted", 0)
@@ -305,7 +305,7 @@ class Session:
         )
         await self.journal.write(cut)
 
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         return self.limits.seconds - (self.ticks() - self._began)
 
     def _check_limits(self) -> None:
@@ -317,7 +317,7 @@ class Session:
                     field=f"budget.{name}",
                     remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
                 )
-        if self._left() <= 0:
+        if self._remaining_seconds() <= 0:
             raise _out_of_time(self.limits)
 
     def _check_prompt(self, record: Record) -> None:

@@ -128,7 +128,7 @@ def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float
 
 def ratio_of(root: Root, model: str) -> float:
     """Return the tokens that a byte of prompt costs a model: as measured with it, with its base, or at first."""
-    return ratio(*measures.counted(root, model), FIRST_RATIO)
+    return ratio(*measures.prompt_sizes(root, model), FIRST_RATIO)
 
 
 def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:

@@ -94,7 +94,7 @@ class Machine:
     def _hold(self) -> None:
         """Stop here too if the mission was asked to stop, and not only before a call."""
         if not self._context.mind.inner:
-            self._context.io.session.hold()
+            self._context.io.session.check_stop()
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:

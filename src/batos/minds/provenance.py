@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from batos.gate.citing import verbatim
-from batos.image import forged, wishes
-from batos.image.records import Attachment, least_trusted
+from batos.image import tool_declarations, wishes
+from batos.image.records import Attachment, least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence
 from batos.minds.combine import changes
@@ -30,7 +30,7 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = context.mission.route.as_dict()
     thought.trust = "model"
-    thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *context.trace.trusts)
+    thought.lineage_trust = least_trust(lineage_trust(synthesis.recalled), *context.trace.trusts)
     thought.cost = context.io.session.cost.as_dict()
     thought.provenance = _provenance(context, synthesis)
     thought.contributions = _contributions(context, len(standing.verdict.faults))
@@ -59,7 +59,7 @@ def lineage_trust(recalled: Evidence) -> str:
     """Return the least trusted class of everything an answer was made from: question, model, and recalled evidence."""
     turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))
     files = (Attachment.trust for _ in recalled.passages[:1])
-    return least_trusted("user", "model", *turns, *files)
+    return least_trust("user", "model", *turns, *files)
 
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
@@ -126,6 +126,6 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
         found.append(("turn", {"conversation": context.mission.brief.conversation}))
     if context.io.methods.lives is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
-    found += [(forged.KIND, tool) for tool in context.trace.forged]
-    found += [(wishes.KIND, wish) for wish in wishes.of(context.trace.learned)]
+    found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]
+    found += [(wishes.KIND, wish) for wish in wishes.wishes_in(context.trace.learned)]
     return found

@@ -10,7 +10,7 @@ from batos import brief as briefs
 from batos.brief import MissionBrief
 from batos.conversations import conversations
 from batos.errors import BriefError, Refused
-from batos.image import keeping, naming, roots, whose
+from batos.image import conversation_files, naming, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
 
@@ -74,7 +74,7 @@ def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
     found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
     if found is None:
         return dict(value)
-    files = keeping.merged(keeping.kept(found), value.get("attachments", ()))
+    files = conversation_files.merge_files(conversation_files.files_of(found), value.get("attachments", ()))
     if len(files) > briefs.ATTACHMENTS_LIMIT:
         raise BriefError(
             f"attachments: with those of the conversation there are {len(files)}, at most {briefs.ATTACHMENTS_LIMIT} "
@@ -101,7 +101,7 @@ def _check_ancestor(root: Root, name: str, user: str) -> None:
     """
     found = roots.find_record(root, name)
     if found is None or found.brief.value["user"] != user:
-        raise whose.no_mission(name, user, "ancestor")
+        raise ownership.no_mission(name, user, "ancestor")
     status = found.status
     if status.word in ("queued", "running", "waiting", "paused"):
         raise Refused(

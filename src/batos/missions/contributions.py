@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.image import forged, roots, wishes
+from batos.image import roots, tool_declarations, wishes
 from batos.image.publisher import Applier
 from batos.image.roots import Root
 
@@ -36,6 +36,6 @@ def fold_turn(root: Root, mission: str, payload: Any) -> None:
 APPLIERS: Mapping[str, Applier] = {
     "statistics": fold_statistics,
     "turn": fold_turn,
-    forged.KIND: forged.fold,
+    tool_declarations.KIND: tool_declarations.fold,
     wishes.KIND: wishes.fold,
 }

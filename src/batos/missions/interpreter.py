@@ -11,7 +11,7 @@ from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.errors import CellMissing, InternalError, ObjectError
 from batos.event_payloads import MISSION_TOKEN, MissionToken
-from batos.image.records import least_trusted
+from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
 from batos.methods.execution import method_results, method_run
@@ -153,7 +153,7 @@ class MissionInterpreter:
             message=message,
             path=sample_paths.method(message.kind, self.context.mind.name, message.selector),
             evidence=synthesis.evidence,
-            trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
+            trust=least_trust(provenance.lineage_trust(synthesis.recalled), *before),
             mind=self._buffer,
         )
 
@@ -213,7 +213,7 @@ async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
     page = conversations.page(
         context.mission.root, name, place[0], min(place[1], _MOST_TURNS), context.mission.brief.user
     )
-    return {**page, "trust": least_trusted("user", *(turn["trust"] for turn in page["turns"]))}
+    return {**page, "trust": least_trust("user", *(turn["trust"] for turn in page["turns"]))}
 
 
 KERNEL: Final[dict[str, Kernel]] = {

@@ -22,7 +22,7 @@ from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.events import Events
-from batos.image import forged, methods, roots, wishes
+from batos.image import methods, roots, tool_declarations, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -141,7 +141,7 @@ class LateMethods:
     def list_wishes(self) -> list[WishDocument]:
         """List all wishes, each with the mission that was the first to do without."""
         with self._parts.image.snapshot() as root:
-            return wishes.listed(root)
+            return wishes.list_wishes(root)
 
     async def briefly(self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None) -> LateReport:
         """Make wishes as `some` does, for at most `seconds`, before the process ends.
@@ -164,7 +164,7 @@ class LateMethods:
     def _next(self, left: set[str]) -> WishDocument | None:
         """Return the first wish that was not tried this time."""
         with self._parts.image.snapshot() as root:
-            return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
+            return next((each for each in wishes.list_wishes(root) if wishes.name_of(each) not in left), None)
 
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
         """Make one wish. Return True if the next may follow, and the result; None if there is no result.
@@ -225,7 +225,7 @@ class LateMethods:
         if self._making is not None:
             making = dict(self._making)
             with suppress(NotFound):  # an object that was deleted since has no name
-                making["object"] = roots.named(root, methods.holder_named(root, making["object"]))
+                making["object"] = roots.name_of_object(root, methods.find_holder(root, making["object"]))
         return {"waiting": len(root[roots.WISHES]), "making": making}
 
     async def aclose(self) -> None:
@@ -242,4 +242,4 @@ def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:
     """Drop a wish that has its outcome. A forged tool that was not made is forgotten too."""
     wishes.drop(root, [wish])
     if wish.get("forged") and outcome not in _MADE:
-        forged.forget(root, wish["selector"], wish["intent"])
+        tool_declarations.forget(root, wish["selector"], wish["intent"])

@@ -11,7 +11,7 @@ from batos.conversations import conversations
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.gate.checks import GateVerdict
 from batos.image import roots
-from batos.image.records import least_trusted
+from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
@@ -104,7 +104,7 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter, message
     if result is not None:
         synthesis.drafts.append(result.draft or _as_text(result.value))
         await states.complete(context, interpreter, interpreter.cycle, ())
-        thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
+        thought.lineage_trust = least_trust(thought.lineage_trust, result.trust)
     told = {"receiver": label(addressed.receiver), "holder": label(addressed.found.holder)}
     answer = {"result": thought.answer if result is None else result.value}
     thought.provenance = {**thought.provenance, "message": {**told, **message.model_dump(mode="json"), **answer}}

@@ -13,7 +13,7 @@ from batos.brief import File
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, NotFound, Refused
-from batos.image import keeping
+from batos.image import conversation_files
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
@@ -92,8 +92,8 @@ class Missions:
                 )
             except BatosError as error:  # returned, because raising it would fail other changes of the commit
                 return error
-            unknown = keeping.drop(found, names)
-            known = ", ".join(each["name"] for each in keeping.kept(found)) or "none"
+            unknown = conversation_files.drop(found, names)
+            known = ", ".join(each["name"] for each in conversation_files.files_of(found)) or "none"
             what = f"the conversation has no file {unknown[0]!r}; it has {known}" if unknown else ""
             return NotFound(what, field="names", remedy="/files lists them.") if unknown else None
 

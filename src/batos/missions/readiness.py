@@ -83,7 +83,7 @@ class Readiness:
         Where nothing is wrong after it, the router has learnt the codex too, so that no question waits for that.
         """
         self._checks += 1
-        begin = partial(self._begin_on, self._checks, self._convergence.telling(on_progress))
+        begin = partial(self._begin_on, self._checks, self._convergence.progress_relay(on_progress))
         return await self._convergence.run(on_progress, prune=prune, begin=begin)
 
     async def check(self) -> None:
@@ -123,7 +123,7 @@ class Readiness:
         try:
             await self.bridge.version()
         except OllamaError:
-            self._convergence.lost()
+            self._convergence.forget_version()
             return False
         return True
 
@@ -133,11 +133,11 @@ class Readiness:
         try:
             footing = await self._convergence.check()
         except (OllamaUnreachable, OllamaTimeout):
-            remembered = await asyncio.to_thread(self._convergence.remembered)
+            remembered = await asyncio.to_thread(self._convergence.baseline)
             if remembered is None:
                 raise
             footing = remembered
-        return await self._begin_on(number, self._convergence.telling(None), footing)
+        return await self._begin_on(number, self._convergence.progress_relay(None), footing)
 
     async def _begin_on(self, number: int, tell: OnProgress, footing: Baseline) -> Ready:
         """Let missions begin on this footing from now on; `number` is that of the check that found it."""

@@ -130,7 +130,7 @@ class Recovery:
         brief, status, thought = self._image.find(root, mission)
         # Only a mission that began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
-        awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
+        awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
         return Seen(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
     async def _settle(self, seen: Seen) -> QueueEntry | None:

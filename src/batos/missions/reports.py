@@ -10,13 +10,13 @@ from typing import Any
 from batos.codex.absent import api_of
 from batos.errors import NotFound
 from batos.genesis import register
-from batos.image import naming, roots, tools, whose, wishes
+from batos.image import naming, ownership, roots, tools, wishes
 from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
 from batos.inference.cost import cost_of
-from batos.inference.journal import Entries, Record, embeds
+from batos.inference.journal import Entries, Record, is_embedding
 from batos.methods.generation import generation_log
 from batos.mission_documents import (
     EmbeddedInput,
@@ -90,7 +90,7 @@ def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str
     `counted` are the counters' snapshot, and `limit` is the number of missions that may wait.
     """
     return {
-        "queue": {"waiting": roots.waiting(root), "limit": limit},
+        "queue": {"waiting": roots.waiting_count(root), "limit": limit},
         "approvals": {"waiting": len(root[roots.AWAITED])},
         "running": [running_line(root, each) for each in running],
         "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
@@ -98,13 +98,13 @@ def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str
         "days": counted["days"],
         "vram": newest_samples(counted["vram"]),
         "failures": counted["failures"][:_FAILURES],
-        "models": dict(register.known(root).used),
+        "models": dict(register.read_record(root).used),
     }
 
 
 def screen_of(root: Root, told: Mapping[str, Any], user: str) -> dict[str, Any]:
     """Return a screen with the running and failed missions of one user only; its counts still cover all users."""
-    failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
+    failed = [each for each in told["failures"] if ownership.is_asked_by(root, [each.get("mission", "")], user)]
     return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
 
 
@@ -126,7 +126,7 @@ def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
 def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
     """Yield missions from newest to oldest; their ids have one length and sort by time."""
     missions = root[roots.MISSIONS]
-    return ((name, roots.mission_record(root, name)) for name in naming.descending(missions))
+    return ((name, roots.mission_record(root, name)) for name in naming.newest_first(missions))
 
 
 def mission_named(root: Root, name: str, asker: str, user: str | None = None) -> str:
@@ -139,10 +139,10 @@ def mission_named(root: Root, name: str, asker: str, user: str | None = None) ->
     before = naming.back(name)
     if before is None:
         if user is None:
-            return naming.begun(root[roots.MISSIONS], name)
-        meant = naming.begun(root[roots.MISSIONS], name, lambda each: whose.asked_by(root, [each], user))
-        if not whose.asked_by(root, [meant], user):
-            raise whose.no_mission(name, user)
+            return naming.complete_id(root[roots.MISSIONS], name)
+        meant = naming.complete_id(root[roots.MISSIONS], name, lambda each: ownership.is_asked_by(root, [each], user))
+        if not ownership.is_asked_by(root, [meant], user):
+            raise ownership.no_mission(name, user)
         return meant
     own = (each for each, record in newest(root) if record.brief.value["user"] == asker)
     found = next(islice(own, before, None), None)
@@ -217,7 +217,7 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
             "model": record.model,
             "digest": record.digest,
             "state": record.state,
-            **(EmbeddedInput(input=record.request["input"]) if embeds(record) else EmbeddedInput()),
+            **(EmbeddedInput(input=record.request["input"]) if is_embedding(record) else EmbeddedInput()),
             "messages": list(record.request.get("messages", ())),
             "format": record.request.get("format"),
             "options": record.request.get("options"),
@@ -256,7 +256,7 @@ def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
     found = by_name(root, name, user or None)
     if found is not None:
         described = _with_names(root, {"object": name, **Mirror(found).describe()})
-        slots = whose.shown(own_slots(found), user)
+        slots = ownership.slots_for(own_slots(found), user)
         return {**described, "slots": {slot: as_json(value) for slot, value in sorted(slots.items())}}
     intent = tools.absent(root, name)
     if intent is not None:
@@ -266,13 +266,18 @@ def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
     holder = by_name(root, holder_name, user or None) if dot else None
     if holder is None:
         holder = find_object(root, name, user or None)
-    values = ((each, whose.seen(own_slots(each), slot, user)) for each in delegation(holder))
-    where = next((found for found in values if found[1] is not whose.ABSENT), None)
-    if where is None or slot == whose.SLOT_USERS:
+    values = ((each, ownership.slot_for(own_slots(each), slot, user)) for each in delegation(holder))
+    where = next((found for found in values if found[1] is not ownership.ABSENT), None)
+    if where is None or slot == ownership.SLOT_USERS:
         raise NotFound(
             f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
         )
-    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": as_json(where[1])}
+    return {
+        "object": holder_name,
+        "slot": slot,
+        "holder": roots.name_of_object(root, where[0]),
+        "value": as_json(where[1]),
+    }
 
 
 def _with_names(root: Root, described: dict[str, Any]) -> dict[str, Any]:

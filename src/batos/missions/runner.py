@@ -41,8 +41,8 @@ from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.inference.call_order import ALL, CallOrder
-from batos.inference.cost import SpendingLimits, cost_of, elapsed
-from batos.inference.journal import Journal, embeds
+from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
+from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
 from batos.memory.evidence import Evidence
@@ -226,7 +226,7 @@ class MissionRunner:
     async def _record_done(self, attempt: Attempt) -> None:
         """Fold in the mission's contributions, then emit the events of its end."""
         await self.publisher.fold(attempt.mission)
-        self.journal.ended(attempt.mission)
+        self.journal.end(attempt.mission)
         self.events.emit(MISSION_DONE, MissionDone(mission=attempt.mission, tid=attempt.tid, **attempt.summary()))
         self.events.emit(MISSION_STATUS, MissionStatus(mission=attempt.mission, status="done", reason=None))
 
@@ -351,14 +351,14 @@ class MissionRunner:
             digests=self.digests,
             limits=context_building.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=[record for record in paid if not embeds(record)],
+            earlier=[record for record in paid if not is_embedding(record)],
             cost=cost_of(own),
-            elapsed=elapsed(notes, own),
+            elapsed=seconds_of_runs(notes, own),
             clock=self.clock,
             marks=measures.marks(root),
             watch=self.watch,
             turns=CallOrder(self.parallel),
-            hold=attempt.hold,
+            check_stop=attempt.hold,
             warning=warning,
         )
         if attempt.context is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from batos.concurrency.alarms import Alarms, timed_out
+from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.event_payloads import MISSION_FAILED, MissionEnded
@@ -132,7 +132,7 @@ class Workers:
         """
         if place.deadline is None:
             return True
-        if self.alarms.passed(place.deadline):
+        if self.alarms.has_passed(place.deadline):
             return False
         self.alarms.set(place.mission, place.deadline)
         return True
@@ -316,7 +316,7 @@ class Workers:
         try:
             with self._image.snapshot() as root:
                 deadline = self._image.find(root, mission)[0].value["deadline"]
-            await self.stop_as(mission, "failed", timed_out(mission, deadline), force=True)
+            await self.stop_as(mission, "failed", timeout_error(mission, deadline), force=True)
         except Refused:
             _log.debug("mission.ended in time", mission=mission)
         except Exception as error:  # no reason to end the workers

@@ -29,7 +29,7 @@ class Mirror:
         """Return the object and everything it delegates to, in the order in which a message searches them."""
         return tuple(delegation(self._obj))
 
-    def who_defines(self, selector: str) -> UvmObject | None:
+    def defining_object(self, selector: str) -> UvmObject | None:
         """Return the object whose slot answers the selector, or None."""
         found = lookup(self._obj, selector)
         return found.holder if found else None

@@ -27,7 +27,7 @@ def aged(path: Path, data: bytes, seconds: int = 60) -> Path:
 def test_a_digest_is_the_files(tmp_path: Path) -> None:
     """It is sha256 in the daemon's form, with the colon."""
     path = aged(tmp_path / "a", b"abc")
-    assert Digests().of(path) == digest_of(b"abc")
+    assert Digests().digest(path) == digest_of(b"abc")
 
 
 def test_a_file_is_read_once(tmp_path: Path) -> None:
@@ -35,12 +35,12 @@ def test_a_file_is_read_once(tmp_path: Path) -> None:
     known = tmp_path / "known.json"
     path = aged(tmp_path / "a", b"abc")
     first = Digests(known)
-    first.of(path)
+    first.digest(path)
     first.save()
     rows = json.loads(known.read_text())["files"]
     rows[str(path)][4] = digest_of(b"believed")
     known.write_text(json.dumps({"v": 1, "files": rows}))
-    assert Digests(known).of(path) == digest_of(b"believed")
+    assert Digests(known).digest(path) == digest_of(b"believed")
 
 
 @pytest.mark.parametrize("how", ["size", "time", "inode"])
@@ -49,7 +49,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path, how: str) -> None:
     known = tmp_path / "known.json"
     path = aged(tmp_path / "a", b"abc")
     first = Digests(known)
-    first.of(path)
+    first.digest(path)
     first.save()
     before = path.stat()
     if how == "inode":
@@ -59,7 +59,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path, how: str) -> None:
         path.write_bytes(b"xyz" if how == "time" else b"wxyz")
         if how == "size":
             os.utime(path, ns=(before.st_mtime_ns, before.st_mtime_ns))
-    assert Digests(known).of(path) == digest_of(path.read_bytes())
+    assert Digests(known).digest(path) == digest_of(path.read_bytes())
 
 
 def test_a_file_that_just_changed_is_not_written_down(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_file_that_just_changed_is_not_written_down(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"abc")
     digests = Digests(known)
-    digests.of(path)
+    digests.digest(path)
     digests.save()
     assert json.loads(known.read_text())["files"] == {}
 
@@ -78,10 +78,10 @@ def test_a_change_that_keeps_its_time(tmp_path: Path) -> None:
     path = aged(tmp_path / "a", b"abc")
     stat = path.stat()
     digests = Digests()
-    digests.of(path)
+    digests.digest(path)
     path.write_bytes(b"xyz")
     os.utime(path, ns=(stat.st_mtime_ns, stat.st_mtime_ns))
-    assert digests.of(path) == digest_of(b"xyz")
+    assert digests.digest(path) == digest_of(b"xyz")
 
 
 def test_files_that_are_gone_are_dropped(tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ def test_files_that_are_gone_are_dropped(tmp_path: Path) -> None:
     paths = [aged(tmp_path / name, name.encode()) for name in "ab"]
     first = Digests(known)
     for path in paths:
-        first.of(path)
+        first.digest(path)
     first.save()
     second = Digests(known)
-    second.of(paths[0])
+    second.digest(paths[0])
     second.save()
     assert list(json.loads(known.read_text())["files"]) == [str(paths[0])]
 
@@ -110,7 +110,7 @@ def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
     known.write_text(text)
     path = aged(tmp_path / "a", b"abc")
     digests = Digests(known)
-    assert digests.of(path) == digest_of(b"abc")
+    assert digests.digest(path) == digest_of(b"abc")
     digests.save()
     assert list(json.loads(known.read_text())["files"]) == [str(path)]
 
@@ -118,7 +118,7 @@ def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     """What is remembered is a convenience."""
     digests = Digests(tmp_path / "absent" / "known.json")
-    digests.of(aged(tmp_path / "a", b"abc"))
+    digests.digest(aged(tmp_path / "a", b"abc"))
     digests.save()
     assert not (tmp_path / "absent").exists()
 
@@ -130,6 +130,6 @@ def test_a_pipe_where_digests_are_remembered_is_not_waited_for(tmp_path: Path) -
     weights.write_bytes(b"weights")
     os.utime(weights, (0, 0))
     digests = Digests(known)
-    assert digests.of(weights).startswith("sha256:")
+    assert digests.digest(weights).startswith("sha256:")
     digests.save()
     assert known.is_file()

@@ -92,7 +92,7 @@ def test_a_choice_is_written_once(root: Any, shelf: AdapterInventory) -> None:
     assert not repository.choose(root, "ROBIN", "warm")
     assert repository.choose(root, "BABS", None)
     recorded(root, shelf)
-    assert (repository.chosen(root, "ROBIN"), repository.chosen(root, "BABS")) == ("warm", NONE)
+    assert (repository.choice_of(root, "ROBIN"), repository.choice_of(root, "BABS")) == ("warm", NONE)
     proxies = repository.proxies(root)
     assert [proxies[label]["used"] for label in ("ROBIN/warm", "ROBIN/koan", "BABS/atlas")] == [True, False, False]
 
@@ -100,7 +100,7 @@ def test_a_choice_is_written_once(root: Any, shelf: AdapterInventory) -> None:
 def test_what_is_gone_is_marked_and_kept(root: Any, shelf: AdapterInventory) -> None:
     """Its proxy still says which model of earlier missions held it; put back, it is present again."""
     recorded(root, shelf, {"BABS/atlas": "batos-babs-atlas:0123456789ab"})
-    left = replace(shelf, adapters=shelf.of("ROBIN"))
+    left = replace(shelf, adapters=shelf.adapters_of("ROBIN"))
     assert recorded(root, left) == ["lora_repository[BABS/atlas] changed"]
     proxy = repository.proxies(root)["BABS/atlas"]
     assert (proxy["present"], proxy["used"], proxy["model"]) == (False, False, "batos-babs-atlas:0123456789ab")

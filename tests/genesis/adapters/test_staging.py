@@ -104,7 +104,7 @@ def test_a_gguf_file_stands_where_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "modelfiles"
     staged = staging.stage(folder, first(tmp_path / "adapters"))
     assert staged == tmp_path / "adapters" / "babs" / "atlas" / "lora.gguf"
-    assert staging.named(folder, staged) == "../adapters/babs/atlas/lora.gguf"
+    assert staging.adapter_line_path(folder, staged) == "../adapters/babs/atlas/lora.gguf"
     assert not folder.exists()
 
 
@@ -116,7 +116,7 @@ def test_a_path_that_no_modelfile_can_hold_is_laid_out(tmp_path: Path, name: str
     for _ in range(2):
         staged = staging.stage(folder, first(tmp_path / "adapters"))
         assert staged.name == "adapter.gguf"
-        assert staging.named(folder, staged).startswith("./adapters/batos-babs-atlas-")
+        assert staging.adapter_line_path(folder, staged).startswith("./adapters/batos-babs-atlas-")
 
 
 def test_a_place_that_cannot_be_written_is_told(adapters: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
 
 from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid
-from batos.inference.decisions.decide import REASONING_TOKENS, SPARE, Deciding, decide, wanted
+from batos.inference.decisions.decide import REASONING_TOKENS, SPARE, Deciding, decide, larger_limit
 from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Step
@@ -155,9 +155,9 @@ async def test_a_cut_answer_is_given_more_room_before_anything_else() -> None:
 
 async def test_a_dense_answer_is_given_what_its_letters_cost_at_once() -> None:
     """A token a letter where two and a half letters a token were thought of: one more try, not several."""
-    assert wanted(100, cut(100, "x" * 100)) == 300
-    assert wanted(100, cut(100, "x" * 400)) == 200
-    assert wanted(100, cut(100, "")) > 1_000
+    assert larger_limit(100, cut(100, "x" * 100)) == 300
+    assert larger_limit(100, cut(100, "x" * 400)) == 200
+    assert larger_limit(100, cut(100, "")) > 1_000
 
 
 async def test_an_answer_that_fills_the_window_is_cut_with_its_counts() -> None:

@@ -17,7 +17,7 @@ from batos.errors import (
     RunnerDied,
 )
 from batos.inference.ollama.error_patterns import SAYINGS, ErrorPattern, field_in, saying_in
-from batos.inference.ollama.failures import refused
+from batos.inference.ollama.failures import refusal
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.sign)
@@ -32,7 +32,7 @@ def test_no_saying_hides_behind_another(saying: ErrorPattern) -> None:
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.sign)
 def test_every_saying_ends_in_advice(saying: ErrorPattern) -> None:
     """Whatever is said, the error is of the named kind, keeps the words, and says what to do."""
-    error = refused(f"before {saying.sign} after", 400, "m")
+    error = refusal(f"before {saying.sign} after", 400, "m")
     assert type(error) is saying.kind
     assert error.remedy.endswith((".", "lists what a model is capable of."))
     assert saying.sign in error.message or isinstance(error, ModelMissing)
@@ -66,15 +66,15 @@ BESIDE: list[tuple[str, int, type[BatosError]]] = [
 @pytest.mark.parametrize(("text", "status", "kind"), BESIDE)
 def test_what_no_recording_holds(text: str, status: int, kind: type[BatosError]) -> None:
     """Texts of the daemon that were not recorded are the error that they mean."""
-    error = refused(text, status, "m")
+    error = refusal(text, status, "m")
     assert type(error) is kind
     assert error.remedy
 
 
 def test_a_gateway_is_not_the_daemon() -> None:
     """A page of 502 or 504 is not read for sayings: whoever wrote it is not Ollama."""
-    assert refused("<html>out of memory: dial tcp</html>", 502).code == "ollama_unreachable"
-    assert refused("server busy", 504).code == "ollama_unreachable"
+    assert refusal("<html>out of memory: dial tcp</html>", 502).code == "ollama_unreachable"
+    assert refusal("server busy", 504).code == "ollama_unreachable"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from batos.errors import (
     WireError,
 )
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.failures import DaemonPeer, refused, translate, unfold
+from batos.inference.ollama.failures import DaemonPeer, refusal, translate, unfold
 
 PEER = DaemonPeer("http://gpu.lan:11434", 5.0)
 
@@ -59,7 +59,7 @@ ANYTHING = st.recursive(
 @given(error=ANYTHING | ANYTHING.map(json.dumps), status=st.none() | st.integers(-1, 600))
 def test_any_refusal_has_a_place_in_the_tree(error: Any, status: int | None) -> None:
     """Whatever `error` is, with whatever status, one error of ours comes of it, with a message and a remedy."""
-    failed = refused(error, status, "m")
+    failed = refusal(error, status, "m")
     assert isinstance(failed, OllamaError)
     assert failed.message
     assert failed.remedy
@@ -67,7 +67,7 @@ def test_any_refusal_has_a_place_in_the_tree(error: Any, status: int | None) -> 
 
 def test_long_texts_are_clipped() -> None:
     """A page of HTML or a log of eight kilobytes does not become the message."""
-    assert len(refused("x" * 9000, 500).message) < 700
+    assert len(refusal("x" * 9000, 500).message) < 700
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_who_is_not_trusted_is_not_told_to_start(said: str, remedy: str) -> None
 
 def test_overflow_without_counts() -> None:
     """Where the daemon names no counts, None stands for each and its own words are kept."""
-    failed = refused("the input length exceeds the context length", 400)
+    failed = refusal("the input length exceeds the context length", 400)
     assert isinstance(failed, ContextOverflow)
     assert (failed.prompt_tokens, failed.window) == (None, None)
     assert "input length" in failed.message

@@ -13,7 +13,7 @@ from tests.inference.rawserver import reply, serving
 
 from batos.errors import UsageError, WireError
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.raw_exchange import RawExchange, encoded
+from batos.inference.ollama.raw_exchange import RawExchange, encode
 
 
 class Pieces(httpx.AsyncByteStream):
@@ -96,7 +96,7 @@ async def test_an_encoded_refusal_is_told_by_its_status() -> None:
 def test_what_json_or_its_bytes_cannot_hold_is_not_sent(value: Any) -> None:
     """A number that is none, a set, half a surrogate pair: the caller's error."""
     with pytest.raises(UsageError):
-        encoded({"options": value})
+        encode({"options": value})
 
 
 async def test_a_list_that_changed_by_one_byte_is_read_again(bridge_to: MakeBridge) -> None:

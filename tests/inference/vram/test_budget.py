@@ -144,7 +144,7 @@ def test_an_eight_gib_card() -> None:
         ("compute buffers", GIB // 2),
     ]
     assert table.fits
-    assert table.needed == table.together == LLAMA_BYTES + GIB
+    assert table.needed_bytes == table.together == LLAMA_BYTES + GIB
     # 6.5 GiB less 0.5 GiB and the weights leave room for 11,609 tokens of 128 KiB.
     assert runner.largest == table.largest == 11_520
 
@@ -162,7 +162,7 @@ def test_other_programs_and_an_adapter_count() -> None:
     """What other programs take stands in the sum, and an adapter's bytes in a row of its own."""
     table = rows([resident(adapter=80 << 20)], replace(EIGHT, reserve=GIB))
     assert [row.what for row in table.runners[0].rows][2] == "adapter"
-    assert table.needed == LLAMA_BYTES + GIB + (80 << 20) + GIB
+    assert table.needed_bytes == LLAMA_BYTES + GIB + (80 << 20) + GIB
     assert table.fits is False
     assert table.largest == 2560
 
@@ -185,7 +185,7 @@ def test_a_model_on_the_cpu_takes_nothing() -> None:
     """With num_gpu 0 there is a row that says so, whatever the model weighs and whether it is there or not."""
     for weights in (None, 40 * GIB):
         table = rows([resident(weights=weights, share=Fraction(0))], EIGHT)
-        assert (table.fits, table.needed, table.runners[0].fits) == (True, 0, True)
+        assert (table.fits, table.needed_bytes, table.runners[0].fits) == (True, 0, True)
         assert table.runners[0].rows[0].what == "on the CPU"
 
 
@@ -197,7 +197,7 @@ def test_models_take_turns() -> None:
     assert "take turns" in table.lines()[-1]
     # With two adapters on one base only one of them is ever in memory.
     twins = rows([resident(), resident(adapter=1)], EIGHT)
-    assert twins.together == twins.needed == LLAMA_BYTES + GIB + 1
+    assert twins.together == twins.needed_bytes == LLAMA_BYTES + GIB + 1
 
 
 def test_where_nothing_fits() -> None:
@@ -243,23 +243,23 @@ def test_sums_equal_rows_and_refusal_is_being_over(models: list[Resident], terms
     table = rows(models, terms)
     sums = [sum(row.size or 0 for row in runner.rows) for runner in table.runners]
     assert [runner.size for runner in table.runners] == sums
-    assert table.needed == max(sums, default=0) + terms.reserve
-    assert table.needed <= table.together <= sum(sums) + terms.reserve
-    assert table.fits == (table.needed <= terms.usable)
+    assert table.needed_bytes == max(sums, default=0) + terms.reserve
+    assert table.needed_bytes <= table.together <= sum(sums) + terms.reserve
+    assert table.fits == (table.needed_bytes <= terms.usable)
     shown = table.as_dict()
-    assert shown["left"] == terms.usable - table.needed
+    assert shown["left"] == terms.usable - table.needed_bytes
     assert [sum(row["bytes"] for row in each["rows"]) for each in shown["runners"]] == sums
 
 
 @given(model=RESIDENTS, terms=TERMS, more=st.integers(0, 1 << 17))
 def test_more_never_needs_less(model: Resident, terms: Terms, more: int) -> None:
     """A longer window, more requests at once, a bigger adapter or a reserve never make the need smaller."""
-    least = rows([model], terms).needed
-    assert rows([replace(model, num_ctx=model.num_ctx + more)], terms).needed >= least
-    assert rows([replace(model, adapter=model.adapter + more)], terms).needed >= least
-    assert rows([model], replace(terms, parallel=terms.parallel + 1)).needed >= least
-    assert rows([model], replace(terms, reserve=terms.reserve + more)).needed == least + more
-    assert rows([model], replace(terms, kv_type="f16")).needed >= least
+    least = rows([model], terms).needed_bytes
+    assert rows([replace(model, num_ctx=model.num_ctx + more)], terms).needed_bytes >= least
+    assert rows([replace(model, adapter=model.adapter + more)], terms).needed_bytes >= least
+    assert rows([model], replace(terms, parallel=terms.parallel + 1)).needed_bytes >= least
+    assert rows([model], replace(terms, reserve=terms.reserve + more)).needed_bytes == least + more
+    assert rows([model], replace(terms, kv_type="f16")).needed_bytes >= least
 
 
 @given(model=RESIDENTS, terms=TERMS)

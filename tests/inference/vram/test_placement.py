@@ -15,7 +15,7 @@ from batos.event_payloads import EVENTS
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.inference.vram.placement import LOADED, Bases, Watch, wants_card, where_of
+from batos.inference.vram.placement import LOADED, Bases, Watch, place_of, wants_card
 from ollama_emulator.emulator import Emulator, Options
 
 WARM = LOADED / 10
@@ -139,8 +139,8 @@ async def test_a_look_that_fails_fails_nothing(fails: Exception) -> None:
 
 def test_the_words() -> None:
     """A runner is where its bytes are; num_gpu is a choice unless it is negative."""
-    assert where_of(runner(vram=120), ()) == "card"
-    assert where_of(runner(size=0, vram=0), ()) == "card"
+    assert place_of(runner(vram=120), ()) == "card"
+    assert place_of(runner(size=0, vram=0), ()) == "card"
     assert [wants_card(options) for options in ({}, {"num_gpu": -1}, {"num_gpu": 0}, {"num_gpu": 99})] == [
         True, True, False, False,
     ]  # fmt: skip

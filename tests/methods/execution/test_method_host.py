@@ -113,7 +113,7 @@ async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted)
 
     for error in (Stopped("paused"), ImageDamaged("gone")):
         async with errands(mind.uvm) as (opened, given):
-            opened.context.io.session.hold = _raising(error)
+            opened.context.io.session.check_stop = _raising(error)
             with pytest.raises(type(error)):
                 await method_run.run_until_unchanged(given, FakeCell(stubborn), program())
     assert mind.bridge.history == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.methods.execution.crafted import BRICK, Crafted
 
 from batos.errors import BatosError, NotFound
-from batos.image import whose
+from batos.image import ownership
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.prototype import UvmObject
 
@@ -45,7 +45,7 @@ def test_each_user_sees_what_was_everybodys_and_what_is_theirs(steps: list[Any],
         for each in USERS:
             found = {name: kept.value for name in "ab" if (kept := WriteBuffer(user=each).find(obj, name)) is not None}
             assert found == theirs[each]
-            assert whose.shown(vars(obj), each).items() >= found.items()
+            assert ownership.slots_for(vars(obj), each).items() >= found.items()
 
 
 async def test_what_a_method_remembers_is_told_to_its_user_alone(mind: Crafted) -> None:

@@ -127,7 +127,7 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
         assert (told["selector"], told["outcome"], told["calls"]) == (AGENT, "installed", 1)
         assert len(coder.asked) == 1
         with uvm.image.snapshot() as root:
-            made = tools.made(root, AGENT)
+            made = tools.find_tool(root, AGENT)
             assert made is not None
             assert all(isinstance(own_slots(made)[each], Method) for each in ("words_", "often_"))
         counted = await answered(uvm, brief("often_", "high tide, low tide", "tide"))

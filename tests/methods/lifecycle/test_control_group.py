@@ -18,7 +18,7 @@ def lived(selector: str, calls: int, bad: int, since: int = 0) -> Lineage:
     """A lineage whose first revision was used so often, `since` of which were before it became active."""
     found = Lineage(UvmObject(), selector, Intent("say"))
     found.active = 1
-    found.totals[1] = uses.nothing()
+    found.totals[1] = uses.no_use()
     found.totals[1]["method"] |= {"calls": calls, "bad": bad}
     found.since["method"] |= {"calls": since, "bad": min(since, bad)}
     return found

@@ -10,8 +10,8 @@ from batos.config import Settings
 from batos.errors import BatosError, ImageError, NoServer
 from batos.genesis import standing
 from batos.image import roots
-from batos.image.looking import ReadOnlyPair, exists, looking
-from batos.image.readable import ReadableImage, complete
+from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
 from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
@@ -29,7 +29,7 @@ async def status_document(settings: Settings) -> dict[str, Any]:
     # Opening may scan a file: not on the loop.
     seen = await asyncio.to_thread(_looked, settings)
     async with bridge(settings) as daemon:
-        said = await standing.of(daemon, seen["models"])
+        said = await standing.ask_standing(daemon, seen["models"])
     error = seen["image"]["error"]
     reasons = [NoServer("no server runs").as_dict(), *([error] if error else []), *standing.reasons(said, None)]
     ollama = {"host": mask_passwords(settings.ollama_host), **said}
@@ -38,10 +38,10 @@ async def status_document(settings: Settings) -> dict[str, Any]:
 
 def _looked(settings: Settings) -> dict[str, Any]:
     image: dict[str, Any] = {"uri": mask_passwords(settings.image_uri), "error": None}
-    if not exists(settings.image_uri):
+    if not is_there(settings.image_uri):
         return {**_NOTHING, "holder": "", "image": {**image, "error": _none().as_dict()}}
     try:
-        with looking(settings.image_uri, settings.journal) as faces:
+        with open_read_only(settings.image_uri, settings.journal) as faces:
             return _read(settings, faces, image)
     except BatosError as error:
         return {**_NOTHING, "holder": "", "image": {**image, "error": error.as_dict()}}
@@ -52,7 +52,7 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
     seen: dict[str, Any] = {"holder": faces.holder, "image": {**image, **whole.sizes()}}
     faces.pair()
     with faces.root() as root:
-        if not complete(root):
+        if not is_complete(root):
             return {**_NOTHING, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
         screen = reports.screen(root, counters.read_counters(root), _running(root), settings.queue)
         return {**screen, "learning": {"waiting": len(root[roots.WISHES]), "making": None}, **seen}

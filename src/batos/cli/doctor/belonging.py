@@ -10,7 +10,7 @@ from typing import Final
 from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
 from batos.image import roots
-from batos.image.looking import ReadOnlyPair
+from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
@@ -70,7 +70,7 @@ def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
         return
     kept.keys.add(record.key)
     if record.state != "open":
-        kept.digests.add(journal.chained(record))
+        kept.digests.add(journal.chain_digest(record))
         kept.before[record.key] = record.prev
 
 
@@ -110,7 +110,7 @@ def _files(faces: ReadOnlyPair, root: Root) -> Finding:
     bad: list[str] = []
     for attachment in attachments.values():
         try:
-            faces.attached(attachment)
+            faces.check_attachment(attachment)
         except ImageDamaged as error:
             bad.append(error.message)
     if not bad:

@@ -21,10 +21,10 @@ from batos.genesis.daemon_listing import Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import approvals, roots
-from batos.image.looking import ReadOnlyPair, exists, looking
+from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
-from batos.image.tail import cuttings
+from batos.image.torn_tail import cuttings
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
@@ -127,10 +127,10 @@ async def _shelf(
     """Read the adapters, held against their bases where Ollama can be asked for them."""
     if whole is not None and listed is not None and bridge is not None:
         try:
-            return await offline.held(settings, whole, listed, bridge), []
+            return await offline.check_inventory(settings, whole, listed, bridge), []
         except BatosError as error:
-            return await asyncio.to_thread(offline.laid, settings), [_silent(error)]
-    return await asyncio.to_thread(offline.laid, settings), []
+            return await asyncio.to_thread(offline.read_inventory, settings), [_silent(error)]
+    return await asyncio.to_thread(offline.read_inventory, settings), []
 
 
 def _read(
@@ -139,15 +139,15 @@ def _read(
     """Check codex, adapters and image against what the daemon lists; return the plan too, if there can be one."""
     findings: list[Finding] = []
     plan = None
-    if not exists(settings.image_uri):
+    if not is_there(settings.image_uri):
         remedy = "Run `batos genesis`: it makes one."
         findings.append(Finding("image.opens", False, f"there is no image yet at {_shown(settings)}", remedy))
     else:
         try:
-            with looking(settings.image_uri, settings.journal) as faces:
+            with open_read_only(settings.image_uri, settings.journal) as faces:
                 findings += _faces(settings, faces)
                 with faces.root() as root:
-                    plan = offline.compared(settings, whole, listed, shelf, root) if whole and listed else None
+                    plan = offline.compare_with(settings, whole, listed, shelf, root) if whole and listed else None
                     findings += _missions(root, faces)
                     findings += [residency.reloads(root)] if roots.MISSIONS in root else []
                     findings += belonging.findings(faces, root)
@@ -157,7 +157,7 @@ def _read(
             id_ = "image.reads" if opened else "image.opens"
             findings.append(Finding(id_, False, mask_passwords(error.message), error.remedy))
     if plan is None and whole and listed:
-        plan = offline.compared(settings, whole, listed, shelf, None)
+        plan = offline.compare_with(settings, whole, listed, shelf, None)
     if plan is not None:
         findings += _beside(settings, plan)
     return plan, findings
@@ -232,7 +232,7 @@ def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
 
 def _asked(root: Root) -> int:
     """Count the missions that wait for a person."""
-    asked = {mission for approval in approvals.awaited(root) for mission in approval.missions}
+    asked = {mission for approval in approvals.open_approvals(root) for mission in approval.missions}
     return sum(roots.mission_record(root, mission).status.word == "waiting" for mission in asked)
 
 
@@ -240,7 +240,7 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     """Check the adapters, and the Modelfiles that genesis wrote."""
     yield from adapter_check.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
     folder = settings.place / "modelfiles"
-    other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
+    other = [made.label for made in plan.recipes.values() if not modelfile.is_current(folder, made)]
     if other:
         what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
         yield Finding("models.files", False, what, "Run `batos genesis`: it writes them anew.")

@@ -13,7 +13,7 @@ from batos.image.roots import Root
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
-from batos.inference.vram.placement import Bases, Where, where_of
+from batos.inference.vram.placement import Bases, Where, place_of
 from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.missions import reports
 
@@ -88,7 +88,7 @@ async def _place(bridge: Bridge, row: RunnerRow, runners: Sequence[RunnerRow]) -
 
     An embedder with nothing on the card was asked for there (`num_gpu: 0`), and is no spill.
     """
-    where = where_of(row, runners)
+    where = place_of(row, runners)
     if where != "spilled" or row.size_vram:
         return where
     try:

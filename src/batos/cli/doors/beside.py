@@ -15,8 +15,8 @@ from batos.client.wire.protocol import read_args
 from batos.config import Settings
 from batos.errors import BatosError, NoServer
 from batos.image import storage
-from batos.image.looking import ReadOnlyPair, exists, looking
-from batos.image.readable import ReadableImage, complete
+from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.readable import ReadableImage, is_complete
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
@@ -92,14 +92,14 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
 
 def _looked(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:
     """Open the image, if it is a whole one on a disk."""
-    if storage.file_of(settings.image_uri) is None or not exists(settings.image_uri):
+    if storage.file_of(settings.image_uri) is None or not is_there(settings.image_uri):
         return None
     with ExitStack() as opening:
         try:
-            faces = opening.enter_context(looking(settings.image_uri, settings.journal))
+            faces = opening.enter_context(open_read_only(settings.image_uri, settings.journal))
             faces.pair()
             with faces.root() as root:
-                if not complete(root):
+                if not is_complete(root):
                     return None
         except BatosError:
             return None

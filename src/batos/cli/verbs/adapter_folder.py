@@ -50,7 +50,7 @@ def _none(settings: Settings) -> str:
 def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
-    shelf, _ = run(_held(settings, codex, offline.laid(settings)))
+    shelf, _ = run(_held(settings, codex, offline.read_inventory(settings)))
     choices, proxies = offline.read(settings, _kept)
     used = in_use(shelf, choices)
     rows = []
@@ -72,7 +72,7 @@ async def _held(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tu
     async with opening.bridge(settings) as bridge:
         try:
             listed = await look(bridge)
-            found = await adapter_check.held(shelf, codex, settings.profile, listed, bridge)
+            found = await adapter_check.check_inventory(shelf, codex, settings.profile, listed, bridge)
         except OllamaError as error:
             return shelf, [f"whether they fit their bases: {error.message}"]
     bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in shelf.adapters)
@@ -106,7 +106,7 @@ def check(called: Called, which: str) -> int:
     """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
-    found, unchecked = run(_held(settings, codex, _asked_for(offline.laid(settings), which)))
+    found, unchecked = run(_held(settings, codex, _asked_for(offline.read_inventory(settings), which)))
     doubts = {
         adapter.label: compatibility.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
         for adapter in found.adapters
@@ -121,7 +121,7 @@ def _asked_for(shelf: AdapterInventory, which: str) -> AdapterInventory:
         return shelf
     named, _, name = which.partition("/")
     persona = adapter_choice.find_persona(named)
-    adapters = tuple(each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold())
+    adapters = tuple(each for each in shelf.adapters_of(persona) if not name or each.name.casefold() == name.casefold())
     faults = tuple(each for each in shelf.faults
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
@@ -159,7 +159,7 @@ def convert(called: Called, which: str) -> int:
     """Run the verb `adapters convert`; `which` is PERSONA/NAME."""
     named, _, name = which.partition("/")
     persona = adapter_choice.find_persona(named)
-    adapter = adapter_choice.find_adapter(offline.laid(called.settings), persona, name)
+    adapter = adapter_choice.find_adapter(offline.read_inventory(called.settings), persona, name)
     base = adapter_choice.current_codex(called.settings).model_for(persona, called.settings.profile)
     card = run(_card(called.settings, base))
     faults = [fault for fault in compatibility.misfits(adapter, card) if fault.where != compatibility.ARCHITECTURE]

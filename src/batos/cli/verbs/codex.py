@@ -18,7 +18,7 @@ from batos.codex.reader import TomlSource
 from batos.config import CONFIG_FILE, Loaded, Settings
 from batos.errors import BatosError, CodexError
 from batos.image import roots
-from batos.image.looking import exists, looking
+from batos.image.read_only import is_there, open_read_only
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap
 
@@ -217,8 +217,8 @@ def diff(called: Called, against_shipped: bool) -> int:
 def _recorded(settings: Settings) -> _Side:
     """Return the codex that the image runs on; the shipped one where there is none, or none can be read."""
     try:
-        if exists(settings.image_uri):
-            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
+        if is_there(settings.image_uri):
+            with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
                 kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
                 texts = dict(kept.get("codex_texts", {}))
                 if texts:

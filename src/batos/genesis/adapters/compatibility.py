@@ -80,7 +80,7 @@ def _widths(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> None:
     other: list[tuple[TensorPair, tuple[int, ...]]] = []
     for pair in adapter.pairs:
         match = _BLOCK.match(pair.tensor)
-        shape = card.tensors.get(pair.tensor) if card.tensors else _derived(card.info, pair.tensor)
+        shape = card.tensors.get(pair.tensor) if card.tensors else _derive_shape(card.info, pair.tensor)
         if match and blocks is not None and int(match[1]) >= blocks:
             beyond.append(pair)
         elif shape is None and card.tensors:
@@ -115,7 +115,7 @@ def _number(info: Mapping[str, Any], key: str) -> int | None:
     return found if type(found) is int and found > 0 else None
 
 
-def _derived(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
+def _derive_shape(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
     """Return the shape of a block's projection as it follows from the metadata; None if it does not follow."""
     width, heads = _number(info, "embedding_length"), _number(info, "attention.head_count")
     inner = _number(info, "feed_forward_length")

@@ -115,7 +115,7 @@ def _pieces(path: Path, half: safetensors.SafetensorsTensor, heads: int) -> Iter
     with path.open("rb") as file:
         file.seek(half.start)
         if heads:
-            yield _reordered(file.read(half.end - half.start), half.shape[0], heads)
+            yield _interleave_halves(file.read(half.end - half.start), half.shape[0], heads)
             return
         left = half.end - half.start
         while left > 0 and (piece := file.read(min(_PIECE, left))):
@@ -123,7 +123,7 @@ def _pieces(path: Path, half: safetensors.SafetensorsTensor, heads: int) -> Iter
             yield piece
 
 
-def _reordered(data: bytes, rows: int, heads: int) -> bytes:
+def _interleave_halves(data: bytes, rows: int, heads: int) -> bytes:
     """Sort rows so that the two halves of each head, which the original keeps apart, alternate."""
     width, half = len(data) // rows, rows // heads // 2
     order = ((head * 2 + part) * half + at for head in range(heads) for at in range(half) for part in (0, 1))

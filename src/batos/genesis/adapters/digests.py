@@ -9,14 +9,14 @@ from time import time_ns
 from typing import Any
 
 from batos import private_files
-from batos.genesis.stamps import FileMark, mark
+from batos.genesis.file_stamps import FileMark, mark
 
 #: A file changed within this time may change again without its mark telling; its digest is not written down.
 _SETTLED_NS = 2_000_000_000
 _MOST_BYTES = 4 << 20
 
 
-def settled(seen: FileMark) -> bool:
+def is_settled(seen: FileMark) -> bool:
     """Test if a file was last changed so long ago that another change would show in its mark."""
     return seen.mtime_ns < time_ns() - _SETTLED_NS
 
@@ -33,7 +33,7 @@ class Digests:
         self._wanted: set[str] = set()
         self._changed = False
 
-    def of(self, path: Path) -> str:
+    def digest(self, path: Path) -> str:
         """Return the digest of a file's present content.
 
         Raises: OSError: the file cannot be read.
@@ -60,7 +60,7 @@ class Digests:
         if self._path is None or not (self._changed or gone):
             return
         files = {key: [*seen, digest] for key, (seen, digest) in sorted(self._known.items())
-                 if key in self._wanted and settled(seen)}  # fmt: skip
+                 if key in self._wanted and is_settled(seen)}  # fmt: skip
         text = json.dumps({"v": 1, "files": files}, indent=1)
         try:
             private_files.write_shared(self._path, text)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from batos.codex.codex import PILLARS
 from batos.genesis.adapters import gguf_lora, peft
-from batos.genesis.adapters.digests import Digests, settled
+from batos.genesis.adapters.digests import Digests, is_settled
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterFaults, AdapterInventory, Kind
-from batos.genesis.stamps import FileMark, mark
+from batos.genesis.file_stamps import FileMark, mark
 
 #: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")
@@ -32,7 +32,7 @@ def discover(folder: Path, known: Digests | None = None) -> AdapterInventory:
     adapters: list[Adapter] = []
     faults: list[AdapterFault] = []
     for persona, path in _personas(folder, faults):
-        for name, place in _named(persona, path, faults):
+        for name, place in _adapter_paths(persona, path, faults):
             if any(each.persona == persona and each.name.casefold() == name.casefold() for each in adapters):
                 remedy = "Rename one: capitals do not count in a model's name."
                 faults.append(AdapterFault(persona, name, "another adapter has the same name", remedy, str(place)))
@@ -56,7 +56,7 @@ def in_use(shelf: AdapterInventory, choices: Mapping[str, str | None]) -> dict[s
     used = {}
     for persona in PILLARS:
         choice = choices.get(persona)
-        there = shelf.of(persona)
+        there = shelf.adapters_of(persona)
         adapter = next(iter(there), None) if choice is None else shelf.find(persona, choice)
         if adapter is not None and choice != NONE:
             used[persona] = adapter
@@ -95,7 +95,7 @@ def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, P
             faults.append(AdapterFault(path.name, "", f"there is no persona {path.name!r}", remedy, str(path)))
 
 
-def _named(persona: str, folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
+def _adapter_paths(persona: str, folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
     try:
         entries = _entries(folder)
     except OSError as error:
@@ -127,13 +127,13 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Ad
             return None
         kind: Kind = "gguf" if _GGUF_KEY in files else "peft"
         marks = tuple((path, mark(path)) for path in files.values())
-        look = _contents if all(settled(seen) for _, seen in marks) else _contents.__wrapped__
+        look = _contents if all(is_settled(seen) for _, seen in marks) else _contents.__wrapped__
         contents, problems = look(persona, name, kind, marks)
         for fault in problems:
             faults.add(fault.what, fault.remedy, fault.where)
         if contents is None:
             return None
-        hashed = {key: digests.of(path) for key, path in files.items()}
+        hashed = {key: digests.digest(path) for key, path in files.items()}
         if any(mark(path) != seen for path, seen in marks):
             faults.add("it is just being written", "Wait until it is whole; it is looked at again.", str(folder))
             return None
@@ -169,7 +169,7 @@ def _files(folder: Path, faults: AdapterFaults) -> dict[str, Path] | None:
         faults.add(f"it holds more than one adapter: {names}", "Give each a folder of its own.", str(folder))
         return None
     if ggufs:
-        return {_GGUF_KEY: ggufs[0]} if _regular(ggufs, folder, faults) else None
+        return {_GGUF_KEY: ggufs[0]} if _are_regular(ggufs, folder, faults) else None
     named = [path for path in weights if path.name == peft.WEIGHTS] or weights
     if not named and pickles:
         remedy = (
@@ -187,10 +187,10 @@ def _files(folder: Path, faults: AdapterFaults) -> dict[str, Path] | None:
     if config not in there:
         faults.add(f"it lacks {peft.CONFIG}", "Copy it too: PEFT saves it beside the weights.", str(folder))
         return None
-    return {peft.WEIGHTS: named[0], peft.CONFIG: config} if _regular([named[0], config], folder, faults) else None
+    return {peft.WEIGHTS: named[0], peft.CONFIG: config} if _are_regular([named[0], config], folder, faults) else None
 
 
-def _regular(paths: Iterable[Path], folder: Path, faults: AdapterFaults) -> bool:
+def _are_regular(paths: Iterable[Path], folder: Path, faults: AdapterFaults) -> bool:
     """Test if each path is a plain file in this folder: an unpacked archive may contain links to anywhere.
 
     The folder itself may be a link, by which people keep weights on another disk.

@@ -100,14 +100,14 @@ class AdapterInventory:
     adapters: tuple[Adapter, ...] = ()
     faults: tuple[AdapterFault, ...] = ()
 
-    def of(self, persona: str) -> tuple[Adapter, ...]:
+    def adapters_of(self, persona: str) -> tuple[Adapter, ...]:
         """Return the sound adapters of a persona."""
         return tuple(adapter for adapter in self.adapters if adapter.persona == persona)
 
     def find(self, persona: str, name: str) -> Adapter | None:
         """Return the sound adapter of that name, or None. Upper and lower case are the same, as for the daemon."""
         folded = name.casefold()
-        return next((each for each in self.of(persona) if each.name.casefold() == folded), None)
+        return next((each for each in self.adapters_of(persona) if each.name.casefold() == folded), None)
 
     def without(self, faults: Iterable[AdapterFault]) -> AdapterInventory:
         """Return the shelf with further faults, and without the adapters that have them."""

@@ -114,20 +114,20 @@ def _config(said: dict[str, Any], file: str, faults: AdapterFaults) -> tuple[str
 
     kind = said.get("peft_type")
     if kind != "LORA":
-        wrong("peft_type", f"it is {_shown(kind)}, and only LORA can be used", "Train a LoRA (`peft.LoraConfig`).")
+        wrong("peft_type", f"it is {_abbreviate(kind)}, and only LORA can be used", "Train a LoRA (`peft.LoraConfig`).")
         return ()
     for key in said:
         if key not in _READ and key.casefold() in _READ:
             wrong(key[:40], f"the daemon, to which capitals are nothing, takes it for {key.casefold()}", "Remove it.")
     _alpha(said, wrong)
     if not _count(said.get("r")):
-        wrong("r", f"the rank is {_shown(said.get('r'))}, no whole number above 0", _SAVE)
+        wrong("r", f"the rank is {_abbreviate(said.get('r'))}, no whole number above 0", _SAVE)
     for key, meaning in _IGNORED.items():
         value = said.get(key)
         if value not in (None, False, "none", [], {}):
-            wrong(key, f"it is {_shown(value)}: {meaning}, and the daemon would leave that out in silence", _TRAIN)
+            wrong(key, f"it is {_abbreviate(value)}: {meaning}, and the daemon would leave that out in silence", _TRAIN)
     if said.get("use_rslora"):
-        wrong("use_rslora", *_rank_stabilised(said))
+        wrong("use_rslora", *_rslora_fault(said))
     return _doubts(said)
 
 
@@ -158,10 +158,10 @@ def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None
         remedy = "Write the whole number that it was trained with (PEFT's default is 8)."
         if isinstance(value, float):
             remedy = "Train it with a whole number: the daemon knows no other."
-        wrong("lora_alpha", f"it is {_shown(value)}, no whole number above 0", remedy)
+        wrong("lora_alpha", f"it is {_abbreviate(value)}, no whole number above 0", remedy)
 
 
-def _rank_stabilised(said: dict[str, Any]) -> tuple[str, str]:
+def _rslora_fault(said: dict[str, Any]) -> tuple[str, str]:
     """Return fault and remedy for rsLoRA, which divides alpha by the root of the rank; another alpha may be equal to
     it.
     """
@@ -294,7 +294,7 @@ def _count(value: Any) -> TypeGuard[int]:
     return type(value) is int and value > 0
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 

@@ -18,7 +18,7 @@ CHOICE = "adapter"
 REPOSITORY = "lora_repository"
 
 
-def chosen(root: Root, persona: str) -> str | None:
+def choice_of(root: Root, persona: str) -> str | None:
     """Return the name of the adapter chosen for a persona, NONE for its bare base, None if nobody chose."""
     prototype = named_objects(root).get(prototype_name(persona))
     found = own_slots(prototype).get(CHOICE) if prototype is not None else None
@@ -27,7 +27,7 @@ def chosen(root: Root, persona: str) -> str | None:
 
 def choices(root: Root) -> dict[str, str | None]:
     """Return the choice for each persona."""
-    return {persona: chosen(root, persona) for persona in PILLARS}
+    return {persona: choice_of(root, persona) for persona in PILLARS}
 
 
 def choose(root: Root, persona: str, name: str | None) -> bool:
@@ -38,7 +38,7 @@ def choose(root: Root, persona: str, name: str | None) -> bool:
     if prototype_name(persona) not in root:
         raise NotFound(f"the image has no {persona} yet", field="persona", remedy="Run `batos genesis` first.")
     wanted = NONE if name is None else name
-    if chosen(root, persona) == wanted:
+    if choice_of(root, persona) == wanted:
         return False
     setattr(named_objects(root)[prototype_name(persona)], CHOICE, wanted)
     return True
@@ -61,7 +61,7 @@ def record(root: Root, shelf: AdapterInventory, made: Mapping[str, str], used: I
     for label in [label for label in repository if label not in present]:
         changes += _write(repository, label, {"present": False, "used": False})
     for adapter in shelf.adapters:
-        if adapter.label in taken and chosen(root, adapter.persona) is None:
+        if adapter.label in taken and choice_of(root, adapter.persona) is None:
             choose(root, adapter.persona, adapter.name)
             changes.append(f"{prototype_name(adapter.persona)}.{CHOICE} made")
     return changes

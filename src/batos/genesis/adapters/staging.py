@@ -30,7 +30,7 @@ def stage(folder: Path, adapter: Adapter) -> Path:
     place = folder / FOLDER / _name(adapter)
     if adapter.kind == "gguf":
         file = next(iter(adapter.files.values()))
-        if _can_be_written(str(file)):
+        if _is_writable(str(file)):
             return file
     if _is_whole(place, adapter):
         return place if adapter.kind == "peft" else place / _GGUF
@@ -49,7 +49,7 @@ def stage(folder: Path, adapter: Adapter) -> Path:
     return place if adapter.kind == "peft" else place / _GGUF
 
 
-def named(folder: Path, staged: Path) -> str:
+def adapter_line_path(folder: Path, staged: Path) -> str:
     """Return the text of an ADAPTER line for a staged adapter, relative to the folder of the Modelfile.
 
     >>> named(Path("/home/m"), Path("/home/m/adapters/batos-robin-warm"))
@@ -67,7 +67,7 @@ def tidy(folder: Path, adapters: Iterable[Adapter]) -> list[Path]:
     wanted = {_name(adapter) for adapter in adapters}
     gone = []
     for place in sorted((folder / FOLDER).glob(f"{_PREFIX}*")) + sorted((folder / FOLDER).glob(f"{_BEGUN}*")):
-        if place.name not in wanted and not place.is_symlink() and place.is_dir() and _holds_ours(place):
+        if place.name not in wanted and not place.is_symlink() and place.is_dir() and _has_only_ours(place):
             _remove(place)
             gone.append(place)
     return gone
@@ -78,7 +78,7 @@ def _name(adapter: Adapter) -> str:
     return f"{_PREFIX}{adapter.persona.lower()}-{adapter.name.lower()}-{digest[:12]}"
 
 
-def _can_be_written(path: str) -> bool:
+def _is_writable(path: str) -> bool:
     """Test if a Modelfile can name a path: Ollama's tool drops unprintable characters and reads quotes."""
     return path.isprintable() and '"' not in path and path == path.strip()
 
@@ -86,12 +86,12 @@ def _can_be_written(path: str) -> bool:
 def _is_whole(place: Path, adapter: Adapter) -> bool:
     """Test if each staged file is the original, or an up-to-date copy of it."""
     try:
-        return all(_same(path, place / _NAMES[key]) for key, path in adapter.files.items())
+        return all(_is_same_file(path, place / _NAMES[key]) for key, path in adapter.files.items())
     except OSError:
         return False
 
 
-def _same(path: Path, laid: Path) -> bool:
+def _is_same_file(path: Path, laid: Path) -> bool:
     one, other = path.stat(), laid.stat()
     return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
@@ -103,7 +103,7 @@ def _lay(path: Path, place: Path) -> None:
         shutil.copy2(path, place)
 
 
-def _holds_ours(place: Path) -> bool:
+def _has_only_ours(place: Path) -> bool:
     return {path.name for path in place.iterdir()} <= set(_NAMES.values())
 
 

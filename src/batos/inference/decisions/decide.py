@@ -63,7 +63,7 @@ async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
     raises. A repair that does not fit the window any more is none: the reply's own fault is told.
     """
     if deciding.mode == "two_phase":
-        messages = await _reasoned(deciding, messages)
+        messages = await _reason_first(deciding, messages)
     step, invalid = deciding.step, None
     for attempt in range(REPAIRS + 1):
         try:
@@ -104,7 +104,7 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
         if answer.done_reason != "length":
             return answer
         session.waste(place.path)
-        room, needed = window - answer.prompt_tokens - SPARE, wanted(limit, answer)
+        room, needed = window - answer.prompt_tokens - SPARE, larger_limit(limit, answer)
         if room < limit * LEAST_GAIN:
             raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, needed)
         request = replace(request, options={**request.options, "num_predict": min(room, needed)})
@@ -112,13 +112,13 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
         place = step.again(f"more{more}")
 
 
-def wanted(limit: int, answer: Answer) -> int:
+def larger_limit(limit: int, answer: Answer) -> int:
     """Return the next limit for an answer that was cut: twice the last, or what its letters cost if they are dense."""
     dense = answer.answer_tokens / max(1, len(answer.text)) * CHARS_PER_TOKEN
     return math.ceil(limit * max(2.0, DENSER * dense))
 
 
-async def _reasoned(deciding: Deciding[M], messages: Messages) -> Messages:
+async def _reason_first(deciding: Deciding[M], messages: Messages) -> Messages:
     """Free reasoning first: small models lose much when they reason inside a grammar (arXiv 2601.07525)."""
     free = deciding.composer.reason(messages)
     options = {**deciding.request.options, "num_predict": REASONING_TOKENS}

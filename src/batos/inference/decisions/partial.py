@@ -131,14 +131,14 @@ class AnswerStream:
 
     def _close(self, out: list[str]) -> None:
         if self._in is _In.KEY:
-            self._key = _decoded("".join(self._name))
+            self._key = _decode_string("".join(self._name))
         elif self._in is _In.WANTED:
             self._flush(out)
             self.ended = True
         self._in = _In.STRUCTURE
 
 
-def _decoded(raw: str) -> str:
+def _decode_string(raw: str) -> str:
     try:
         return str(json.loads(f'"{raw}"', strict=False))
     except ValueError:

@@ -95,7 +95,7 @@ class Decision(Generic[M]):
 
         Raises: DecisionInvalid: the reply does not fit; the message says so in words that the model can act on.
         """
-        value = self._mapped(text)
+        value = self._map_back(text)
         if self.mode == "reason_field":
             value.pop(_REASONING)
         try:
@@ -106,17 +106,17 @@ class Decision(Generic[M]):
 
     def reasoning(self, text: str) -> str:
         """Return the reasoning at the head of a reply in mode `reason_field`, "" in other modes."""
-        return str(self._mapped(text)[_REASONING]) if self.mode == "reason_field" else ""
+        return str(self._map_back(text)[_REASONING]) if self.mode == "reason_field" else ""
 
-    def _mapped(self, text: str) -> dict[str, Any]:
+    def _map_back(self, text: str) -> dict[str, Any]:
         try:
-            value: dict[str, Any] = self._shape.back(_decoded(text), "")
+            value: dict[str, Any] = self._shape.back(_parse_json(text), "")
         except ShapeMismatch as mismatch:
             raise _invalid(str(mismatch), mismatch.path) from mismatch
         return value
 
     def _problem(self, error: Any) -> str:
-        where = self._shape.shown(error["loc"])
+        where = self._shape.daemon_path(error["loc"])
         said = error["msg"]
         return f"{where}: {said}" if where else str(said)
 
@@ -131,7 +131,7 @@ def _with_reasoning(plain: Object) -> Object:
     return Object(fields, ordered_keys(fields))
 
 
-def _decoded(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     if not text.strip():
         raise _invalid("it is empty")
     try:

@@ -88,7 +88,7 @@ class _Compiler:
 
     def shape(self, node: Node, path: str) -> Shape:
         if "$ref" in node:
-            return self._referred(node, path)
+            return self._referred_shape(node, path)
         for several in ("anyOf", "oneOf"):
             if several in node:
                 _only(node, {several}, path)
@@ -102,7 +102,7 @@ class _Compiler:
         _only(node, _ALLOWED[kind], path)
         return self._makers[kind](node, path)
 
-    def _referred(self, node: Node, path: str) -> Shape:
+    def _referred_shape(self, node: Node, path: str) -> Shape:
         _only(node, {"$ref"}, path)
         name = str(node["$ref"]).rpartition("/")[2]
         if name in self._open:

@@ -38,7 +38,7 @@ class Leaf:
         """Return the value unchanged: pydantic checks it."""
         return value
 
-    def shown(self, loc: Loc) -> str:
+    def daemon_path(self, loc: Loc) -> str:
         """Return "": a leaf has no places inside."""
         return ""
 
@@ -76,11 +76,11 @@ class Array:
             raise ShapeMismatch(path, "a list is wanted")
         return [self.item.back(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
-    def shown(self, loc: Loc) -> str:
+    def daemon_path(self, loc: Loc) -> str:
         """Return the path of a place inside, in the daemon's keys."""
         if not loc:
             return ""
-        rest = self.item.shown(loc[1:])
+        rest = self.item.daemon_path(loc[1:])
         return f"[{loc[0]}]" + (f".{rest}" if rest and not rest.startswith("[") else rest)
 
 
@@ -127,12 +127,12 @@ class Object:
             inside[name] = shape.back(value[key], f"{path}.{key}" if path else key)
         return inside
 
-    def shown(self, loc: Loc) -> str:
+    def daemon_path(self, loc: Loc) -> str:
         """Return the path of a place inside, in the daemon's keys."""
         if not loc or loc[0] not in self.fields:
             return ""
         name = str(loc[0])
-        rest = self.fields[name].shown(loc[1:])
+        rest = self.fields[name].daemon_path(loc[1:])
         return self.keys[name] + (f".{rest}" if rest and not rest.startswith("[") else rest)
 
 
@@ -172,10 +172,10 @@ class Union:
                 problem = problem or mismatch
         raise problem or ShapeMismatch(path, "none of the allowed forms")
 
-    def shown(self, loc: Loc) -> str:
+    def daemon_path(self, loc: Loc) -> str:
         """Return the path of a place inside, in the daemon's keys; pydantic names the choice first."""
         for choice in self.choices:
-            if loc and (shown := choice.shown(loc[1:])):
+            if loc and (shown := choice.daemon_path(loc[1:])):
                 return shown
         return ""
 

@@ -57,7 +57,7 @@ async def send(http: httpx.AsyncClient, peer: DaemonPeer, file: Measured, on_byt
     except (httpx.HTTPError, httpx.StreamError) as raw:
         raise failures.translate(raw, peer) from raw
     if response.status_code not in (200, 201):
-        raise failures.refused(response.text, response.status_code)
+        raise failures.refusal(response.text, response.status_code)
 
 
 async def chunks(measured: Measured, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:

@@ -31,7 +31,7 @@ from batos.inference.ollama.chat import (
     runner_key,
     stream_lines,
 )
-from batos.inference.ollama.checked import counted
+from batos.inference.ollama.checked import check_count
 from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse
 from batos.inference.ollama.h11_transport import network
@@ -44,8 +44,8 @@ from batos.inference.ollama.transport import (
     bound_of_answer,
     bound_of_stream,
     bound_of_vectors,
-    bounded,
     daemon_url,
+    limit_replies,
 )
 from batos.inference.ollama.truncation import refuse_cut
 
@@ -132,19 +132,19 @@ class Bridge:
         if stream:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
             reading = StreamReader(model, lines, AnswerDraft(structured=request.schema is not None), most, on_token)
-            with bounded(bound_of_stream(stream_lines(most))):
+            with limit_replies(bound_of_stream(stream_lines(most))):
                 answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
             seconds += most * WHOLE_PACE
-            with bounded(bound_of_answer(most)):
-                reply = await self._ask(self._said(asked), phase, seconds, model)
+            with limit_replies(bound_of_answer(most)):
+                reply = await self._ask(self._whole_reply(asked), phase, seconds, model)
             answer = entire(reply, structured=request.schema is not None)
             if on_token is not None and answer.text:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return refuse_cut(request, answer)
 
-    async def _said(self, asked: Mapping[str, Any]) -> ChatResponse:
+    async def _whole_reply(self, asked: Mapping[str, Any]) -> ChatResponse:
         return part_of(await self._exchange.whole("POST", "/api/chat", asked))
 
     async def count(self, request: ChatRequest) -> int:
@@ -175,12 +175,12 @@ class Bridge:
             phase, seconds = self._first_line(key)
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
-            with bounded(bound_of_vectors(len(batch))):
+            with limit_replies(bound_of_vectors(len(batch))):
                 reply = await self._ask(call, phase, seconds, model)
             vectors.extend(catalogue.vectors_of(reply.embeddings, len(batch)))
-            tokens += counted(reply.prompt_eval_count, "count of prompt tokens")
-            load += counted(reply.load_duration, "load duration")
-            total += counted(reply.total_duration, "duration")
+            tokens += check_count(reply.prompt_eval_count, "count of prompt tokens")
+            load += check_count(reply.load_duration, "load duration")
+            total += check_count(reply.total_duration, "duration")
             self._warm = None if keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return Embedding(vectors, tokens, load / 1e9, total / 1e9)
 
@@ -203,7 +203,7 @@ class Bridge:
         """Return a model's card, with arrays if `verbose`; raise ModelMissing if the daemon does not have it."""
         checked_model(model)
         if verbose:
-            with bounded(WHOLE_CARD):
+            with limit_replies(WHOLE_CARD):
                 body = await self._plain("POST", "/api/show", {"model": model, "verbose": True})
                 return await asyncio.to_thread(catalogue.whole_card, model, body)
         return catalogue.model_card(model, await self._reply(self._ready().show(model), model))
@@ -260,20 +260,20 @@ class Bridge:
                 if not count % AT_ONCE:
                     await asyncio.sleep(0)
                 try:
-                    with PhaseTimer("progress", self.deadlines.progress), bounded(PROGRESS):
+                    with PhaseTimer("progress", self.deadlines.progress), limit_replies(PROGRESS):
                         line = await anext(lines)
                 except StopAsyncIteration:
                     break
                 except OllamaTimeout:
                     raise
                 except Exception as raw:
-                    raise failures.of_progress(raw, self._peer, model=model, began=began) from raw
+                    raise failures.progress_error(raw, self._peer, model=model, began=began) from raw
                 began = True
                 step = catalogue.progress(line)
                 status = step.status
                 yield step
         if status != "success":
-            raise failures.not_finished(model, status)
+            raise failures.unfinished_pull(model, status)
 
     async def has_blob(self, digest: str) -> bool:
         """Test if the daemon has the blob `sha256:<64 hex digits>`."""
@@ -282,7 +282,7 @@ class Bridge:
         if response.status_code == 404:
             return False
         if response.status_code >= 300:
-            raise failures.refused(response.text, response.status_code)
+            raise failures.refusal(response.text, response.status_code)
         return True
 
     async def upload_blob(

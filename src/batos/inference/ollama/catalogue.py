@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from batos.errors import WireError
-from batos.inference.ollama.checked import MOST, clean, counted
+from batos.inference.ollama.checked import MOST, check_count, clean
 from batos.inference.ollama.client import ListResponse, ProcessResponse, ProgressResponse, ShowResponse
 
 _VERSION_MOST = 100  # characters
@@ -140,7 +140,7 @@ def model_rows(listed: ListResponse) -> list[ModelRow]:
             ModelRow(
                 name=clean(model.model),
                 digest=clean(model.digest),
-                size=counted(model.size, "size"),
+                size=check_count(model.size, "size"),
                 modified_at=model.modified_at,
                 family=clean(details.family if details else None),
                 parameter_size=clean(details.parameter_size if details else None),
@@ -157,7 +157,7 @@ def model_card(name: str, shown: ShowResponse) -> ModelCard:
     return ModelCard(
         name=name,
         capabilities=tuple(map(clean, shown.capabilities or ())),
-        info={clean(key): _known(value) for key, value in (shown.modelinfo or {}).items()},
+        info={clean(key): _clean_value(value) for key, value in (shown.modelinfo or {}).items()},
         modelfile=clean(shown.modelfile),
         parameters=clean(shown.parameters),
         template=clean(shown.template),
@@ -181,10 +181,10 @@ def whole_card(name: str, body: bytes) -> ModelCard:
 
 
 def _tensor(row: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
-    return clean(row["name"]), tuple(counted(side, "side of a tensor") for side in row["shape"])
+    return clean(row["name"]), tuple(check_count(side, "side of a tensor") for side in row["shape"])
 
 
-def _known(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     """Return a value of the metadata unchanged or with clean text.
 
     Raises: WireError: a number that no file's header can hold.
@@ -202,8 +202,8 @@ def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
         RunnerRow(
             name=clean(row.model or row.name),
             digest=clean(row.digest),
-            size=counted(row.size, "size"),
-            size_vram=counted(row.size_vram, "size"),
+            size=check_count(row.size, "size"),
+            size_vram=check_count(row.size_vram, "size"),
             context_length=_counted_or_none(row.context_length),
             expires_at=row.expires_at,
         )
@@ -222,4 +222,4 @@ def progress(line: ProgressResponse) -> PullProgress:
 
 
 def _counted_or_none(value: int | None) -> int | None:
-    return None if value is None else counted(value, "number")
+    return None if value is None else check_count(value, "number")

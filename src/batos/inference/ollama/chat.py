@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batos.errors import Runaway, UsageError
-from batos.inference.ollama.checked import clean, counted
+from batos.inference.ollama.checked import check_count, clean
 from batos.inference.ollama.client import ChatResponse
 from batos.inference.ollama.transport import WHOLE_PROMPT
 
@@ -233,7 +233,7 @@ class AnswerDraft:
             if self._repeats > SAME_TOKEN_LIMIT:
                 raise Runaway("one token", self._repeats)
 
-    def finished(self, last: ChatResponse) -> Answer:
+    def finish(self, last: ChatResponse) -> Answer:
         """Return the answer with the counts of the daemon's last line."""
         return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
 
@@ -309,12 +309,12 @@ def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
     return "a row with the next number" if counts_on(text) else ""
 
 
-def _evaluated(last: ChatResponse) -> float | None:
+def _evaluation_seconds(last: ChatResponse) -> float | None:
     """Sum the seconds of reading and writing, as far as the daemon tells; a prompt cached whole has no time."""
     if last.prompt_eval_duration is None and last.eval_duration is None:
         return None
-    reading = counted(last.prompt_eval_duration, "duration of reading")
-    return (reading + counted(last.eval_duration, "duration of writing")) / 1e9
+    reading = check_count(last.prompt_eval_duration, "duration of reading")
+    return (reading + check_count(last.eval_duration, "duration of writing")) / 1e9
 
 
 def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> Answer:
@@ -323,10 +323,10 @@ def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> 
         text=text,
         thinking=thinking,
         done_reason=clean(last.done_reason),
-        prompt_tokens=counted(last.prompt_eval_count, "count of prompt tokens"),
-        answer_tokens=counted(last.eval_count, "count of tokens"),
-        load_seconds=counted(last.load_duration, "load duration") / 1e9,
-        total_seconds=counted(last.total_duration, "duration") / 1e9,
+        prompt_tokens=check_count(last.prompt_eval_count, "count of prompt tokens"),
+        answer_tokens=check_count(last.eval_count, "count of tokens"),
+        load_seconds=check_count(last.load_duration, "load duration") / 1e9,
+        total_seconds=check_count(last.total_duration, "duration") / 1e9,
         wasted=wasted,
-        evaluation_seconds=_evaluated(last),
+        evaluation_seconds=_evaluation_seconds(last),
     )

@@ -8,7 +8,7 @@ from batos.errors import WireError
 MOST = 2**53
 
 
-def counted(value: int | None, what: str) -> int:
+def check_count(value: int | None, what: str) -> int:
     """Return a count from the daemon, 0 if it names none.
 
     Raises: WireError: the count is negative or beyond 2**53.

@@ -40,29 +40,29 @@ class ErrorPattern:
     field: str | None = None
 
 
-def _of(kind: type[OllamaError], *signs: str) -> tuple[ErrorPattern, ...]:
+def _patterns(kind: type[OllamaError], *signs: str) -> tuple[ErrorPattern, ...]:
     return tuple(ErrorPattern(sign, kind) for sign in signs)
 
 
 #: The first that occurs in a text decides.
 SAYINGS: tuple[ErrorPattern, ...] = (
-    *_of(ContextOverflow, "exceeds the available context size", "the input length exceeds the context length"),
-    *_of(ContextOverflow, "the prompt is longer than the context length"),
-    *_of(OllamaBusy, "server busy"),
+    *_patterns(ContextOverflow, "exceeds the available context size", "the input length exceeds the context length"),
+    *_patterns(ContextOverflow, "the prompt is longer than the context length"),
+    *_patterns(OllamaBusy, "server busy"),
     ErrorPattern("binary not found", OllamaUnfit, _PROGRAM),
     ErrorPattern("requires mlx support", OllamaUnfit, "Name another model in the codex: this one needs MLX."),
     ErrorPattern(
         "newer version of ollama", OllamaUnfit, "Install the newest Ollama, or name another model in the codex."
     ),
-    *_of(ModelLoadFailed, "process has terminated", "reported out-of-memory during startup", "request canceled"),
-    *_of(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
-    *_of(ModelLoadFailed, "error starting llama-server"),
-    *_of(AnswerUnreadable, "output that does not match the expected"),
-    *_of(RunnerDied, "an error was encountered while running the model", "has unexpectedly stopped"),
-    *_of(RunnerDied, "process no longer running", "unexpected server status", "reading llama-server"),
-    *_of(RunnerDied, "unmarshalling llama-server", "apply-template error", "health resp"),
-    *_of(OllamaBusy, "no slots available"),
-    *_of(ModelLoadFailed, "out-of-memory", "out of memory"),
+    *_patterns(ModelLoadFailed, "process has terminated", "reported out-of-memory during startup", "request canceled"),
+    *_patterns(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
+    *_patterns(ModelLoadFailed, "error starting llama-server"),
+    *_patterns(AnswerUnreadable, "output that does not match the expected"),
+    *_patterns(RunnerDied, "an error was encountered while running the model", "has unexpectedly stopped"),
+    *_patterns(RunnerDied, "process no longer running", "unexpected server status", "reading llama-server"),
+    *_patterns(RunnerDied, "unmarshalling llama-server", "apply-template error", "health resp"),
+    *_patterns(OllamaBusy, "no slots available"),
+    *_patterns(ModelLoadFailed, "out-of-memory", "out of memory"),
     # Refusals because of the model's abilities.
     ErrorPattern(
         "does not support thinking",
@@ -92,7 +92,7 @@ SAYINGS: tuple[ErrorPattern, ...] = (
     ErrorPattern(
         "max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."
     ),
-    *_of(PullFailed, "pull model manifest:", "dial tcp", "download stalled"),
+    *_patterns(PullFailed, "pull model manifest:", "dial tcp", "download stalled"),
     # Names, values and bodies.
     ErrorPattern(
         "cloud is disabled", RequestRejected, "Only local models are used: name another in the codex.", "model"

@@ -62,20 +62,20 @@ def translate(raw: Exception, peer: DaemonPeer, *, model: str = "", began: bool 
     """
     if isinstance(raw, BatosError):
         return raw
-    if _of_request(raw):
+    if _is_of_request(raw):
         return UsageError(f"this cannot be sent to Ollama: {_fact(raw)}", remedy="Correct the request or its options.")
     if isinstance(raw, ResponseError):
-        return refused(raw.error, raw.status_code, model)
+        return refusal(raw.error, raw.status_code, model)
     if isinstance(raw, httpx.TimeoutException):
         return OllamaTimeout("connect", peer.connect)
     if isinstance(raw, httpx.RemoteProtocolError):
         return _broken_protocol(str(raw))
     if isinstance(raw, (httpx.ConnectError, httpx.NetworkError, ConnectionError)):
-        return _lost(raw, peer, began)
+        return _connection_error(raw, peer, began)
     return WireError(f"Ollama sent what is not its protocol: {_fact(raw)}")
 
 
-def of_progress(raw: Exception, peer: DaemonPeer, *, model: str, began: bool) -> BatosError:
+def progress_error(raw: Exception, peer: DaemonPeer, *, model: str, began: bool) -> BatosError:
     """Convert an exception of a pull or create, which can be resumed after a cut."""
     failed = translate(raw, peer, model=model, began=began)
     if isinstance(failed, StreamCut):
@@ -83,7 +83,7 @@ def of_progress(raw: Exception, peer: DaemonPeer, *, model: str, began: bool) ->
     return failed
 
 
-def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
+def refusal(error: Any, status: int | None, model: str = "") -> OllamaError:
     """Return the error for a refusal. `error` is text or the client's dict; inside a stream the status is -1."""
     text, detail = unfold(error)
     code = None if status is None or status < 0 else status
@@ -91,7 +91,7 @@ def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
         return ContextOverflow(_count(detail, "n_prompt_tokens"), _count(detail, "n_ctx"))
     saying = None if code in (502, 504) else saying_in(text)  # those are not the daemon's
     if saying is not None:
-        return _told(saying, text, code, model)
+        return _pattern_error(saying, text, code, model)
     if code == 404 and "model" in text.lower() and "not found" in text.lower():
         return ModelMissing(model, text)
     if code in (404, 405):
@@ -124,25 +124,25 @@ def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
         if inner is None:
             detail = error
             inner = error.get("message", "")
-            error = inner if isinstance(inner, str) and inner else _dumped(dict(detail))
+            error = inner if isinstance(inner, str) and inner else _dump(dict(detail))
             break
         error = inner
-    text = error if isinstance(error, str) else _dumped(error)
+    text = error if isinstance(error, str) else _dump(error)
     return _clip(text.strip()), detail
 
 
-def not_done(text: str = "") -> AnswerError:
+def unfinished_answer(text: str = "") -> AnswerError:
     """Return the error for a stream that ended without `done`, or a whole reply with `done: false`."""
     came = f" after {len(text)} characters" if text else ""
     return StreamCut(f"the answer ended{came} without the daemon saying that it was done")
 
 
-def not_finished(model: str, status: str) -> AnswerError:
+def unfinished_pull(model: str, status: str) -> AnswerError:
     """Return the error for a pull or create that ended before its success; `status` is its last line, "" if none."""
     return StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}", remedy=_GOES_ON)
 
 
-def _told(saying: ErrorPattern, text: str, code: int | None, model: str) -> OllamaError:
+def _pattern_error(saying: ErrorPattern, text: str, code: int | None, model: str) -> OllamaError:
     """Return the error for a known text, with its remedy and the field it is about."""
     if saying.kind is ContextOverflow:
         return ContextOverflow(None, None, text)
@@ -154,7 +154,7 @@ def _told(saying: ErrorPattern, text: str, code: int | None, model: str) -> Olla
     return saying.kind(text, remedy=saying.remedy, field=field)
 
 
-def _of_request(raw: Exception) -> bool:
+def _is_of_request(raw: Exception) -> bool:
     """Test if the client refused to send the request: a value has the wrong type, or JSON cannot hold it."""
     if isinstance(raw, pydantic.ValidationError):
         return raw.title.endswith(("Request", "Message", "Options"))
@@ -169,7 +169,7 @@ def _broken_protocol(said: str) -> OllamaError:
     return WireError(f"what answers does not speak HTTP: {_clip(said)}")
 
 
-def _lost(raw: Exception, peer: DaemonPeer, began: bool) -> OllamaError:
+def _connection_error(raw: Exception, peer: DaemonPeer, began: bool) -> OllamaError:
     if began:
         return StreamCut("the connection was lost in the middle of the answer")
     # For whole calls the client hides httpx's error behind a builtin one of its own.
@@ -208,7 +208,7 @@ def _clip(text: str) -> str:
     return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
 
 
-def _dumped(value: Any) -> str:
+def _dump(value: Any) -> str:
     try:
         return json.dumps(value, default=str)
     except (ValueError, RecursionError):

@@ -37,7 +37,7 @@ class RawExchange:
 
     async def whole(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
         """Send a request and return the body of its reply."""
-        response = await self._sent(method, path, sent)
+        response = await self._send(method, path, sent)
         try:
             return await _body(response)
         finally:
@@ -45,7 +45,7 @@ class RawExchange:
 
     async def lines(self, path: str, sent: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
         """Post a request and yield each line of its reply; leave early only through `contextlib.aclosing`."""
-        response = await self._sent("POST", path, sent)
+        response = await self._send("POST", path, sent)
         stream = _stream(response)
         try:
             async for chunk in stream:  # whole lines: they are guarded
@@ -54,12 +54,12 @@ class RawExchange:
         finally:
             await stream.aclose()
 
-    async def _sent(self, method: str, path: str, sent: Mapping[str, Any] | None) -> httpx.Response:
+    async def _send(self, method: str, path: str, sent: Mapping[str, Any] | None) -> httpx.Response:
         """Send a request and return a reply that is none of an error, its body unread."""
         url = self._urls.get(path)
         if url is None:
             url = self._urls[path] = httpx.URL(self._base + path)
-        body = b"" if sent is None else encoded(sent)
+        body = b"" if sent is None else encode(sent)
         size = () if sent is None else ((b"Content-Length", b"%d" % len(body)),)
         # Made of its parts: httpx would look at each header for one of its own.
         headers, stream = httpx.Headers([*self._head, *size]), httpx.ByteStream(body)
@@ -80,7 +80,7 @@ class RawExchange:
         return response
 
 
-def encoded(sent: Mapping[str, Any]) -> bytes:
+def encode(sent: Mapping[str, Any]) -> bytes:
     """Return a request's body as JSON; UsageError for what JSON cannot hold."""
     try:
         return json.dumps(sent, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from batos.errors import OllamaTimeout, Runaway
 from batos.inference.ollama import failures
 from batos.inference.ollama.chat import Answer, AnswerDraft, answer_of, runaway_in, stream_lines
-from batos.inference.ollama.checked import clean, counted
+from batos.inference.ollama.checked import check_count, clean
 from batos.inference.ollama.client import ChatResponse, ResponseError
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer
 
@@ -44,15 +44,15 @@ class StreamReader:
         try:
             async with aclosing(self._lines):
                 with timer:
-                    last = await self._to_done(timer, deadlines, peer)
+                    last = await self._read_to_end(timer, deadlines, peer)
                     timer.enter("between_tokens", deadlines.drain)
                     await self._drain()
         except OllamaTimeout:
             if last is None:
                 raise
-        return self._draft.finished(last)
+        return self._draft.finish(last)
 
-    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> ChatResponse:
+    async def _read_to_end(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> ChatResponse:
         began = False
         for count in range(1, self._most + 1):
             if not count % AT_ONCE:
@@ -60,7 +60,7 @@ class StreamReader:
             try:
                 part = part_of(await anext(self._lines))
             except StopAsyncIteration:
-                raise failures.not_done("".join(self._draft.content)) from None
+                raise failures.unfinished_answer("".join(self._draft.content)) from None
             except Exception as raw:
                 raise failures.translate(raw, peer, model=self._model, began=began) from raw
             if began:
@@ -112,7 +112,7 @@ def entire(reply: ChatResponse, *, structured: bool) -> Answer:
     ended = bool(reply.done) and reply.done_reason == "stop"
     kind = runaway_in(text, structured=structured, ended=ended)
     if kind:
-        raise Runaway(kind, counted(reply.eval_count, "count of tokens"))
+        raise Runaway(kind, check_count(reply.eval_count, "count of tokens"))
     if not reply.done:
-        raise failures.not_done(text)
+        raise failures.unfinished_answer(text)
     return answer_of(text, clean(reply.message.thinking), reply)

@@ -97,7 +97,7 @@ def bound_of_vectors(count: int) -> Bound:
 
 
 @contextmanager
-def bounded(bound: Bound) -> Iterator[None]:
+def limit_replies(bound: Bound) -> Iterator[None]:
     """Limit the replies to requests that this task sends inside the context.
 
     Raises: WireError: a reply has more bytes.

@@ -72,19 +72,21 @@ def cache_of(info: Mapping[str, Any]) -> Cache | None:
     """
     architecture = info.get("general.architecture")
 
-    def said(key: str) -> Any:
+    def value_of(key: str) -> Any:
         return info.get(f"{architecture}.{key}")
 
-    layers, heads = said("block_count"), said("attention.head_count")
+    layers, heads = value_of("block_count"), value_of("attention.head_count")
     cached = _by_layer(heads if f"{architecture}.attention.head_count_kv" not in info else
-                       said("attention.head_count_kv"), layers)  # fmt: skip
-    row = _row(said("attention.key_length"), said("attention.value_length"), said("embedding_length"), heads)
+                       value_of("attention.head_count_kv"), layers)  # fmt: skip
+    row = _row(
+        value_of("attention.key_length"), value_of("attention.value_length"), value_of("embedding_length"), heads
+    )
     if not cached or row is None:
         return None
-    trained = said("context_length")
-    alone = said("pooling_type") is not None or str(architecture).startswith(_ALONE)
-    bound = _bound(info, str(architecture), cached)
-    return Cache(sum(cached) * row, trained if _whole(trained) else None, bound, alone, len(cached))
+    trained = value_of("context_length")
+    alone = value_of("pooling_type") is not None or str(architecture).startswith(_ALONE)
+    bound = _bound_note(info, str(architecture), cached)
+    return Cache(sum(cached) * row, trained if _is_positive(trained) else None, bound, alone, len(cached))
 
 
 def lacks_arrays(info: Mapping[str, Any]) -> bool:
@@ -94,7 +96,7 @@ def lacks_arrays(info: Mapping[str, Any]) -> bool:
     return any(key in info and info[key] is None for key in keys)
 
 
-def _whole(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
@@ -102,21 +104,21 @@ def _by_layer(heads: Any, layers: Any) -> tuple[int, ...]:
     """Return the number of cached heads of each layer; empty if unknown."""
     if isinstance(heads, list):
         return tuple(heads) if heads and all(type(each) is int and each >= 0 for each in heads) else ()
-    return (heads,) * layers if _whole(heads) and _whole(layers) and layers <= _MOST_LAYERS else ()
+    return (heads,) * layers if _is_positive(heads) and _is_positive(layers) and layers <= _MOST_LAYERS else ()
 
 
 def _row(key: Any, value: Any, width: Any, heads: Any) -> int | None:
     """Return how many numbers a head keeps for a token, key and value together; None if unknown."""
     most = max(heads, default=0) if isinstance(heads, list) else heads
-    side = width // most if _whole(width) and _whole(most) else None
-    sides = [given if _whole(given) else side for given in (key, value)]
+    side = width // most if _is_positive(width) and _is_positive(most) else None
+    sides = [given if _is_positive(given) else side for given in (key, value)]
     return None if None in sides else sum(each for each in sides if each is not None)
 
 
-def _bound(info: Mapping[str, Any], architecture: str, cached: Sequence[int]) -> str:
+def _bound_note(info: Mapping[str, Any], architecture: str, cached: Sequence[int]) -> str:
     if 0 in cached or any(key.startswith(f"{architecture}.ssm.") for key in info):
         return "at most: some of its layers keep no cache"
-    if _whole(info.get(f"{architecture}.attention.sliding_window")):
+    if _is_positive(info.get(f"{architecture}.attention.sliding_window")):
         return "at most: some of its layers keep a sliding window only"
     return ""
 
@@ -186,7 +188,7 @@ class PlannedRunner:
         return sum(row.size or 0 for row in self.rows)
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Test if no row is unknown."""
         return all(row.size is not None for row in self.rows)
 
@@ -195,7 +197,7 @@ class PlannedRunner:
         """Test if the runner fits by itself beside other programs; None if that is unknown."""
         if self.size + self.terms.reserve > self.terms.usable:
             return not self.resident.share
-        return True if self.known or not self.resident.share else None
+        return True if self.is_known or not self.resident.share else None
 
     @property
     def largest(self) -> int | None:
@@ -234,7 +236,7 @@ class BudgetTable:
     terms: Terms
 
     @property
-    def needed(self) -> int:
+    def needed_bytes(self) -> int:
         """Return the bytes of the largest runner and of other programs."""
         return max((runner.size for runner in self.runners), default=0) + self.terms.reserve
 
@@ -268,10 +270,10 @@ class BudgetTable:
         return {
             "runners": [runner.as_dict() for runner in self.runners],
             "reserve": self.terms.reserve,
-            "needed": self.needed,
+            "needed": self.needed_bytes,
             "together": self.together,
             "usable": self.terms.usable,
-            "left": self.terms.usable - self.needed,
+            "left": self.terms.usable - self.needed_bytes,
             "fits": self.fits,
             "takes_turns": self.together > self.terms.usable,
             "largest_num_ctx": self.largest,
@@ -286,13 +288,13 @@ class BudgetTable:
             shown.append((f"{runner.resident.model} ({', '.join(runner.resident.uses)})", "", ""))
             shown += [(f"  {row.what}", _gib(row.size), row.note) for row in runner.rows]
             if runner.resident.share:
-                shown.append(("  in all", _gib(runner.size, unknown=not runner.known), ""))
+                shown.append(("  in all", _gib(runner.size, unknown=not runner.is_known), ""))
         shown.append(("other programs", _gib(self.terms.reserve), ""))
-        unknown = any(runner.resident.share and not runner.known for runner in self.runners)
+        unknown = any(runner.resident.share and not runner.is_known for runner in self.runners)
         largest = "the largest runner" if len(self.runners) > 1 else ""
-        shown.append(("needed at once", _gib(self.needed, unknown=unknown), largest))
+        shown.append(("needed at once", _gib(self.needed_bytes, unknown=unknown), largest))
         shown.append(("usable", _gib(self.terms.usable), self.terms.found))
-        left = self.terms.usable - self.needed
+        left = self.terms.usable - self.needed_bytes
         shown.append(("left", f"< {_gib(left)}" if unknown else _gib(left), ""))
         # A model's name is a heading over its rows, and has no size beside it.
         wide, wider = (max(len(row[column]) for row in shown if row[1]) for column in (0, 1))
@@ -319,10 +321,12 @@ def _rows(model: Resident, terms: Terms) -> Iterator[BudgetRow]:
     if not model.share:
         yield BudgetRow("on the CPU", 0, "num_gpu = 0: it takes nothing of the card")
         return
-    yield BudgetRow("weights", _shared(model.weights, model.share), "" if model.weights is not None else model.unknown)
+    yield BudgetRow(
+        "weights", _share_of_size(model.weights, model.share), "" if model.weights is not None else model.unknown
+    )
     yield _cache_row(model, terms)
     if model.adapter:
-        yield BudgetRow("adapter", _shared(model.adapter, model.share))
+        yield BudgetRow("adapter", _share_of_size(model.adapter, model.share))
     yield BudgetRow("compute buffers", COMPUTE)
 
 
@@ -333,9 +337,9 @@ def _cache_row(model: Resident, terms: Terms) -> BudgetRow:
     window, parallel = cache.window(model.num_ctx), cache.parallel(terms.parallel)
     what = f"KV cache of {window} tokens{f' x {parallel}' if parallel > 1 else ''}, {terms.kv_type}"
     trained = f"trained for {window}" if window < model.num_ctx else ""
-    size = _shared(cache.size(model.num_ctx, terms.parallel, terms.kv_type), model.share)
+    size = _share_of_size(cache.size(model.num_ctx, terms.parallel, terms.kv_type), model.share)
     return BudgetRow(what, size, "; ".join(filter(None, (trained, cache.bound))))
 
 
-def _shared(size: int | None, share: Fraction) -> int | None:
+def _share_of_size(size: int | None, share: Fraction) -> int | None:
     return None if size is None else -(-size * share.numerator // share.denominator)

@@ -57,7 +57,7 @@ class Placement:
         )
 
 
-def where_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:
+def place_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:
     """Return where a runner lies. A runner with nothing on the card has spilled if others show that there is a card."""
     if row.size_vram >= row.size:
         return "card"
@@ -81,13 +81,13 @@ class Bases:
         own = next((row for row in rows if row.digest == digest), None)
         if own is not None or not rows:
             return own
-        kin = await self._of(model, digest)
+        kin = await self._kin_of(model, digest)
         for row in rows:
-            if kin and await self._of(row.name, row.digest) == kin:
+            if kin and await self._kin_of(row.name, row.digest) == kin:
                 return row
         return None
 
-    async def _of(self, model: str, digest: str) -> tuple[str, ...]:
+    async def _kin_of(self, model: str, digest: str) -> tuple[str, ...]:
         """Return base blob and adapters of a model, () if the daemon names none. Asks once, since a digest never
         changes.
         """
@@ -127,7 +127,7 @@ class Watch:
             return None
         if row is None:
             return None
-        where = where_of(row, rows)
+        where = place_of(row, rows)
         if where == "spilled" and not wants_card(options):
             where = "card" if row.size_vram else "processor"
         found = Placement(model, row.name, where, row.size, row.size_vram, row.context_length)

@@ -19,8 +19,8 @@ from batos.errors import (
     NotFound,
     ObjectError,
 )
-from batos.image import whose
-from batos.image.records import least_trusted
+from batos.image import ownership
+from batos.image.records import least_trust
 from batos.methods.execution import interpretation, name_rules, primitives
 from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought, To
 from batos.methods.execution.plain_data import Data, data_of
@@ -70,11 +70,11 @@ class MethodHost:
     @property
     def trust(self) -> str:
         """Return the trust class of the run: the least of everything that it has seen so far."""
-        return least_trusted("model", self._trust, self._view.trust)
+        return least_trust("model", self._trust, self._view.trust)
 
     def _saw(self, trust: str) -> None:
         """Lower the trust class of the run to that of something it has seen."""
-        self._trust = least_trusted(self._trust, trust)
+        self._trust = least_trust(self._trust, trust)
 
     # -- what the cell asks
 
@@ -145,7 +145,7 @@ class MethodHost:
         context = self._invocation.context
         found = self._view.table.object(ref)
         try:
-            whose.check(context.mission.root, found, context.mission.brief.user)
+            ownership.check(context.mission.root, found, context.mission.brief.user)
         except NotFound as error:
             raise MethodFailed(error.message) from None
         return found

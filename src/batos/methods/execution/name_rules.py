@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final
 
 from batos.errors import MethodFailed
-from batos.image.protection import protected
+from batos.image.protection import protected_slots
 from batos.methods.execution.plain_data import is_record
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.objects.method import Behaviour
@@ -54,7 +54,7 @@ def check_write(buffer: WriteBuffer, receiver: UvmObject, slot: object) -> str:
         raise MethodFailed(f"{name!r} of {label(receiver)} is behaviour: no method writes over it")
     if kept is not None and kept.holder is receiver and is_record(kept.value):
         raise MethodFailed(f"{name!r} of {label(receiver)} is a container of the kernel's: no method writes it")
-    if name in protected(receiver):
+    if name in protected_slots(receiver):
         raise MethodFailed(f"{name!r} of {label(receiver)} is the codex's or the kernel's: no method writes it")
     return name
 

@@ -11,7 +11,7 @@ import structlog
 
 from batos.errors import ObjectError
 from batos.gate.citing import stands
-from batos.image.intents import is_spoken
+from batos.image.intents import is_interpretable
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Invocation, Thought
@@ -146,7 +146,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
 
     A tool has no voice: its question is the whole task.
     """
-    if question.system is not None or intent is None or not is_spoken(intent):
+    if question.system is not None or intent is None or not is_interpretable(intent):
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
         # The method's prompt already contains the answer, so the prompt is the task.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from batos.cell.host import Writes
 from batos.cell.values import Ref, Value
 from batos.errors import MethodFailed
-from batos.image.records import least_trusted
+from batos.image.records import least_trust
 from batos.methods.execution.name_rules import check_write
 from batos.methods.execution.plain_data import Data, SizeBudget, check_size, data_of, replace_leaves
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
@@ -73,7 +73,7 @@ class View:
                 continue  # it is sent, not read
             kept = self._buffer.read(self._receiver, slot, room)
             if kept is not None:
-                self.trust = least_trusted(self.trust, kept.trust)
+                self.trust = least_trust(self.trust, kept.trust)
                 found[slot] = kept.value
         return {slot: self.table.shown(value) for slot, value in found.items()} if room.objects else found
 

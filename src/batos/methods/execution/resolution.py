@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.errors import GenerationFailed, ObjectError
-from batos.image.intents import intent_in, is_spoken, kind_of
+from batos.image.intents import intent_in, is_interpretable, kind_of
 from batos.image.methods import lineage_of
 from batos.methods.execution.plain_data import Data
 from batos.minds import context_building
@@ -226,7 +226,11 @@ def _meant(asked: _MissionMessage, choice: Choice) -> Behaviour | None:
     if choice.how == "control" and asked.spoken is not None:
         return asked.spoken
     if choice.how == "interpreted":
-        may = asked.context.mind.policy.interpret == "allow" and asked.intent is not None and is_spoken(asked.intent)
+        may = (
+            asked.context.mind.policy.interpret == "allow"
+            and asked.intent is not None
+            and is_interpretable(asked.intent)
+        )
         return asked.intent if may else None
     return asked.method(choice.revision) if choice.revision else None
 
@@ -245,7 +249,7 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
         drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
         answer = asked.spoken if drawn else None
         return _Chosen(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
-    if not is_spoken(behaviour):
+    if not is_interpretable(behaviour):
         context = context.strict()
     elif not _interpretable(message.receiver, behaviour, asked.values):  # only a method can answer it
         context = context.at_once()
@@ -266,6 +270,6 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
 
 def _interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Data]) -> bool:
     """Test if an intent alone could answer this message: a persona speaks it, and the only argument is a text."""
-    if intent is None or not is_spoken(intent) or len(args) != 1:
+    if intent is None or not is_interpretable(intent) or len(args) != 1:
         return False
     return isinstance(args[0], str) and bool(args[0].strip()) and context_building.is_persona(receiver)

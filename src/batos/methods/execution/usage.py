@@ -70,10 +70,10 @@ class _SlotUse:
         An error that is not the slot's fault, such as a missing cell, is not recorded.
         """
         session = self._context.io.session
-        before, own = session.spent(self._path), self._tally.seconds
+        before, own = session.spending_at(self._path), self._tally.seconds
 
         def went(outcome: Outcome) -> None:
-            spent = session.spent(self._path) - before
+            spent = session.spending_at(self._path) - before
             seconds = spent.seconds + self._tally.seconds - own
             self._context.trace.used(
                 MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
@@ -88,7 +88,7 @@ class _SlotUse:
             raise
         except Refused as error:
             # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
-            spent = (session.spent(self._path) - before).answers
+            spent = (session.spending_at(self._path) - before).answers
             if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
                 went("fault")
             raise

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from batos.image import whose
-from batos.image.records import SLOT_TRUST, TRUST, least_trusted
+from batos.image import ownership
+from batos.image.records import SLOT_TRUST, TRUST, least_trust
 from batos.methods.execution.plain_data import Data, SizeBudget, data_of, matches, replace_leaves
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
@@ -147,15 +147,15 @@ def _of(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str)
         if written is not None:
             return None if written.value is DELETED else BufferedSlot(holder, written.value, written.trust)
     slots = own_slots(holder)
-    value = whose.seen(slots, slot, user)
-    return None if value is whose.ABSENT else BufferedSlot(holder, value, trust_of(slots, slot))
+    value = ownership.slot_for(slots, slot, user)
+    return None if value is ownership.ABSENT else BufferedSlot(holder, value, trust_of(slots, slot))
 
 
 def trust_of(slots: Mapping[str, Any], slot: str) -> str:
     """Return the trust class of a slot: the lower of its own class and the object's lineage class."""
     kept = slots.get(SLOT_TRUST)
     classes = (slots.get("lineage_trust"), kept.get(slot) if isinstance(kept, Mapping) else None)
-    return least_trusted("model", *(each for each in classes if each in TRUST))
+    return least_trust("model", *(each for each in classes if each in TRUST))
 
 
 def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
@@ -163,14 +163,14 @@ def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str)
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():
-        before = whose.seen(slots, slot, user)
-        had = before is not whose.ABSENT
+        before = ownership.slot_for(slots, slot, user)
+        had = before is not ownership.ABSENT
         if (not had and written.value is DELETED) or (had and matches(before, written.value)):
             continue
         former = data_of(before, f"the slot {slot!r}") if had else None
-        users = whose.taken_over(slots, slot, user)
+        users = ownership.owners_after(slots, slot, user)
         if users:
-            setattr(receiver, whose.SLOT_USERS, users)
+            setattr(receiver, ownership.SLOT_USERS, users)
         if written.value is not DELETED:
             setattr(receiver, slot, written.value)
         elif slot in slots:

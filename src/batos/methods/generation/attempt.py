@@ -72,7 +72,7 @@ class GenerationDeps:
             earlier=opened.paid,
             marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
-            hold=hold,
+            check_stop=hold,
             turns=turns or CallOrder(),
         )
 

@@ -16,7 +16,7 @@ from batos.errors import (
     NotFound,
     Refused,
 )
-from batos.image import forged, methods, roots, tools, wishes
+from batos.image import methods, roots, tool_declarations, tools, wishes
 from batos.image.candidates import Candidate
 from batos.image.image import LivingImage
 from batos.methods.generation import generation_log
@@ -117,7 +117,7 @@ class Jit:
         The slot need not hold the intent yet.
         """
         with self.image.snapshot() as root:
-            there = methods.holder_named(root, reference(holder))
+            there = methods.find_holder(root, reference(holder))
             wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.deps.digests)
         return self.generations.failed_lately(wanted.log(self.deps.dialect_digest))
 
@@ -129,7 +129,7 @@ class Jit:
         """
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.deps.digests)
-            taken = bool(wish.get("forged")) and forged.is_taken(root, wish["selector"], wish["intent"])
+            taken = bool(wish.get("forged")) and tool_declarations.is_taken(root, wish["selector"], wish["intent"])
         told = LearntDocument(receiver=wish["holder"], selector=wish["selector"], outcome="gone", calls=0, tokens=0)
         if taken:
             error = Refused(
@@ -173,11 +173,11 @@ class Jit:
         intent = methods.digest_of(found.value)
         with self.image.snapshot() as root:
             try:
-                holder = methods.holder_named(root, reference(found.holder))
+                holder = methods.find_holder(root, reference(found.holder))
             except NotFound:  # the mission itself created the object
                 return "its object is new"
             value = own_slots(holder).get(selector)
-            if found.value.kind == "prototype" and tools.made(root, selector) is not None:
+            if found.value.kind == "prototype" and tools.find_tool(root, selector) is not None:
                 return Method(selector, "")  # the object exists now: the caller looks it up again
             if isinstance(value, Method) and value.provenance.get("intent") == intent:
                 return Method(**value.as_dict())
@@ -185,7 +185,7 @@ class Jit:
                 return "its intent is another by now"
             wanted = wants.spec_for(root, holder, selector, args, self.deps.digests)
             assert wanted is not None
-            return methods.barred(holder, selector, wanted.coder.digest) or wanted
+            return methods.bar_reason(holder, selector, wanted.coder.digest) or wanted
 
     def _existing_method(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
         """Return the method that exists; None, or the error of `_check_may_interpret`, if none is to be made."""
@@ -217,7 +217,7 @@ class Jit:
         method came of it.
         """
         with self.image.snapshot() as root:
-            holder = methods.holder_named(root, name)
+            holder = methods.find_holder(root, name)
             standing, kept = wants.current_intent(root, holder, selector)
             intent = standing if wish is None else Intent(**{**standing.as_dict(), "text": wish})
             wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.deps.digests)
@@ -250,7 +250,7 @@ def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) 
         insists=context.mind.policy.interpret == "never",
         learned=context.trace.learned,
         turns=context.io.session.turns,
-        hold=context.io.session.hold,
+        hold=context.io.session.check_stop,
     )
 
 

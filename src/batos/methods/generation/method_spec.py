@@ -18,10 +18,10 @@ from batos.codex.meta_prompts import FIRST_RATIO
 from batos.errors import NotFound, ObjectError, Refused
 from batos.genesis import measures
 from batos.image import methods, roots, tools
-from batos.image.protection import protected
-from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
+from batos.image.ownership import SLOT_USERS
+from batos.image.protection import protected_slots
+from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
 from batos.image.roots import Root, named_objects
-from batos.image.whose import SLOT_USERS
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
 from batos.minds.trace import ratio
@@ -121,17 +121,17 @@ def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> 
     None means that the method exists or is barred, or that its intent has changed.
     """
     try:
-        holder = methods.holder_named(root, wish["holder"])
+        holder = methods.find_holder(root, wish["holder"])
     except NotFound:
         return None
     selector, arguments = wish["selector"], tuple(wish["arguments"])
     intent = own_slots(holder).get(selector)
     if not isinstance(intent, Intent) or not intent.may_learn or methods.digest_of(intent) != wish["intent"]:
         return None
-    if intent.kind == "prototype" and tools.made(root, selector) is not None:
+    if intent.kind == "prototype" and tools.find_tool(root, selector) is not None:
         return None
     found = spec_of_intent(root, holder, selector, intent, args=arguments, digests=digests)
-    return None if methods.barred(holder, selector, found.coder.digest) else found
+    return None if methods.bar_reason(holder, selector, found.coder.digest) else found
 
 
 def spec_of_intent(
@@ -159,9 +159,9 @@ def spec_of_intent(
         arguments=args[: _parameters(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
-        trust=least_trusted("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
+        trust=least_trust("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
-        protected=protected(holder),
+        protected=protected_slots(holder),
         given=_identity(holder),
         former=_former(root, holder, selector),
     )
@@ -203,7 +203,7 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(model_options.DEFAULTS))
     made = {**model_options.parameters(chosen), **SAMPLING}
-    density = ratio(*measures.counted(root, name), FIRST_RATIO)
+    density = ratio(*measures.prompt_sizes(root, name), FIRST_RATIO)
     return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()))
 
 

@@ -19,7 +19,7 @@ def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Me
 
     Raises: Refused, NotFound: as `methods.install`.
     """
-    holder = methods.holder_named(root, candidate.holder)
+    holder = methods.find_holder(root, candidate.holder)
     before = methods.lineage_of(root, holder, candidate.selector)
     revisions = 0 if before is None else len(before.revisions)
     method = methods.install(root, candidate, at)
@@ -36,7 +36,11 @@ def roll_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str
     former = lineage.active
     methods.restore(root, lineage, revision, at, by)
     if revision == 0:
-        return [Retirement(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
+        return [
+            Retirement(
+                roots.name_of_object(root, lineage.holder), lineage.selector, former, f"{by} put the intent back"
+            )
+        ]
     return enforce_limit(root, lineage, rules, at)
 
 
@@ -54,7 +58,7 @@ def previous_revision(root: Root, lineage: Lineage) -> int:
     former = [entry["former"] for entry in lineage.history.values() if entry["former"]]
     if lineage.active or not former:
         raise Refused(
-            f"{roots.named(root, lineage.holder)}.{lineage.selector} has no revision before this one",
+            f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector} has no revision before this one",
             field="revision",
             remedy="`--revision 0` puts the intent back, and it is interpreted again.",
         )

@@ -46,4 +46,4 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at:
 def retire(root: Root, lineage: Lineage, reason: str, at: str) -> Retirement:
     """Retire the active revision for this reason, and return the retirement."""
     revision = methods.retire(lineage, reason, at)
-    return Retirement(roots.named(root, lineage.holder), lineage.selector, revision, reason)
+    return Retirement(roots.name_of_object(root, lineage.holder), lineage.selector, revision, reason)

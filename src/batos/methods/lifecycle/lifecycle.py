@@ -9,7 +9,7 @@ from typing import Any
 
 from batos.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.events import Events
-from batos.image import methods, roots, tools, wholes
+from batos.image import methods, object_installation, roots, tools
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -92,7 +92,9 @@ class MethodLifecycle(MethodReader):
         """
         if not candidate.methods:
             return (await self.install_all([candidate]))[0]
-        made = await self.install_all(wholes.parts(candidate), partial(wholes.make, candidate=candidate))
+        made = await self.install_all(
+            object_installation.parts(candidate), partial(object_installation.make, candidate=candidate)
+        )
         whole = Method(candidate.selector, candidate.source, verdict=dict(candidate.verdict))
         whole.provenance = {**made[0].provenance, "intent": candidate.intent, "digest": candidate.digest}
         return whole
@@ -110,7 +112,7 @@ class MethodLifecycle(MethodReader):
             for candidate in wanted:
                 method, new, gone = installation.install(root, candidate, self.rules, at)
                 made.append(Method(**method.as_dict()))
-                receiver = roots.named(root, methods.holder_named(root, candidate.holder))
+                receiver = roots.name_of_object(root, methods.find_holder(root, candidate.holder))
                 if new:
                     tellings.append(self._installed_event(receiver, made[-1]))
                 tellings += self._retired_events(gone)
@@ -125,10 +127,10 @@ class MethodLifecycle(MethodReader):
         at = self._now()
 
         def change(root: Root) -> list[Telling]:
-            whole = tools.made(root, selector) if holder == roots.TOOLS else None
+            whole = tools.find_tool(root, selector) if holder == roots.TOOLS else None
             if whole is not None:
                 return [each for one in methods.lineages_of(root, whole) for each in self._enforce_limit(root, one, at)]
-            lineage = methods.lineage_of(root, methods.holder_named(root, holder), selector)
+            lineage = methods.lineage_of(root, methods.find_holder(root, holder), selector)
             return [] if lineage is None else self._enforce_limit(root, lineage, at)
 
         self._emit_all(await self._image.writer.apply(change))
@@ -139,7 +141,7 @@ class MethodLifecycle(MethodReader):
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
         gone = installation.enforce_limit(root, lineage, self.rules, at)
-        receiver = roots.named(root, lineage.holder)
+        receiver = roots.name_of_object(root, lineage.holder)
         return [self._installed_event(receiver, method), *self._retired_events(gone)]
 
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
@@ -164,7 +166,7 @@ class MethodLifecycle(MethodReader):
             gone = installation.roll_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
-                receiver = roots.named(root, lineage.holder)
+                receiver = roots.name_of_object(root, lineage.holder)
                 tellings.append(self._installed_event(receiver, Method(**lineage.revisions[number].as_dict())))
             return method_reports.describe(root, lineage), [*tellings, *self._retired_events(gone)]
 

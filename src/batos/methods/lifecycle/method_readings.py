@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.image import whose
+from batos.image import ownership
 from batos.image.lookup import find_object
 from batos.image.readable import ReadableImage
 from batos.methods.lifecycle import method_reports
@@ -27,7 +27,9 @@ class MethodReader:
     def list_methods(self, name: str | None = None) -> list[dict[str, Any]]:
         """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
-            return method_reports.list_methods(root, None if name is None else find_object(root, name, whose.NOBODY))
+            return method_reports.list_methods(
+                root, None if name is None else find_object(root, name, ownership.NOBODY)
+            )
 
     def tools(self) -> list[dict[str, Any]]:
         """List the tools that can be called now."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.errors import NotFound
-from batos.image import methods, roots, uses, whose
+from batos.image import methods, ownership, roots, uses
 from batos.image.lookup import find_object
 from batos.image.records import Lineage
 from batos.image.roots import Root
@@ -60,7 +60,7 @@ def _split(root: Root, name: str) -> tuple[UvmObject, str]:
             field="method",
             remedy=f"Name OBJECT.SELECTOR, as robin_prototype_obj.sage_facet_ is one. {_LIST}",
         )
-    return find_object(root, holder, whose.NOBODY), selector
+    return find_object(root, holder, ownership.NOBODY), selector
 
 
 def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
@@ -96,7 +96,7 @@ def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
     """Return the fields that name a method and its state."""
     return {
         "method": _name(root, lineage),
-        "object": roots.named(root, lineage.holder),
+        "object": roots.name_of_object(root, lineage.holder),
         "selector": lineage.selector,
         "kind": lineage.kind,
         "state": _state(lineage),
@@ -113,7 +113,7 @@ def tools(root: Root) -> list[dict[str, Any]]:
             found.append(
                 {
                     "tool": _name(root, lineage),
-                    "object": roots.named(root, lineage.holder),
+                    "object": roots.name_of_object(root, lineage.holder),
                     "selector": lineage.selector,
                     "what": method.intent,
                     "signature": "" if lineage.intent is None else lineage.intent.signature,
@@ -199,7 +199,7 @@ def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]
 
 def _account(lineage: Lineage, number: int) -> dict[str, Any]:
     """Return the ledger of a revision: the counts, and the difference from its control if there is one."""
-    totals = lineage.totals.get(number) or uses.nothing()
+    totals = lineage.totals.get(number) or uses.no_use()
     method, control = totals["method"], totals["control"]
     checks = len(lineage.revisions[number].checks) if number else 0
     return {
@@ -233,4 +233,4 @@ def _last(lineage: Lineage) -> int:
 
 def _name(root: Root, lineage: Lineage) -> str:
     """Return the method's full name, `OBJECT.SELECTOR`."""
-    return f"{roots.named(root, lineage.holder)}.{lineage.selector}"
+    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"

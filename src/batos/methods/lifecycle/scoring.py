@@ -28,7 +28,7 @@ SECONDS: Final = (1.5, 0.25)
 
 def recent(lineage: Lineage) -> Counts:
     """Return the counts of the active revision's uses since it last became active."""
-    now = (lineage.totals.get(lineage.active) or uses.nothing())["method"]
+    now = (lineage.totals.get(lineage.active) or uses.no_use())["method"]
     return {name: now[name] - lineage.since["method"][name] for name in uses.COUNTED}
 
 
@@ -39,7 +39,7 @@ def control(lineage: Lineage, revision: int = 0) -> Counts:
     """
     number = revision or lineage.active
     if number == 0:
-        return uses.nothing()["control"]
+        return uses.no_use()["control"]
     wish = lineage.revisions[number].provenance["intent"]
     meant = [each.revision for each in lineage.revisions.values() if each.provenance["intent"] == wish]
     found = [lineage.totals[each]["control"] for each in meant if each in lineage.totals]

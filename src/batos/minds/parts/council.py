@@ -143,7 +143,7 @@ def check_budget(context: MindContext) -> None:
 
     Raises: Refused: the budget has too few calls.
     """
-    allowed, needed = context.io.session.limits.calls, calls(context) - context.io.session.paid
+    allowed, needed = context.io.session.limits.calls, calls(context) - context.io.session.paid_count
     if needed > allowed:
         raise Refused(
             f"a council needs {needed} calls and the mission may make {allowed}",

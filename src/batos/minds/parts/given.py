@@ -21,7 +21,7 @@ def text(context: MindContext, synthesis: Synthesis, intent: Intent) -> str:
     if intent.given == "audit":
         return _audit(register.last_audit(context.mission.root))
     if intent.given == "cost":
-        answers, tokens = context.io.session.used
+        answers, tokens = context.io.session.usage
         revisions = max(len(synthesis.drafts) - 1, 0)
         return f"Measured costs:\n- calls: {answers}\n- tokens, prompts counted: {tokens}\n- revisions: {revisions}"
     return ""

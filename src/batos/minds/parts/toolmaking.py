@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 
 from batos.errors import GenerationFailed
 from batos.guardian.policy import SHIPPED
-from batos.image import forged, methods, roots, wishes
-from batos.image.records import least_trusted
+from batos.image import methods, roots, tool_declarations, wishes
+from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
 from batos.minds import prompt, provenance
 from batos.minds.calls import sample_paths
@@ -76,7 +76,7 @@ async def forge(
     if not wish.worth:
         return None
     selector, intent = intent_of(wish, context.mind.voice.name)
-    trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
+    trust = least_trust(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
     return _wished(context, jit, selector, intent, trust)
 
 
@@ -106,7 +106,7 @@ def _barred(name: str) -> bool:
 def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = context.mission.root[roots.TOOLS]
-    if not forged.is_free(holder, selector, intent):
+    if not tool_declarations.is_free(holder, selector, intent):
         raise GenerationFailed(
             f"{selector!r} is the name of something else already",
             remedy="`batos tools` lists the tools that there are.",
@@ -121,7 +121,7 @@ def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Inten
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
     context.trace.forges({"selector": selector, "intent": intent.as_dict(), "trust": trust})
-    asks = context.mind.policy.install == "ask" or trust not in forged.OWN
+    asks = context.mind.policy.install == "ask" or trust not in tool_declarations.OWN
     wish = WishDocument(
         holder=reference(holder),
         selector=selector,

@@ -24,7 +24,7 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
     """
     settings, persona = uvm.settings, find_persona(persona)
     # Reading files takes longer than a server's loop may be held.
-    shelf = await asyncio.to_thread(offline.laid, settings)
+    shelf = await asyncio.to_thread(offline.read_inventory, settings)
     codex = await asyncio.to_thread(current_codex, settings)
     adapter = None if name.casefold() == NONE else find_adapter(shelf, persona, name)
     notes = [] if adapter is None else await _fits(uvm, codex, adapter)
@@ -32,7 +32,7 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
     changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, label))
     with uvm.image.snapshot() as root:
         used = in_use(shelf, repository.choices(root))
-    cost = adapter_check.reloading(used, codex, settings.profile)
+    cost = adapter_check.reload_cost(used, codex, settings.profile)
     told = [*notes, *([f"The price: {cost}."] if cost else [])]
     return {"persona": persona, "adapter": label, "changed": changed, "notes": told}
 
@@ -64,7 +64,7 @@ def find_adapter(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
 
 def no_such_adapter(shelf: AdapterInventory, persona: str, name: str) -> NotFound:
     """Make the error that says which adapters a persona has instead."""
-    known = [each.name for each in shelf.of(persona)]
+    known = [each.name for each in shelf.adapters_of(persona)]
     near = difflib.get_close_matches(name, known, 1)
     remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."
     if near:

@@ -34,7 +34,7 @@ from batos.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL, GenesisS
 from batos.events import Events
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
-from batos.image import roots, whose
+from batos.image import ownership, roots
 from batos.server.dispatch import adapter_choice, approval_answers, method_changes
 from batos.server.dispatch.reads import Reader
 
@@ -241,7 +241,7 @@ class Dispatcher:
         """Return a file of the image; None if this user has none, or if it is damaged and must be sent anew."""
         with self.uvm.image.snapshot() as root:
             found = root[roots.ATTACHMENTS].get(sha256)
-            if found is None or (user is not None and not whose.sent(root, sha256, user)):
+            if found is None or (user is not None and not ownership.has_sent(root, sha256, user)):
                 return None
             data: bytes | None = None
             with suppress(BatosError):

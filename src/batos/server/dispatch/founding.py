@@ -50,7 +50,7 @@ class Founding:
 
     async def _found(self) -> None:
         self.state, self._error = "running", None
-        if await asyncio.to_thread(self._uvm.convergence.remembered) is not None:
+        if await asyncio.to_thread(self._uvm.convergence.baseline) is not None:
             self.state = "done"
             return
         report = await self._uvm.readiness.genesis(self._tell)

@@ -31,7 +31,7 @@ def make(root: Root, candidate: Candidate) -> None:
     name = candidate.selector
     intent = tools.absent(root, name)
     if intent is None or methods.digest_of(intent) != candidate.intent:
-        what = "exists already" if tools.made(root, name) is not None else "is declared otherwise by now"
+        what = "exists already" if tools.find_tool(root, name) is not None else "is declared otherwise by now"
         raise Refused(f"{name} {what}", field="intent", remedy="Send your message again.")
     for each in candidate.methods:
         methods.check(each)

@@ -13,12 +13,12 @@ Ref: TypeAlias = Mapping[str, Any]
 _FILES: Final = "files"
 
 
-def kept(conversation: UvmObject) -> list[Ref]:
+def files_of(conversation: UvmObject) -> list[Ref]:
     """Return the files of a conversation, in the order in which they came."""
     return list(own_slots(conversation).get(_FILES, ()))
 
 
-def merged(before: Iterable[Ref], given: Collection[Ref]) -> list[Ref]:
+def merge_files(before: Iterable[Ref], given: Collection[Ref]) -> list[Ref]:
     """Join what was there with what comes; a file takes the place of one of its name, and of one of its content.
 
     >>> a, b = {"name": "a", "sha256": "1"}, {"name": "b", "sha256": "2"}
@@ -31,15 +31,15 @@ def merged(before: Iterable[Ref], given: Collection[Ref]) -> list[Ref]:
 
 def keep(conversation: UvmObject, given: Collection[Ref]) -> None:
     """Let what was attached be the conversation's; one that has it all is not written again."""
-    before = kept(conversation)
-    after = merged(before, given)
+    before = files_of(conversation)
+    after = merge_files(before, given)
     if given and after != before:
         _set(conversation, after)
 
 
 def drop(conversation: UvmObject, names: Collection[str]) -> list[str]:
     """Leave the files of these names out from now on, and what is not there: then nothing is left out."""
-    before = kept(conversation)
+    before = files_of(conversation)
     unknown = sorted(set(names) - {each["name"] for each in before})
     if not unknown:
         _set(conversation, [each for each in before if each["name"] not in names])

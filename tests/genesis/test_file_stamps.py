@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.genesis.stamps import Stamp, stamp
+from batos.genesis.file_stamps import Stamp, stamp
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def owner(root: Root, obj: UvmObject) -> str | None:
     return None if found is None else str(found.brief.value["user"])
 
 
-def asked_by(root: Root, missions: Iterable[str], user: str) -> bool:
+def is_asked_by(root: Root, missions: Iterable[str], user: str) -> bool:
     """Say whether all of these missions are this user's."""
     found = (roots.find_record(root, name) for name in missions)
     return all(record is not None and record.brief.value["user"] == user for record in found)
@@ -48,7 +48,7 @@ def no_mission(name: str, user: str | None = None, field: str = "mission") -> No
     return NotFound(f"there is no mission {name!r}{of}", field=field, remedy="`batos missions` lists them.")
 
 
-def sent(root: Root, sha256: str, user: str) -> bool:
+def has_sent(root: Root, sha256: str, user: str) -> bool:
     """Say whether a mission of this user's has a file of this digest."""
     briefs = (record.brief.value for _, record in roots.records_of(root))
     mine = (brief for brief in briefs if brief["user"] == user)
@@ -67,7 +67,7 @@ def check(root: Root, obj: UvmObject, user: str) -> None:
         )
 
 
-def seen(slots: Mapping[str, Any], slot: str, user: str) -> Any:
+def slot_for(slots: Mapping[str, Any], slot: str, user: str) -> Any:
     """Return an object's own slot as a user sees it, or ABSENT; with no user ("") as it stands."""
     kept = (slots.get(SLOT_USERS) or {}).get(slot)
     if not user or kept is None or kept["user"] == user:
@@ -77,7 +77,7 @@ def seen(slots: Mapping[str, Any], slot: str, user: str) -> Any:
     return found[0] if found else ABSENT
 
 
-def taken_over(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]:
+def owners_after(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]:
     """Return whose the slots of an object are once this user's mission has written one; others keep what they had."""
     users = dict(slots.get(SLOT_USERS) or {})
     if not user:
@@ -90,7 +90,7 @@ def taken_over(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]
     return {**users, slot: {"user": user, "others": others}}
 
 
-def shown(slots: Mapping[str, Any], user: str) -> dict[str, Any]:
+def slots_for(slots: Mapping[str, Any], user: str) -> dict[str, Any]:
     """Return an object's own slots as a user may see them, without the record of whose they are."""
-    found = {slot: seen(slots, slot, user) for slot in slots.keys() | (slots.get(SLOT_USERS) or {}).keys()}
+    found = {slot: slot_for(slots, slot, user) for slot in slots.keys() | (slots.get(SLOT_USERS) or {}).keys()}
     return {slot: value for slot, value in found.items() if value is not ABSENT and slot != SLOT_USERS}

@@ -39,7 +39,7 @@ def settle(file: BinaryIO, path: Path, start: int, last: bytes) -> None:
     size = os.fstat(file.fileno()).st_size
     if size <= start:
         return
-    at, zeros = _unfinished(file, path, start, last)
+    at, zeros = _end_of_last_commit(file, path, start, last)
     if at == size:
         return
     kept = None if zeros else _keep(path, file, at)
@@ -55,10 +55,12 @@ def end(path: Path, start: int, last: bytes, *, strict: bool) -> int:
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        return size if size <= start else _unfinished(file, path, start, last, strict=strict)[0]
+        return size if size <= start else _end_of_last_commit(file, path, start, last, strict=strict)[0]
 
 
-def _unfinished(file: BinaryIO, path: Path, start: int, last: bytes, *, strict: bool = True) -> tuple[int, bool]:
+def _end_of_last_commit(
+    file: BinaryIO, path: Path, start: int, last: bytes, *, strict: bool = True
+) -> tuple[int, bool]:
     """Return the position where the last commit ends, and if only zeros follow it.
 
     Raises: ImageDamaged: with `strict`, the rest is not what a crash leaves.
@@ -112,7 +114,7 @@ def _check_cut(view: mmap.mmap, path: Path, at: int) -> None:
     later = _later(view, at)
     if later:
         why = f"a whole transaction follows at byte {later:,}"
-    elif _was_finished(view, at):
+    elif _is_finished(view, at):
         why = "it was finished, so it may have been acknowledged"
     else:
         return
@@ -138,7 +140,7 @@ def _later(view: mmap.mmap, at: int) -> int:
     return 0
 
 
-def _was_finished(view: mmap.mmap, at: int) -> bool:
+def _is_finished(view: mmap.mmap, at: int) -> bool:
     """Test if the last transaction was finished, although it is not sound now.
 
     ZODB writes the status last and the trailer just before it. A crash may leave zeros in the place of either. A crash

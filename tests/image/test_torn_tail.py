@@ -16,7 +16,7 @@ from ZODB.FileStorage import FileIterator, FileStorage
 from batos.errors import ImageDamaged
 from batos.image.damage import REMEDY
 from batos.image.storage import open_database
-from batos.image.tail import cuttings
+from batos.image.torn_tail import cuttings
 from batos.inference.journal import Journal, Record
 
 Damage = Callable[[bytearray, list[int]], None]
@@ -245,7 +245,7 @@ async def test_what_is_cut_off_never_overwrites(home: Path) -> None:
 async def test_a_record_that_cannot_be_read_is_damage_to_readers(home: Path, fill: bytes) -> None:
     """Bytes changed in an object's state where no scan looks: who reads it is told, and nobody sees a traceback."""
     async with living(home) as image:
-        mission = image.unfolded()[-1]
+        mission = image.unfolded_missions()[-1]
         with image.snapshot() as root:
             oid = image.find(root, mission)[0]._p_oid
             assert oid is not None
@@ -270,4 +270,4 @@ async def test_a_clean_file_is_not_looked_at(home: Path) -> None:
         assert end > start
     change(path, setting(15, b"\x01", 1))
     async with living(home) as image:
-        assert len(image.unfolded()) == 7
+        assert len(image.unfolded_missions()) == 7

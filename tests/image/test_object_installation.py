@@ -13,7 +13,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import Refused
-from batos.image import approvals, methods, roots, tools, wholes
+from batos.image import approvals, methods, object_installation, roots, tools
 from batos.image.candidates import Candidate
 from batos.image.classes import class_factory
 from batos.image.roots import root_of
@@ -71,15 +71,15 @@ def untouched(root: Any) -> bool:
 
 def test_the_object_takes_its_declarations_place(root: Any) -> None:
     """It has every method as its first revision, and each can be looked up as that of any object."""
-    made = wholes.install(root, both(root), AT)
-    obj = tools.made(root, NAME)
+    made = object_installation.install(root, both(root), AT)
+    obj = tools.find_tool(root, NAME)
     assert obj is not None
     assert [(each.selector, each.revision) for each in made] == [("add_", 1), ("halve_", 1)]
     assert {name: value for name, value in own_slots(obj).items() if isinstance(value, Method)} == {
         "add_": made[0],
         "halve_": made[1],
     }
-    lineage = methods.lineage_of(root, methods.holder_named(root, NAME), "halve_")
+    lineage = methods.lineage_of(root, methods.find_holder(root, NAME), "halve_")
     assert lineage is not None
     assert lineage.intent is not None
     assert (lineage.kind, lineage.intent.text) == ("tool", "halves")
@@ -98,10 +98,10 @@ def test_one_method_that_may_be_none_leaves_nothing(root: Any) -> None:
         for selector in WISHES:
             parts = [part(each, **(fields if each == selector else {})) for each in WISHES]
             with pytest.raises(Refused):
-                wholes.install(root, whole(root, *parts), AT)
+                object_installation.install(root, whole(root, *parts), AT)
             assert untouched(root)
     with pytest.raises(Refused, match="has no methods"):
-        wholes.install(root, whole(root), AT)
+        object_installation.install(root, whole(root), AT)
     assert untouched(root)
 
 
@@ -109,11 +109,11 @@ def test_what_is_declared_otherwise_is_not_made(root: Any) -> None:
     """Nor what exists already: it is made once."""
     made = both(root)
     with pytest.raises(Refused, match="declared otherwise"):
-        wholes.install(root, replace(made, intent="0" * 64), AT)
+        object_installation.install(root, replace(made, intent="0" * 64), AT)
     assert untouched(root)
-    wholes.install(root, made, AT)
+    object_installation.install(root, made, AT)
     with pytest.raises(Refused, match="exists already"):
-        wholes.install(root, made, AT)
+        object_installation.install(root, made, AT)
 
 
 def test_one_yes_is_for_all(root: Any) -> None:
@@ -126,7 +126,7 @@ def test_one_yes_is_for_all(root: Any) -> None:
     answer = approvals.approve(root, "a-1", "ada", AT)
     assert answer is not None
     assert (answer.word, answer.revision) == ("approved", 1)
-    obj = tools.made(root, NAME)
+    obj = tools.find_tool(root, NAME)
     assert obj is not None
     assert [getattr(obj, each).provenance["approved_by"] for each in WISHES] == ["ada", "ada"]
 

@@ -15,12 +15,12 @@ from ZODB.FileStorage.FileStorage import FileStorage
 from ZODB.utils import load_current, z64
 
 from batos.errors import BatosError, ImageDamaged
-from batos.image import indexfile, pairing, storage, tail
+from batos.image import indexfile, pairing, storage, torn_tail
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
 from batos.image.database import LoadableDB
 from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
-from batos.image.records import Attachment, lost
+from batos.image.records import Attachment, missing_file_error
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 
@@ -69,9 +69,9 @@ class _ReadFileStorage(SoundFileStorage):
 
     def _restore_index(self) -> tuple[Any, int, bytes] | None:
         path = Path(self._file_name)
-        known = self._known(path)
+        known = self._read_known_index(path)
         _, start, last = known or (None, BEGIN, z64)
-        end = tail.end(path, start, last, strict=self._strict)
+        end = torn_tail.end(path, start, last, strict=self._strict)
         self.unfinished = path.stat().st_size - end if self._strict else 0
         self._file = _TruncatedFile(self._file, end)  # type: ignore[assignment]  # all of a file that is used here
         return known
@@ -112,10 +112,10 @@ class ReadOnlyPair:
         Raises: ImageDamaged: they do not belong together.
         """
         image, journal = pairing.image_side(self.image), pairing.journal_side(self.journal)
-        agreed = pairing.agreed(image, journal)
+        agreed = pairing.agree_on_id(image, journal)
         return "" if image.pair is journal.pair is None else agreed
 
-    def attached(self, attachment: Attachment) -> None:
+    def check_attachment(self, attachment: Attachment) -> None:
         """Read a file that came with a brief; ImageDamaged, naming it, if it is not what was attached.
 
         A file storage is opened for reading without its blobs, so theirs are read where they lie.
@@ -129,8 +129,8 @@ class ReadOnlyPair:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise lost(attachment.sha256, f"cannot be read: {path}: {error.strerror or error}") from error
-        attachment.checked(content)
+            raise missing_file_error(attachment.sha256, f"cannot be read: {path}: {error.strerror or error}") from error
+        attachment.check_content(content)
 
     def last_at(self) -> float:
         """Return the time of the last commit in seconds since 1970; 0 if there is none."""
@@ -138,7 +138,7 @@ class ReadOnlyPair:
         return 0.0 if tid == z64 else float(TimeStamp(tid).timeTime())
 
 
-def exists(uri: str) -> bool:
+def is_there(uri: str) -> bool:
     """Test if there is a database to read. Only a file can be missing: for other storages this is True, and opening
     tells.
     """
@@ -147,26 +147,26 @@ def exists(uri: str) -> bool:
 
 
 @contextmanager
-def looking(image: str, journal: str) -> Iterator[ReadOnlyPair]:
+def open_read_only(image: str, journal: str) -> Iterator[ReadOnlyPair]:
     """Open both databases for reading. Raises what opening them would, but never ImageBusy: others are not minded."""
     uris = (image, storage.journal_uri(image, journal))
     files = [path for uri in uris if (path := storage.file_of(uri)) is not None]
     holders = [holder for path in files if path.exists() and (holder := storage.holder(path))]
     with ExitStack() as stack:
-        faces = [stack.enter_context(_opened(uri, held=bool(holders))) for uri in uris]
+        faces = [stack.enter_context(_open_for_reading(uri, held=bool(holders))) for uri in uris]
         beside = [(path, Path(f"{path}.index")) for path in files]
         yield ReadOnlyPair(
             image=faces[0],
             journal=faces[1],
             holder=holders[0] if holders else "",
-            unfinished=tuple(filter(None, map(_unfinished, faces))),
+            unfinished=tuple(filter(None, map(_unfinished_bytes, faces))),
             blobs=storage.blobs_of(image),
             indexes=tuple((path, indexfile.read_index(index) is not None) for path, index in beside if index.exists()),
         )
 
 
 @contextmanager
-def _opened(uri: str, *, held: bool) -> Iterator[DB]:
+def _open_for_reading(uri: str, *, held: bool) -> Iterator[DB]:
     path = storage.file_of(uri)
     database = storage.open_database(uri, connections=1) if path is None else _read(path, held=held)
     try:
@@ -192,7 +192,7 @@ def _read(path: Path, *, held: bool) -> DB:
         raise ImageDamaged(f"{path} does not open ({type(error).__name__}: {error})", remedy=REMEDY) from error
 
 
-def _unfinished(database: DB) -> tuple[Path, int] | None:
+def _unfinished_bytes(database: DB) -> tuple[Path, int] | None:
     found = database.storage
     rest = found.unfinished if isinstance(found, _ReadFileStorage) else 0
     return (Path(found.getName()), rest) if rest else None

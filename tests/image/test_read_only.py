@@ -14,7 +14,7 @@ import pytest
 from batos.errors import ImageDamaged
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
-from batos.image.looking import exists, looking
+from batos.image.read_only import is_there, open_read_only
 
 
 def uri_of(home: Path) -> str:
@@ -45,7 +45,7 @@ def home(tmp_path: Path) -> Path:
 def test_a_sound_image(home: Path) -> None:
     """Root, pair, indexes and last commit are seen, nobody holds it, and no file is another afterwards or new."""
     before = digests(home)
-    with looking(uri_of(home), "") as faces:
+    with open_read_only(uri_of(home), "") as faces:
         with faces.root() as root:
             assert len(root[roots.MISSIONS]) == 1
         assert faces.pair()
@@ -60,7 +60,7 @@ def test_beside_its_owner(home: Path) -> None:
     owner = LivingImage(Opening(uri_of(home), ""))
     try:
         accept(owner)
-        with looking(uri_of(home), "") as faces, faces.root() as root:
+        with open_read_only(uri_of(home), "") as faces, faces.root() as root:
             assert len(root[roots.MISSIONS]) == 2
             accept(owner)
             assert len(root[roots.MISSIONS]) == 2
@@ -75,7 +75,7 @@ def test_what_a_crash_left(home: Path, rest: bytes) -> None:
     with (home / "live_image.fs").open("ab") as file:
         file.write(rest)
     before = digests(home)
-    with looking(uri_of(home), "") as faces, faces.root() as root:
+    with open_read_only(uri_of(home), "") as faces, faces.root() as root:
         assert len(root[roots.MISSIONS]) == 1
         assert [(path.name, size) for path, size in faces.unfinished] == [("live_image.fs", len(rest))]
     assert digests(home) == before
@@ -106,7 +106,7 @@ def test_damage_is_told(home: Path, breaks: Callable[[Path], None]) -> None:
     """What opening would refuse is refused, with a remedy, and stays as it is."""
     breaks(home)
     before = digests(home)
-    with pytest.raises(ImageDamaged) as raised, looking(uri_of(home), ""):
+    with pytest.raises(ImageDamaged) as raised, open_read_only(uri_of(home), ""):
         pass
     assert raised.value.remedy
     assert digests(home) == before
@@ -118,22 +118,22 @@ def test_another_homes_journal_is_no_pair(home: Path, tmp_path_factory: pytest.T
     image = LivingImage(Opening(uri_of(other), ""))
     asyncio.run(image.prepare())
     image.close()
-    with looking(uri_of(home), f"file://{other / 'journal.fs'}") as faces, pytest.raises(ImageDamaged):
+    with open_read_only(uri_of(home), f"file://{other / 'journal.fs'}") as faces, pytest.raises(ImageDamaged):
         faces.pair()
 
 
 def test_a_foreign_index_is_seen(home: Path) -> None:
     """An index that ZODB did not write is told of, and not read."""
     (home / "journal.fs.index").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
-    with looking(uri_of(home), "") as faces:
+    with open_read_only(uri_of(home), "") as faces:
         assert [(path.name, sound) for path, sound in faces.indexes] == [("live_image.fs", True), ("journal.fs", False)]
 
 
 def test_what_is_not_there_yet(tmp_path: Path) -> None:
     """Only a file can be known to be absent without opening it."""
-    assert not exists(uri_of(tmp_path))
-    assert exists("memory://image")
-    with looking("memory://image", "") as faces, faces.root() as root:
+    assert not is_there(uri_of(tmp_path))
+    assert is_there("memory://image")
+    with open_read_only("memory://image", "") as faces, faces.root() as root:
         assert not root
         assert faces.pair() == ""
 
@@ -143,7 +143,7 @@ def test_files_without_a_first_commit_are_closed_again(tmp_path: Path) -> None:
     uri = uri_of(tmp_path)
     for name in ("live_image.fs", "journal.fs"):
         (tmp_path / name).touch()
-    with pytest.raises(ImageDamaged) as raised, looking(uri, ""):
+    with pytest.raises(ImageDamaged) as raised, open_read_only(uri, ""):
         pass
     assert "does not open" in raised.value.message
     opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
