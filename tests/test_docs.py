@@ -6,6 +6,7 @@ import inspect
 import json
 import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,24 @@ def absent_rooms(text: str) -> list[str]:
 def test_rooms_of_a_page_exist(page: Path) -> None:
     """A path such as `missions/queue` is a module or a folder of `batos`; decisions may name what they rejected."""
     assert absent_rooms(page.read_text(encoding="utf-8")) == []
+
+
+def drawn_layers(text: str) -> list[list[str]]:
+    """Return the layers of the drawing of a page, the highest first: the names in the left column of each line."""
+    drawing = text.partition("do not import each other:\n\n")[2].partition("\n\n")[0]
+    columns = [re.split(r"\s{2,}", line.strip())[0] for line in drawing.splitlines()]
+    return [sorted(re.findall(r"\w+", column)) for column in columns]
+
+
+def test_the_drawing_of_the_layers_is_the_contract() -> None:
+    """docs/design.md draws the layers that import-linter holds, without those that are not built yet."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = [re.findall(r"\w+", layer) for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
+    built = [
+        sorted(n for n in names if any((SYSTEM / f"{n}{end}").exists() for end in ("", ".py"))) for names in layers
+    ]
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert drawn_layers(page) == [names for names in built if names]
 
 
 def test_an_absent_room_is_found() -> None:
