@@ -177,6 +177,23 @@ async def test_no_change_refers_to_what_is_gone() -> None:
         await image.writer.apply(lambda root: delattr(root["traits_obj"], "friend"))
 
 
+async def test_what_an_object_left_it_may_not_refer_to_again() -> None:
+    """Only what its newest record refers to is trusted: not an older one, nor one whose commit was refused."""
+    async with living(None) as image:
+        await _befriended(image)
+        left: list[Any] = []
+
+        def leave(root: Any) -> None:
+            left.append(_forgotten(image, root))
+            del root["traits_obj"].friend
+
+        await image.writer.apply(leave)
+        for _ in range(2):
+            with pytest.raises(Refused, match="which is not there"):
+                await image.writer.apply(lambda root: setattr(root["traits_obj"], "friend", left[0]))
+        await image.writer.apply(lambda root: setattr(root["traits_obj"], "count", 2))
+
+
 async def test_what_is_new_may_refer_to_what_is_new() -> None:
     """Objects that come in one commit refer to each other, in a circle too."""
     async with living(None) as image:

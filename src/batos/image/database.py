@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 from ZODB.Connection import Connection
@@ -21,6 +21,9 @@ from batos.image.invariants import check_written
 #: contain one. This search takes a fifth of the time of reading a record's references.
 _LIKELY: Final = re.compile(rb"C\x08(?=(.{8}))", re.DOTALL)
 
+#: The most records of which a connection remembers what they refer to.
+_REMEMBERED: Final = 256
+
 
 class _CheckedConnection(Connection):
     """A connection that checks, at the commit, each record that is about to be stored.
@@ -31,6 +34,34 @@ class _CheckedConnection(Connection):
 
     #: True if the commit is a mission's: its transaction sets this.
     thought = False
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        #: Of the newest records that were committed here: the id of the commit, and what may be ids in the record.
+        self._committed: dict[bytes, tuple[bytes, frozenset[bytes]]] = {}
+        #: The same of the records of the commit under way.
+        self._written: dict[bytes, frozenset[bytes]] = {}
+        #: The id of the newest commit here that wrote the root, and what the root held then, by name.
+        self.names: tuple[bytes, Mapping[str, Any]] = (z64, {})
+
+    def tpc_begin(self, transaction: Any) -> None:
+        """Begin a commit."""
+        self._written.clear()
+        super().tpc_begin(transaction)
+
+    def tpc_finish(self, transaction: Any) -> None:
+        """Finish a commit, and remember what its records may refer to: who writes them again need not read them."""
+        super().tpc_finish(transaction)
+        if z64 in self._written:
+            root = self.root()
+            self.names = root._p_serial, dict(root)
+        for oid, likely in self._written.items():
+            value = self._cache.get(oid)
+            self._committed.pop(oid, None)
+            if value is not None:
+                self._committed[oid] = value._p_serial, likely
+        for oid in tuple(self._committed)[:-_REMEMBERED]:
+            del self._committed[oid]
 
     def _store_objects(self, writer: Any, transaction: Any) -> None:
         serialize, found = writer.serialize, {each._p_oid for each in writer._stack}
@@ -54,17 +85,24 @@ class _CheckedConnection(Connection):
         upon. An object that is loaded may be gone all the same: a pack removes what nothing refers to and tells no
         connection.
         """
-        likely = set(_LIKELY.findall(record))
-        if likely and getattr(value, "_p_serial", z64) != z64:
-            likely.difference_update(_LIKELY.findall(self._storage.load(value._p_oid)[0]))
+        likely = self._written[value._p_oid] = frozenset(_LIKELY.findall(record))
+        if likely:
+            likely -= self._former(value._p_oid, getattr(value, "_p_serial", z64))
         # The places are as large as the commit and a record has few references: these are looked up one by one.
-        likely = {oid for oid in likely if not (oid in found or oid in self._creating or oid in self._added)}
+        likely = frozenset(oid for oid in likely if not (oid in found or oid in self._creating or oid in self._added))
         for oid in likely.intersection(referencesf(record)) if likely else ():
             try:
                 self._storage.load(oid)
             except POSKeyError:
                 what = f"{oid_text(value._p_oid)} would refer to {oid_text(oid)}, which is not there any more"
                 raise Refused(what, field="references", remedy="Nothing was written. Ask again.") from None
+
+    def _former(self, oid: bytes, serial: bytes) -> frozenset[bytes]:
+        """Return what may be ids in an object's record of that commit; a new object has none."""
+        if serial == z64:
+            return frozenset()
+        commit, likely = self._committed.get(oid, (z64, frozenset[bytes]()))
+        return likely if commit == serial else frozenset(_LIKELY.findall(self._storage.load(oid)[0]))
 
 
 class LoadableDB(DB):
