@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,16 +35,30 @@ THINKER = (
 )
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a daemon with the recorded bases and models, made once: each test has a copy."""
+    folder = tmp_path_factory.mktemp("made")
+    asyncio.run(_make(folder))
+    return folder
+
+
 @pytest.fixture
-async def daemon() -> AsyncIterator[Client]:
+async def daemon(store: Path, tmp_path: Path) -> AsyncIterator[Client]:
     """A daemon with the recorded bases and models, without a GPU; its answers are those of random weights."""
-    async with _started(endless=True) as client:
+    async with _started(store, tmp_path, endless=True) as client:
         yield client
 
 
 @asynccontextmanager
-async def _started(*, endless: bool) -> AsyncIterator[Client]:
-    async with started(models=(), endless=endless, vram=0) as client:
+async def _started(store: Path, tmp_path: Path, *, endless: bool) -> AsyncIterator[Client]:
+    own = shutil.copytree(store, tmp_path / "store")
+    async with started(models=(), endless=endless, vram=0, store=own) as client:
+        yield client
+
+
+async def _make(folder: Path) -> None:
+    async with started(models=(), vram=0, store=folder) as client:
         for model, file in (("base-a", "tiny-a"), ("base-b", "tiny-b"), ("embedder", "tiny-embed")):
             data = (MODELS / f"{file}.gguf").read_bytes()
             digest = "sha256:" + sha256(data).hexdigest()
@@ -49,7 +66,6 @@ async def _started(*, endless: bool) -> AsyncIterator[Client]:
             await client.lines("/api/create", model=model, files={f"{file}.gguf": digest})
         for described in _MADE:
             await client.lines("/api/create", **described)
-        yield client
 
 
 async def _last(client: Client, path: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -267,10 +283,10 @@ async def test_a_sibling_on_a_runner_without_templates_is_written_as_chatml(daem
 _FORM = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-async def test_a_format_is_asked_for_once_a_model_has_thought() -> None:
+async def test_a_format_is_asked_for_once_a_model_has_thought(store: Path, tmp_path: Path) -> None:
     """By the daemon's own template that is a second request: its prompt holds the thoughts, and they count no more."""
     fields = {"model": "thinker", "messages": [{"role": "user", "content": "Is water wet?"}], "stream": False}
-    async with _started(endless=False) as client:
+    async with _started(store, tmp_path, endless=False) as client:
         await client.lines("/api/create", model="thinker", **{"from": "base-a"}, template=THINKER)
         plain = await _last(client, "/api/chat", {**fields, "options": {"num_predict": 500}})
         formed = await _last(client, "/api/chat", {**fields, "format": _FORM})
