@@ -24,7 +24,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,23 +47,22 @@ def sources(root: Path = ROOT) -> Files:
     return [(path.relative_to(root), path.read_text(encoding="utf-8")) for path in sorted((root / "src").rglob("*.py"))]
 
 
-def function_lengths(files: Files) -> list[int]:
+def function_lengths(found: Iterable[prose_side.Entry]) -> list[int]:
     """List the lengths of all functions in lines, sorted; a docstring does not count."""
     lengths = []
-    for path, text in files:
-        for entry in prose_side.entries(path, text):
-            if isinstance(entry.node, prose_side.Function):
-                body = entry.node.body
-                first = body[1] if entry.text is not None and len(body) > 1 else body[0]
-                head = body[0].lineno - entry.node.lineno
-                lengths.append((entry.node.end_lineno or 0) - first.lineno + 1 + head)
+    for entry in found:
+        if isinstance(entry.node, prose_side.Function):
+            body = entry.node.body
+            first = body[1] if entry.text is not None and len(body) > 1 else body[0]
+            head = body[0].lineno - entry.node.lineno
+            lengths.append((entry.node.end_lineno or 0) - first.lineno + 1 + head)
     return sorted(lengths)
 
 
-def root_any(files: Files) -> Iterator[str]:
+def root_any(files: Iterable[tuple[Path, prose_side.Source]]) -> Iterator[str]:
     """Yield the places where something named root is annotated as Any."""
-    for path, text in files:
-        for node in ast.walk(ast.parse(text)):
+    for path, source in files:
+        for node in prose_side.statements(prose_side.parse(source)):
             if isinstance(node, ast.arg):
                 name, annotation = node.arg, node.annotation
             elif isinstance(node, ast.AnnAssign):
@@ -82,16 +81,17 @@ def words_page(root: Path = ROOT) -> str:
 
 def still(files: Files) -> dict[str, Any]:
     """Measure what can be read from the sources alone."""
-    found = [entry for path, text in files for entry in prose_side.entries(path, text)]
+    trees = [(path, ast.parse(text)) for path, text in files]
+    found = [entry for path, tree in trees for entry in prose_side.entries(path, tree)]
     plain, written = prose_side.shares(found)
-    lengths = function_lengths(files)
-    imports = imports_side.graph(files)
+    lengths = function_lengths(found)
+    imports = imports_side.graph(trees)
     return {
         "files": len(files),
         "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
-        "ambiguous_names": len(names_side.ambiguous(files, words_page())),
+        "ambiguous_names": len(names_side.ambiguous(trees, words_page())),
         "function_p90": lengths[len(lengths) * 9 // 10],
-        "root_any": sum(1 for _ in root_any(files)),
+        "root_any": sum(1 for _ in root_any(trees)),
         "docstrings_plain": plain,
         "docstrings_plain_written": written,
         "upward_imports": len(imports_side.upward(imports, ROOT / "pyproject.toml")),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
+
+from prose_side import Source, parse, statements
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -17,15 +19,15 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def graph(files: Iterable[tuple[Path, str]]) -> Graph:
+def graph(files: Iterable[tuple[Path, Source]]) -> Graph:
     """Return each module with those it imports: imports inside functions and for type checking count as well."""
-    texts = {module_of(path): text for path, text in files}
-    return {name: frozenset(_imported(text, texts)) - {name} for name, text in texts.items()}
+    known = {module_of(path): source for path, source in files}
+    return {name: frozenset(_imported(source, known)) - {name} for name, source in known.items()}
 
 
-def _imported(text: str, known: Mapping[str, str]) -> Iterable[str]:
+def _imported(source: Source, known: Container[str]) -> Iterable[str]:
     """Yield the known modules that a source imports; all imports of the house are absolute, which ruff holds."""
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(parse(source)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from prose_side import VERBS
+from prose_side import VERBS, Source, entries
 
 #: Files whose name is given by Python.
 GIVEN = frozenset({"__init__", "__main__"})
@@ -56,13 +56,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Places = Mapping[str, list[str]]
 
 
-def classes(files: Iterable[tuple[Path, str]]) -> Places:
+def classes(files: Iterable[tuple[Path, Source]]) -> Places:
     """List where each class name of these files stands, nested classes too: two places are two things."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path, text in files:
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ClassDef):
-                found[node.name].append(f"{path}:{node.lineno}")
+    for path, source in files:
+        for entry in entries(path, source):
+            if isinstance(entry.node, ast.ClassDef):
+                found[entry.node.name].append(f"{path}:{entry.line}")
     return found
 
 
@@ -96,7 +96,7 @@ def _folders(places: Iterable[str]) -> frozenset[str]:
     return frozenset(Path(place).parent.relative_to("src").as_posix() for place in places)
 
 
-def ambiguous(files: Iterable[tuple[Path, str]], page: str) -> Places:
+def ambiguous(files: Iterable[tuple[Path, Source]], page: str) -> Places:
     """Return the class names and file names that stand for two things, without the pairs that the table allows."""
     files, allowed = list(files), table(page)
     found = {f"class {name}": where for name, where in twice(classes(files)).items()}

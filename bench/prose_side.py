@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = ast.Module | ast.ClassDef | Function
+#: A file's text, or its tree where the same file is looked at more than once.
+Source = str | ast.Module
 
 #: Verbs that a function's docstring may begin with, in the imperative. A new one is a word that says what happens.
 VERBS = frozenset(
@@ -65,9 +67,22 @@ class Entry(NamedTuple):
     public: bool
 
 
-def entries(path: Path, text: str) -> Iterator[Entry]:
+def parse(source: Source) -> ast.Module:
+    """Return the tree of a source, or the tree that was parsed before."""
+    return ast.parse(source) if isinstance(source, str) else source
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all that stands under a node but expressions, in which no statement stands, and their parts."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
+
+
+def entries(path: Path, source: Source) -> Iterator[Entry]:
     """Yield a file's module, classes and functions, nested ones too, in the order in which they stand."""
-    tree = ast.parse(text)
+    tree = parse(source)
     hidden = any(part.startswith("_") and not part.startswith("__") for part in path.with_suffix("").parts)
     yield Entry(path, 1, "", tree, ast.get_docstring(tree), not hidden)
     yield from _inside(path, tree, (), not hidden)
@@ -76,6 +91,8 @@ def entries(path: Path, text: str) -> Iterator[Entry]:
 def _inside(path: Path, parent: ast.AST, within: tuple[str, ...], public: bool) -> Iterator[Entry]:
     """Yield the classes and functions under a node: what stands in a function is not public."""
     for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.expr):  # no statement stands in an expression
+            continue
         if not isinstance(node, ast.ClassDef | Function):
             yield from _inside(path, node, within, public)
             continue

@@ -127,12 +127,14 @@ def test_each_kind_says_what_to_do(kind: type[BatosError]) -> None:
 
 def test_who_raises_them_says_it() -> None:
     """Wherever src makes an error whose kind has no remedy, it gives one."""
-    silent = []
+    silent, kinds_without = [], RAISER_KNOWS | {"BatosError"}
     for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        # A file that has none of the names makes none of the errors, and is not parsed.
+        for node in ast.walk(ast.parse(text)) if any(name in text for name in kinds_without) else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
-            if node.func.id in RAISER_KNOWS | {"BatosError"} and "remedy" not in {each.arg for each in node.keywords}:
+            if node.func.id in kinds_without and "remedy" not in {each.arg for each in node.keywords}:
                 silent.append(f"{path.name}:{node.lineno} {node.func.id}")
     assert silent == []
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import batos
+from prose_side import statements
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -72,7 +73,7 @@ def imported() -> set[str]:
     for path in (ROOT / "src").rglob("*.py"):
         if path.name == "pytest_plugin.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found.update(name.name for name in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:

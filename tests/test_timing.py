@@ -20,10 +20,9 @@ def folders(pytester: pytest.Pytester) -> None:
 
 
 def run(pytester: pytest.Pytester, timing: Timing, *arguments: str) -> pytest.RunResult:
-    """A run of pytest with the plugin and none of the checkout's settings."""
-    return pytester.runpytest_inprocess(
-        "-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:batos", *arguments, plugins=[timing]
-    )
+    """A run of pytest with the plugin, none of the checkout's settings, and no other plugin that orders tests."""
+    others = [word for name in ("cacheprovider", "asyncio", "batos", "randomly") for word in ("-p", f"no:{name}")]
+    return pytester.runpytest_inprocess(*others, *arguments, plugins=[timing])
 
 
 def test_files_with_long_tests_come_first(pytester: pytest.Pytester) -> None:
