@@ -28,7 +28,7 @@ def test_its_tests_pass(pytester: pytest.Pytester) -> None:
     """The code for pytest and for Python is a file of tests, run with the plugin that the distribution brings."""
     pytester.makepyfile(test_readme="\n".join(_blocks("python")))
     loaded = ("-p", "no:batos", "-p", pytest_plugin.__name__, "-p", "no:cacheprovider")
-    pytester.runpytest_subprocess(*loaded).assert_outcomes(passed=3)
+    pytester.runpytest_subprocess(*loaded).assert_outcomes(passed=4)
 
 
 def test_its_shell_gets_an_answer(tmp_path: Path) -> None:
