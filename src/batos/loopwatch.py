@@ -147,9 +147,8 @@ def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
     """
     if not debug:
         return asyncio.run(main)
-    with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-        loop = runner.get_loop()
-        assert isinstance(loop, WatchedLoop)
+    loop = WatchedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
         try:
             return runner.run(main)
         finally:

@@ -73,8 +73,7 @@ class Verbs(click.Group):
             near = difflib.get_close_matches(cmd_name, VERBS, 1)
             ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
         with pause_collector():
-            found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
-        assert isinstance(found, click.Command)
+            found: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -6,6 +6,8 @@ import re
 import tomllib
 from typing import TypeAlias
 
+from batos.errors import InternalError
+
 #: Where a value stands in a file: table names, keys, and the places in lists, from 0.
 KeyPath: TypeAlias = tuple[str | int, ...]
 
@@ -109,15 +111,20 @@ class KeyLines:
         for depth in range(1, len(path)):
             self._above.setdefault(path[:depth], line)
 
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Return what stands here and go on after it. Raises: InternalError: it is something else."""
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise InternalError(f"line {self._here()} was read as TOML, and the places of its keys cannot be found")
+        self._at = found.end()
+        return found[0]
+
     def _names(self) -> tuple[str, ...]:
         """Read the parts of a dotted key and go on after it."""
         names: list[str] = []
         while True:
             self._spaces()
-            found = (_STRING_OR_COMMENT if self._text[self._at] in "\"'" else _KEY).match(self._text, self._at)
-            assert found is not None
-            self._at = found.end()
-            names.append(_plain(found[0]))
+            names.append(_plain(self._take(_STRING_OR_COMMENT if self._text[self._at] in "\"'" else _KEY)))
             self._spaces()
             if self._text[self._at] != ".":
                 return tuple(names)
@@ -170,9 +177,7 @@ class KeyLines:
             if begins == "[":
                 self._elements[path] = []
             return
-        found = (_STRING_OR_COMMENT if begins in "\"'" else _SCALAR).match(self._text, self._at)
-        assert found is not None
-        self._at = found.end()
+        self._take(_STRING_OR_COMMENT if begins in "\"'" else _SCALAR)
 
 
 def _plain(written: str) -> str:

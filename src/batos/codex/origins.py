@@ -47,11 +47,14 @@ class CodexRow:
 
 
 def rows(found: CodexReading, shipped: Codex, profile: str, absent: Collection[str] = ()) -> dict[str, list[CodexRow]]:
-    """Return every value by its owner. `absent` are missing files, for which the shipped text holds."""
-    assert found.codex is not None
+    """Return every value by its owner. `absent` are missing files, for which the shipped text holds.
+
+    Raises: CodexError: the codex has a fault.
+    """
+    codex = found.sound()
     known = {each.name: each.value for each in entries(shipped, profile if profile in shipped.profiles else "default")}
     laid: dict[str, list[CodexRow]] = {}
-    for entry in entries(found.codex, profile):
+    for entry in entries(codex, profile):
         edited = entry.name not in known or plain(known[entry.name]) != plain(entry.value)
         laid.setdefault(entry.owner, []).append(CodexRow(entry, _source(entry, found, absent), edited))
     return laid

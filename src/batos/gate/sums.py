@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, DivisionByZero, InvalidOperation, Overflow
-from itertools import islice, pairwise, product
+from itertools import islice, product
 
 from batos.gate.figures import Figure, is_about
 
@@ -114,8 +114,7 @@ def _runs(text: str, figures: Sequence[Figure]) -> Iterator[list[Figure | str]]:
     """Yield each written sum: its numbers with signs, powers and brackets between them, brackets balanced."""
     run: list[Figure | str] = []
     terms = 0
-    for figure, after in pairwise((*figures, None)):
-        assert figure is not None
+    for figure, after in zip(figures, (*figures[1:], None), strict=False):
         if not run:
             run = ["("] * _opening(text, figure.start)
         run.append(figure)

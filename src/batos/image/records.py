@@ -137,7 +137,8 @@ class Attachment(Persistent):
     def _content(self) -> bytes:
         if self.data is not None:
             return self.data
-        assert self.blob is not None
+        if self.blob is None:
+            raise lost(self.sha256, "has neither content nor a blob")
         with self.blob.open("r") as file:
             content: bytes = file.read()
         return content

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.errors import BatosError, ContextOverflow, ModelMissing, Refused, TimedOut
+from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, TimedOut
 from batos.event_payloads import (
     INFERENCE_END,
     INFERENCE_FIRST_TOKEN,
@@ -198,7 +198,8 @@ class Session:
         return told.answers, told.tokens
 
     def _serve_from_journal(self, paid: Record, step: Step) -> Answer:
-        assert paid.response is not None
+        if paid.response is None:
+            raise InternalError(f"the journal calls the answer at {paid.path!r} paid for, and has no answer")
         answer = Answer(**paid.response)
         self.cost.from_journal += 1
         self._note_use(paid, answer)

@@ -255,7 +255,7 @@ async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -
     """Quantise a layer's weights: small files of plain types really, others only as metadata."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None and rewriting.can_shrink(blob.path, kind):
-        made, fresh = await _written(stored, blob, partial(rewriting.shrunk, wanted=kind))
+        made, fresh = await _written(stored, blob.path, blob.size, partial(rewriting.shrunk, wanted=kind))
     else:
         digest = store.digest_of(f"{kind} of {blob.digest}".encode())
         fresh = digest not in stored.blobs
@@ -268,13 +268,12 @@ async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -
 async def _copy(stored: Store, part: ImportedLayer) -> None:
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None:
-        _replace(stored, part, *await _written(stored, blob, rewriting.copied))
+        _replace(stored, part, *await _written(stored, blob.path, blob.size, rewriting.copied))
 
 
-async def _written(stored: Store, blob: Blob, make: Callable[[Path, IO[bytes]], str]) -> tuple[Blob, bool]:
-    assert blob.path is not None
+async def _written(stored: Store, path: Path, size: int, make: Callable[[Path, IO[bytes]], str]) -> tuple[Blob, bool]:
     try:
-        return await stored.write(partial(make, blob.path), blob.size)
+        return await stored.write(partial(make, path), size)
     except NotWeights:
         raise ApiError(500, _INVALID_GGUF) from None
 

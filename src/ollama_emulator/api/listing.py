@@ -34,7 +34,7 @@ async def ps(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     return reply({"models": daemon.scheduler.rows()})
 
 
-async def show(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
+async def show(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply:
     """Handle POST /api/show."""
     fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -99,9 +100,10 @@ def _plain(text: str) -> str:
 
 
 def general(value: float) -> str:
-    """Return the text of a float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
+    """Return the text of a float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06, +Inf."""
     sign, digits, exponent = Decimal(repr(float(value))).as_tuple()
-    assert isinstance(exponent, int)
+    if not isinstance(exponent, int):
+        return "NaN" if math.isnan(value) else f"{'-' if sign else '+'}Inf"
     text = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) + exponent - 1 if any(digits) else 0
     if -4 <= power < 6:

@@ -42,7 +42,8 @@ class Pairs(list[tuple[str, Any]]):
 
 def _replaced(fault: UnicodeError) -> tuple[str, int]:
     """Handle a decoding error: put one replacement character for every byte that is no UTF-8."""
-    assert isinstance(fault, UnicodeDecodeError)
+    if not isinstance(fault, UnicodeDecodeError):
+        raise fault
     return "\ufffd" * (fault.end - fault.start), fault.end
 
 

@@ -11,6 +11,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from ollama_emulator.emulator_errors import EmulatorError
+
 HEADER_BYTES = 32 * 1024
 _REFUSED = {
     413: b"413 Request Entity Too Large",
@@ -80,7 +82,8 @@ class GoConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or drop it if there are too many."""
-        assert isinstance(transport, asyncio.Transport)
+        if not isinstance(transport, asyncio.Transport):
+            raise EmulatorError(f"a connection has a {type(transport).__name__}, which carries no bytes")
         if len(self.connections) >= self._most:
             self.transport = transport
             transport.abort()

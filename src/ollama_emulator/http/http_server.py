@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from ollama_emulator.emulator_errors import EmulatorError
 from ollama_emulator.http.exchange import BodyRoom, HttpExchange
 from ollama_emulator.http.go_connection import GoConnection
 from ollama_emulator.http.incoming import Handler, HttpLimits, HttpRequest
@@ -90,7 +91,8 @@ class HttpServer:
 
     async def _serve(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         """Serve one request, as an ASGI application."""
-        assert scope["type"] == "http"
+        if scope["type"] != "http":
+            raise EmulatorError(f"the server was asked for {scope['type']!r} and serves HTTP")
         connection: GoConnection = scope["state"]["connection"]
         connection.task = asyncio.current_task()
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

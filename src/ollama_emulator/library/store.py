@@ -265,8 +265,9 @@ class Store:
         self.manifests[name.key] = manifest
         self._texts[name.key] = text
         if self.folder is not None:
-            self._manifest_file(known).parent.mkdir(parents=True, exist_ok=True)
-            self._manifest_file(known).write_bytes(text)
+            file = _manifest_file(self.folder, known)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text)
         for layer in older.all if older is not None and prune else ():
             self.drop(layer.digest)
         return manifest
@@ -280,7 +281,7 @@ class Store:
         gone = self.manifests.pop(name.key)
         self._texts.pop(name.key, None)
         if self.folder is not None:
-            self._manifest_file(gone.name).unlink(missing_ok=True)
+            _manifest_file(self.folder, gone.name).unlink(missing_ok=True)
         for layer in gone.all:
             self.drop(layer.digest)
 
@@ -291,10 +292,6 @@ class Store:
         elif blob is not None and self.folder is not None:
             self._file(blob.digest).unlink(missing_ok=True)
             self._file(blob.digest).with_suffix(".card").unlink(missing_ok=True)
-
-    def _manifest_file(self, name: Name) -> Path:
-        assert self.folder is not None
-        return self.folder / "manifests" / name.host / name.namespace / name.model / name.tag
 
     def _read(self, name: Name, text: bytes, modified_ns: int) -> Manifest:
         found = read_json(text, dict)
@@ -386,3 +383,7 @@ def _manifest_text(held: Layer, layers: tuple[Layer, ...]) -> bytes:
 def _described(layer: Layer) -> dict[str, Any]:
     described: dict[str, Any] = {"mediaType": layer.media, "digest": layer.digest, "size": layer.size}
     return {**described, "from": layer.source} if layer.source else described
+
+
+def _manifest_file(folder: Path, name: Name) -> Path:
+    return folder / "manifests" / name.host / name.namespace / name.model / name.tag

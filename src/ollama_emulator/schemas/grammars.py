@@ -242,11 +242,10 @@ class _Scan:
         return ""
 
     def _open(self) -> None:
-        opened = re.compile(r"\((?:\?(:)?)?").match(self.text, self.at)
-        assert opened is not None
-        if opened[0] == "(?" or len(self.filled) > _DEEPEST:
+        opened = next(each for each in ("(?:", "(?", "(") if self.text.startswith(each, self.at))
+        if opened == "(?" or len(self.filled) > _DEEPEST:
             raise _AnyString
-        self.at = opened.end()
+        self.at += len(opened)
         self.filled.append(False)
 
     def _class(self) -> None:

@@ -23,7 +23,17 @@ def test_numbers_have_no_needless_digits(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(512, "512"), (1e-5, "1e-05"), (1048576, "1.048576e+06"), (123456, "123456"), (0, "0")]
+    ("value", "text"),
+    [
+        (512, "512"),
+        (1e-5, "1e-05"),
+        (1048576, "1.048576e+06"),
+        (123456, "123456"),
+        (0, "0"),
+        (float("inf"), "+Inf"),
+        (float("-inf"), "-Inf"),
+        (float("nan"), "NaN"),
+    ],
 )
 def test_numbers_in_modelfiles_turn_to_exponents_early(value: float, text: str) -> None:
     """As `%v` prints them: six digits before the point are still written out."""

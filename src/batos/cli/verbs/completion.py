@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from batos import config
 from batos.config import Settings
@@ -14,12 +14,14 @@ from batos.errors import BatosError
 
 #: Seconds that a shell is kept waiting at most.
 _PATIENCE = 1.0
+#: The shells by name, each with the class that writes its script.
+_SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 #: The most missions that are offered.
 _MOST = 50
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> int:
     """Print what makes a SHELL complete verbs, options, personas, and ids where a server runs.
@@ -29,10 +31,8 @@ def completion(ctx: click.Context, shell: str) -> int:
     zsh    batos completion zsh > ~/.zfunc/_batos     (with ~/.zfunc in fpath, before compinit)
     fish   batos completion fish > ~/.config/fish/completions/batos.fish
     """
-    kind = get_completion_class(shell)
-    assert kind is not None
     root = ctx.find_root().command
-    made = kind(root, {}, "batos", "_BATOS_COMPLETE")
+    made = _SHELLS[shell](root, {}, "batos", "_BATOS_COMPLETE")
     # Not `source`: it asks the shell that is installed here for its version, and the script may be for another machine.
     click.echo(made.source_template % made.source_vars())
     return 0

@@ -236,15 +236,14 @@ def _stranger(name: str) -> tuple[str, str]:
 def _pairs(halves: dict[str, _Halves], file: str, faults: AdapterFaults) -> tuple[TensorPair, ...]:
     found = []
     for tensor, each in halves.items():
-        if each.down is None or each.up is None:
-            there = each.down or each.up
-            assert there is not None
-            missing = "B" if each.up is None else "A"
-            faults.add(f"{there[0]} stands alone: its lora_{missing} is missing", _SAVE, file)
+        if each.down is not None and each.up is not None:
+            pair = _pair(tensor, each.down, each.up, file, faults)
+            if pair is not None:
+                found.append(pair)
             continue
-        pair = _pair(tensor, each.down, each.up, file, faults)
-        if pair is not None:
-            found.append(pair)
+        for half, missing in ((each.down, "B"), (each.up, "A")):
+            if half is not None:
+                faults.add(f"{half[0]} stands alone: its lora_{missing} is missing", _SAVE, file)
     return tuple(sorted(found, key=lambda pair: pair.tensor))
 
 

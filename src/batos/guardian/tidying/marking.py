@@ -180,7 +180,7 @@ class Flag:
         marker = self._guards(self.name)[0][1].body[0]
         guards = {id(node) for _, node in self._guards(self.name)}
         for block in list(bound_names.blocks(self._method)):
-            new = [_unmarked(node) if id(node) in guards else node for node in block]
+            new = [_unmarked(node) if isinstance(node, ast.If) and id(node) in guards else node for node in block]
             for index in range(len(new) - 1, -1, -1):
                 if self._sets(new[index]) is True:
                     new.insert(_behind(new, index), marker)
@@ -205,9 +205,8 @@ class Flag:
                 each()
 
 
-def _unmarked(node: ast.stmt) -> ast.stmt:
+def _unmarked(node: ast.If) -> ast.stmt:
     """Remove the marker from `if flag: marker`."""
-    assert isinstance(node, ast.If)
     rest = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
     return ast.copy_location(ast.If(node.test, rest, []), node)
 

@@ -16,6 +16,9 @@ from typing import TypeAlias
 import h11
 import httpx
 
+from batos.errors import InternalError
+from batos.inference.ollama.transport import stream_of
+
 _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128
 _AHEAD_BYTES = 256 * 1024  # what may come before it is read: beyond it the daemon has to wait
@@ -44,7 +47,8 @@ class H11Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport of the new connection."""
-        assert isinstance(transport, asyncio.Transport)
+        if not isinstance(transport, asyncio.Transport):
+            raise InternalError(f"a connection to the daemon has a {type(transport).__name__}, which carries no bytes")
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -95,8 +99,7 @@ class H11Connection(asyncio.Protocol):
         """Send head and body. A daemon that refuses in the middle of a body is not written to any more."""
         head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
         parts = [self._http.send(head) or b""]
-        assert isinstance(request.stream, httpx.AsyncByteStream)
-        async for chunk in request.stream:
+        async for chunk in stream_of(request):
             parts.append(self._http.send(h11.Data(data=chunk)) or b"")
             self._transport.write(b"".join(parts))
             parts.clear()

@@ -10,7 +10,7 @@ import httpx
 
 from batos.errors import UsageError, WireError
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.transport import content_encoding, guard
+from batos.inference.ollama.transport import content_encoding, guard, stream_of
 
 _HEADERS: Final = (
     (b"Accept", b"application/json"),
@@ -41,12 +41,12 @@ class RawExchange:
         try:
             return await _body(response)
         finally:
-            await _stream(response).aclose()
+            await stream_of(response).aclose()
 
     async def lines(self, path: str, sent: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
         """Post a request and yield each line of its reply; leave early only through `contextlib.aclosing`."""
         response = await self._send("POST", path, sent)
-        stream = _stream(response)
+        stream = stream_of(response)
         try:
             async for chunk in stream:  # whole lines: they are guarded
                 for line in chunk.removesuffix(b"\n").split(b"\n"):
@@ -75,7 +75,7 @@ class RawExchange:
             if encoding:
                 raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which nobody asked for")
         except BaseException:
-            await _stream(response).aclose()
+            await stream_of(response).aclose()
             raise
         return response
 
@@ -89,11 +89,5 @@ def encode(sent: Mapping[str, Any]) -> bytes:
         raise UsageError(said, remedy="Correct the request or its options.") from raw
 
 
-def _stream(response: httpx.Response) -> httpx.AsyncByteStream:
-    stream = response.stream
-    assert isinstance(stream, httpx.AsyncByteStream)
-    return stream
-
-
 async def _body(response: httpx.Response) -> bytes:
-    return b"".join([chunk async for chunk in _stream(response)])
+    return b"".join([chunk async for chunk in stream_of(response)])

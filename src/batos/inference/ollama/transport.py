@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 
 from batos import notation
-from batos.errors import ConfigError, WireError
+from batos.errors import ConfigError, InternalError, WireError
 
 
 def daemon_url(host: str) -> str:
@@ -53,6 +53,16 @@ def ask_for_overflow(request: httpx.Request) -> None:
     spliced = body[:-1] + (added if len(body) > 2 else added[1:])
     request.stream = httpx.ByteStream(spliced)
     request.headers["Content-Length"] = str(len(spliced))
+
+
+def stream_of(message: httpx.Request | httpx.Response) -> httpx.AsyncByteStream:
+    """Return the body of a request or of a reply, to be read piece by piece.
+
+    Raises: InternalError: the message belongs to a client that is not asynchronous.
+    """
+    if not isinstance(message.stream, httpx.AsyncByteStream):
+        raise InternalError(f"the body of a {type(message).__name__} is no asynchronous stream")
+    return message.stream
 
 
 @dataclass(frozen=True, slots=True)

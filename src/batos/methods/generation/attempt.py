@@ -21,7 +21,7 @@ from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.prototypes import AllMethodsTrial, JudgedPrototype
+from batos.methods.generation.prototypes import AllMethodsTrial
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Judged, Trial
 
@@ -92,7 +92,6 @@ class GenerationDeps:
         first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
         dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
         tried = await dialogue.run()
-        assert isinstance(tried, JudgedPrototype)
         made = self._provenance(dialogue, opened, about)
         found = [
             await self.candidate(trial.wanted, trial, judged, made)
@@ -123,7 +122,7 @@ class GenerationDeps:
         self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: Mapping[str, Any]
     ) -> Candidate:
         """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
-        assert judged.verdict is not None
+        verdict = judged.accepted()
         mutants = await trial.worth(judged)
         self.events.emit(
             METHOD_TRIED,
@@ -140,7 +139,7 @@ class GenerationDeps:
             selector=wanted.selector,
             intent=wanted.intent,
             source=judged.source,
-            verdict=judged.verdict.as_dict(),
+            verdict=verdict.as_dict(),
             checks=tuple(check.as_dict() for check in judged.checks),
             provenance={"missions": [], **provenance, "at": iso(self.clock()), "mutants": mutants},
             mutants=mutants,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals
-from batos.errors import BatosError, CovenantViolation, GenerationFailed, MethodFailed, Refused
+from batos.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
 from batos.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
@@ -38,9 +38,7 @@ class GenerationOutcome:
 
     outcome: str
     spent: GenerationCost
-    candidate: Candidate | None = None
-    method: Method | None = None
-    error: BatosError | None = None
+    result: Method | Candidate | BatosError
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +111,11 @@ class Generations:
             made = await self._run_generation(request)
             request.told["calls"], request.told["tokens"] = made.spent.calls, made.spent.tokens
             request.told["outcome"] = made.outcome
-            if made.error is not None:
-                raise made.error
-            if made.method is not None:
-                return made.method
-            candidate = made.candidate
-            assert candidate is not None
+            if isinstance(made.result, BatosError):
+                raise made.result
+            if isinstance(made.result, Method):
+                return made.result
+            candidate = made.result
         return await self._install_or_ask(request, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
@@ -190,7 +187,7 @@ class Generations:
             candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error)
-            return GenerationOutcome("failed", cost_of(session), error=error)
+            return GenerationOutcome("failed", cost_of(session), error)
         except asyncio.CancelledError:  # cancelled before anything was paid: not counted
             if not cost_of(session).tokens:
                 self._quota.give_back()
@@ -198,15 +195,15 @@ class Generations:
         except BatosError as error:  # Ollama, a limit or a missing cell: no fault of the intent
             if not cost_of(session).tokens:
                 self._quota.give_back()
-            return GenerationOutcome("failed", cost_of(session), error=error)
+            return GenerationOutcome("failed", cost_of(session), error)
         if _INSTALLS not in flight.wishes:
             self._remember(request.log, candidate)
             return GenerationOutcome("made", cost_of(session), candidate)
         try:
             method = await self._install(candidate, opened)
         except BatosError as error:
-            return GenerationOutcome("failed", cost_of(session), error=error)
-        return GenerationOutcome("installed", cost_of(session), candidate, method)
+            return GenerationOutcome("failed", cost_of(session), error)
+        return GenerationOutcome("installed", cost_of(session), method)
 
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
         """Install a candidate and close its round. Raises: GenerationFailed: a person refused exactly this source."""
@@ -259,5 +256,6 @@ class Generations:
 
         self._quota.take()
         made = await self.flights.run_once((*wanted.key, "redefine"), work)
-        assert made.candidate is not None
-        return made.candidate
+        if not isinstance(made.result, Candidate):
+            raise InternalError(f"the generation for a new intent ended as {made.outcome!r}")
+        return made.result

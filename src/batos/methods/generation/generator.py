@@ -184,7 +184,8 @@ class Jit:
             if not isinstance(value, Intent) or methods.digest_of(value) != intent:
                 return "its intent is another by now"
             wanted = wants.spec_for(root, holder, selector, args, self.deps.digests)
-            assert wanted is not None
+            if wanted is None:
+                return "it may not learn"
             return methods.bar_reason(holder, selector, wanted.coder.digest) or wanted
 
     def _existing_method(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
 from typing import Final, TypeAlias
 
 from batos.guardian.parsing import parse
@@ -12,8 +13,8 @@ from batos.guardian.parsing import parse
 #: The most mutants of one method.
 MOST: Final = 12
 
-#: Changes a node of a copy of the tree in place.
-Change: TypeAlias = Callable[[ast.AST], None]
+#: Changes the node that it was made for in place.
+Change: TypeAlias = Callable[[], None]
 
 _COMPARED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Eq: ast.NotEq,
@@ -48,19 +49,25 @@ def mutants(source: str) -> list[str]:
     tree = parse(source)
     nodes = list(ast.walk(tree))
     marked = {part for node in nodes if isinstance(node, ast.Assign) and _is_marker(node) for part in ast.walk(node)}
-    places = [(index, change) for index, node in enumerate(nodes) if node not in marked for change in _changes(node)]
+    places = [
+        (index, number)
+        for index, node in enumerate(nodes)
+        if node not in marked
+        for number, _ in enumerate(_changes(node))
+    ]
     original = ast.unparse(tree)
     found: list[str] = []
-    for index, change in _spread(places):
+    for index, number in _spread(places):
         copy = deepcopy(tree)
-        change(list(ast.walk(copy))[index])
+        change = list(_changes(list(ast.walk(copy))[index]))[number]
+        change()
         text = ast.unparse(ast.fix_missing_locations(copy))
         if text != original and text not in found:
             found.append(text)
     return found
 
 
-def _spread(places: list[tuple[int, Change]]) -> list[tuple[int, Change]]:
+def _spread(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return MOST of the places at even distances, so that the end of a long method is changed too."""
     if len(places) <= MOST:
         return places
@@ -72,20 +79,20 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for number, statement in enumerate(node.body):
             if _matters(statement):
-                yield _leave_out(number)
+                yield partial(_leave_out, node, number)
     elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-        yield _return_none
+        yield partial(_return_none, node)
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED:
-        yield _swap_comparison
+        yield partial(_swap_comparison, node)
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED:
-        yield _swap_operator
+        yield partial(_swap_operator, node)
     elif isinstance(node, ast.BoolOp):
-        yield _swap_and_or
+        yield partial(_swap_and_or, node)
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        yield _negate_condition
+        yield partial(_negate_condition, node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         # Texts stay unchanged: a check cannot see the wording of a prompt.
-        yield _change_constant
+        yield partial(_change_constant, node)
 
 
 def _matters(statement: ast.stmt) -> bool:
@@ -112,49 +119,38 @@ def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _leave_out(number: int) -> Change:
-    """Return a change that replaces a statement of the body with `pass`."""
-
-    def change(node: ast.AST) -> None:
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        node.body[number] = ast.Pass()
-
-    return change
+def _leave_out(node: ast.FunctionDef | ast.AsyncFunctionDef, number: int) -> None:
+    """Replace a statement of the body with `pass`."""
+    node.body[number] = ast.Pass()
 
 
-def _return_none(node: ast.AST) -> None:
+def _return_none(node: ast.Return) -> None:
     """Make a return statement return None."""
-    assert isinstance(node, ast.Return)
     node.value = ast.Constant(None)
 
 
-def _swap_comparison(node: ast.AST) -> None:
+def _swap_comparison(node: ast.Compare) -> None:
     """Replace the first comparison operator with its opposite."""
-    assert isinstance(node, ast.Compare)
     node.ops[0] = _COMPARED[type(node.ops[0])]()
 
 
-def _swap_operator(node: ast.AST) -> None:
+def _swap_operator(node: ast.BinOp | ast.AugAssign) -> None:
     """Replace an arithmetic operator."""
-    assert isinstance(node, ast.BinOp | ast.AugAssign)
     node.op = _COMPUTED[type(node.op)]()
 
 
-def _swap_and_or(node: ast.AST) -> None:
+def _swap_and_or(node: ast.BoolOp) -> None:
     """Replace `and` with `or`, and the reverse."""
-    assert isinstance(node, ast.BoolOp)
     node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
 
 
-def _negate_condition(node: ast.AST) -> None:
+def _negate_condition(node: ast.If | ast.IfExp | ast.While) -> None:
     """Replace a condition with its negation."""
-    assert isinstance(node, ast.If | ast.IfExp | ast.While)
     node.test = ast.UnaryOp(ast.Not(), node.test)
 
 
-def _change_constant(node: ast.AST) -> None:
+def _change_constant(node: ast.Constant) -> None:
     """Replace a truth value with its opposite, and a number with the next."""
-    assert isinstance(node, ast.Constant)
     value = node.value
     if isinstance(value, bool):
         node.value = not value

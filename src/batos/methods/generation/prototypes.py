@@ -34,28 +34,21 @@ _TASK: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPrototype(Judged):
-    """The result of trying all methods; `parts` has the result of each, in the order of the API."""
-
-    parts: tuple[Judged, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class AllMethodsTrial:
     """Tries a reply with every method of an object: if one fails, all fail."""
 
     trials: tuple[Trial, ...]
 
-    async def reply(self, text: str) -> JudgedPrototype:
+    async def reply(self, text: str) -> Judged:
         """Try each method of a reply; a fault begins with its selector. Raises: CellMissing: there is no cell."""
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
-            return JudgedPrototype((error.message,))
+            return Judged((error.message,))
         given = {each.selector: each for each in reply.methods}
         missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
         if missing:
-            return JudgedPrototype(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+            return Judged(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
         parts: list[Judged] = []
         for trial in self.trials:
             written = given[trial.wanted.selector]
@@ -65,7 +58,7 @@ class AllMethodsTrial:
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
         refused = tuple(fault for part in parts for fault in part.refused)
-        return JudgedPrototype(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
+        return Judged(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
 
     @property
     def decision(self) -> Decision[Any]:
@@ -139,7 +132,7 @@ def task(parts: Sequence[MethodSpec]) -> str:
     return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
 
 
-def candidate(wanted: MethodSpec, judged: JudgedPrototype, parts: Sequence[Candidate]) -> Candidate:
+def candidate(wanted: MethodSpec, judged: Judged, parts: Sequence[Candidate]) -> Candidate:
     """Return one candidate of all methods of an object, which is approved once and installed whole or not at all."""
     source = join_sources(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -24,7 +24,6 @@ class Flight(Generic[T]):
     waiting: int = 0
     #: The wishes of all waiters: if one of them may install the method, it is installed.
     wishes: set[str] = field(default_factory=set)
-    task: asyncio.Task[T] | None = None
 
     def hold(self) -> None:
         """Raise Abandoned if nobody waits any more. The session calls this before each paid call."""
@@ -32,11 +31,18 @@ class Flight(Generic[T]):
             raise Abandoned
 
 
+class _Flying(NamedTuple, Generic[T]):
+    """A flight with the task that does its work."""
+
+    flight: Flight[T]
+    task: asyncio.Task[T]
+
+
 class SingleFlight(Generic[T]):
     """The running work by key, in tasks of its own, so that no work dies with the mission that started it."""
 
     def __init__(self) -> None:
-        self._flying: dict[Hashable, Flight[T]] = {}
+        self._flying: dict[Hashable, _Flying[T]] = {}
         #: Work that is being cancelled, by key: a new caller waits for its end and starts it anew.
         self._leaving: dict[Hashable, asyncio.Task[T]] = {}
 
@@ -53,12 +59,11 @@ class SingleFlight(Generic[T]):
         while True:
             while key in self._leaving:
                 await asyncio.wait({self._leaving[key]})
-            flight = self._flying.get(key) or self._start(key, begin)
+            flight, task = self._flying.get(key) or self._start(key, begin)
             flight.waiting += 1
             flight.wishes.add(wish)
             try:
-                assert flight.task is not None
-                return await asyncio.shield(flight.task)
+                return await asyncio.shield(task)
             except Abandoned:
                 # The work stopped just before this call: start again, from the paid answers.
                 continue
@@ -67,24 +72,24 @@ class SingleFlight(Generic[T]):
 
     async def leave(self, key: Hashable) -> None:
         """Cancel the work at once unless a caller waits for it, and wait until it has ended."""
-        flight = self._flying.get(key)
-        if flight is None or flight.waiting or flight.task is None:
+        flying = self._flying.get(key)
+        if flying is None or flying.flight.waiting:
             return
-        self._leaving[key] = flight.task
-        flight.task.cancel()
-        await asyncio.wait({flight.task})
+        self._leaving[key] = flying.task
+        flying.task.cancel()
+        await asyncio.wait({flying.task})
 
-    def _start(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> Flight[T]:
+    def _start(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> _Flying[T]:
         """Start the work in a task of its own."""
         flight: Flight[T] = Flight()
-        flight.task = asyncio.ensure_future(begin(flight))
-        self._flying[key] = flight
-        flight.task.add_done_callback(lambda task: self._forget(key, flight, task))
-        return flight
+        flying = self._flying[key] = _Flying(flight, asyncio.ensure_future(begin(flight)))
+        flying.task.add_done_callback(lambda task: self._forget(key, task))
+        return flying
 
-    def _forget(self, key: Hashable, flight: Flight[T], task: asyncio.Task[T]) -> None:
+    def _forget(self, key: Hashable, task: asyncio.Task[T]) -> None:
         """Forget work that has ended."""
-        if self._flying.get(key) is flight:
+        flying = self._flying.get(key)
+        if flying is not None and flying.task is task:
             del self._flying[key]
         self._leaving.pop(key, None)
         if not task.cancelled():
@@ -92,7 +97,7 @@ class SingleFlight(Generic[T]):
 
     async def aclose(self) -> None:
         """Cancel all running work, and wait until it has ended."""
-        tasks = [flight.task for flight in self._flying.values() if flight.task is not None]
+        tasks = [flying.task for flying in self._flying.values()]
         for task in tasks:
             task.cancel()
         if tasks:

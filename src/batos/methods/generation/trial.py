@@ -11,7 +11,7 @@ from typing import Any, Final
 from batos.cell import program as programs
 from batos.cell.cell import Cell
 from batos.cell.program import Program
-from batos.errors import DecisionInvalid, MethodFailed
+from batos.errors import DecisionInvalid, InternalError, MethodFailed
 from batos.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
 from batos.events import Events
 from batos.guardian.audit import Context, audit
@@ -34,7 +34,8 @@ _SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
 class Judged:
     """The result of a trial: the `faults` in words, none if it passed.
 
-    `refused` are the guardian's faults as plain data.
+    `refused` are the guardian's faults as plain data. `parts` are the results of each method of an object, in the order
+    of its API.
     """
 
     faults: tuple[str, ...]
@@ -43,6 +44,13 @@ class Judged:
     verdict: Verdict | None = None
     checks: tuple[Check, ...] = ()
     program: Program | None = None
+    parts: tuple[Judged, ...] = ()
+
+    def accepted(self) -> Verdict:
+        """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
+        if self.verdict is None:
+            raise InternalError(f"a source without a verdict was to be kept: {'; '.join(self.faults)[:200]}")
+        return self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +90,11 @@ class Trial:
 
     async def worth(self, judged: Judged) -> dict[str, int]:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
-        assert judged.verdict is not None
+        verdict = judged.accepted()
         made = killed = 0
         for text in await asyncio.to_thread(mutants, judged.source):
             try:
-                program = await self._prepare(text, judged.verdict)
+                program = await self._prepare(text, verdict)
             except MethodFailed:  # not a method at all, so no check is needed to detect it
                 continue
             made += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.errors import Refused
+from batos.errors import InternalError, Refused
 from batos.image import methods, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Lineage
@@ -24,7 +24,8 @@ def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Me
     revisions = 0 if before is None else len(before.revisions)
     method = methods.install(root, candidate, at)
     lineage = methods.lineage_of(root, holder, candidate.selector)
-    assert lineage is not None
+    if lineage is None:
+        raise InternalError(f"{candidate.selector!r} was installed and has no lineage")
     return method, method.revision > revisions, enforce_limit(root, lineage, rules, at)
 
 
