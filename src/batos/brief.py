@@ -6,11 +6,11 @@ import hashlib
 import json
 import mimetypes
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
@@ -194,6 +194,33 @@ class MissionBrief(BaseModel):
     idempotency_key: _Line | None = Field(default=None, min_length=1, max_length=128)
     ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
     origin: Origin = Field(default_factory=Origin)
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the brief as the image and the journal keep it: plain data without the fields that are absent."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @classmethod
+    def from_document(cls, value: Mapping[str, Any]) -> MissionBrief:
+        """Return the brief of what `as_document` gave. `parse` checked it at the door, and nothing is checked here.
+
+        Fields that this version does not know, from an image of another, are left out.
+        """
+        known = {name: each for name, each in value.items() if name in cls.model_fields and each is not None}
+        return cls.model_construct(**{name: _STORED.get(name, _as_is)(each) for name, each in known.items()})
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+#: The fields of a stored brief that are not plain values, each with the function that makes its value.
+_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "attachments": lambda files: tuple(AttachmentRef.model_construct(**each) for each in files),
+    "budget": lambda value: Budget.model_construct(**value),
+    "policy": lambda value: MissionPolicy.model_construct(**value),
+    "message": lambda value: Message.model_construct(**{**value, "arguments": tuple(value.get("arguments", ()))}),
+    "origin": lambda value: Origin.model_construct(**value),
+}
 
 
 def parse(value: object) -> MissionBrief:

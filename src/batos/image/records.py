@@ -138,7 +138,7 @@ class Attachment(Persistent):
         if self.data is not None:
             return self.data
         if self.blob is None:
-            raise lost(self.sha256, "has neither content nor a blob")
+            raise missing_file_error(self.sha256, "has neither content nor a blob")
         with self.blob.open("r") as file:
             content: bytes = file.read()
         return content

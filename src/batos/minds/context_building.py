@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from batos import brief as briefs
 from batos.brief import MissionBrief
 from batos.codex import graph_names
 from batos.codex.codex import PILLARS
@@ -47,9 +46,11 @@ class MissionQuestion:
 
 
 def question_of(root: Root, record: Brief) -> MissionQuestion:
-    """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
-    is found again."""
-    brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
+    """Return a mission's question from its record.
+
+    A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for is found again.
+    """
+    brief = MissionBrief.from_document(record.value)
     asked_at, same = record.accepted_at, True
     ancestors: list[str] = []
     retried: list[str] = []

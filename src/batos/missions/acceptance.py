@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from batos import brief as briefs
-from batos.brief import MissionBrief
+from batos.brief import AttachmentRef, MissionBrief
 from batos.conversations import conversations
 from batos.errors import BriefError, Refused
 from batos.image import conversation_files, naming, ownership, roots
@@ -18,8 +18,8 @@ from batos.image.roots import Root
 _MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})
 
 
-def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the brief as it is stored, with `new` and `last` replaced by the names that they stand for.
+def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> MissionBrief:
+    """Parse a brief, with `new` and `last` replaced by the names that they stand for.
 
     Raises: BriefError: a field is wrong. NotFound: a named mission or conversation does not exist. Refused: the
     ancestor has not ended.
@@ -33,19 +33,19 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[s
         _check_ancestor(root, brief.ancestor, brief.user)
     if brief.in_reply_to is not None:
         conversations.check_reply(root, brief.in_reply_to, brief.user)
-    return brief.model_dump(mode="json", exclude_none=True)
+    return brief
 
 
-def find_repeat(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, Any]) -> str | None:
     """Return the mission that the same user began with the same idempotency key; None if there is none.
 
     Raises: BriefError: that mission's brief has other fields.
     """
-    key = value.get("idempotency_key")
-    name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
+    key = brief.idempotency_key
+    name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(brief.user, key))
     if name is None:
         return None
-    first = roots.mission_record(root, name).brief.value
+    first, value = roots.mission_record(root, name).brief.value, brief.as_document()
     by_name = {"conversation"} if _is_relative(asked.get("conversation")) else set()
     for field in MissionBrief.model_fields.keys() - _MAY_DIFFER - by_name:
         if not _same(field, first, value):
@@ -69,12 +69,13 @@ def _same(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> boo
     return bool(first.get(field) == value.get(field))
 
 
-def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
+def with_kept_files(root: Root, brief: MissionBrief) -> MissionBrief:
     """Return the brief with the files of its conversation added. Raises: BriefError: there are too many files."""
-    found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
+    found = root[roots.CONVERSATIONS].get(brief.conversation or "")
     if found is None:
-        return dict(value)
-    files = conversation_files.merge_files(conversation_files.files_of(found), value.get("attachments", ()))
+        return brief
+    given = [each.model_dump() for each in brief.attachments]
+    files = conversation_files.merge_files(conversation_files.files_of(found), given)
     if len(files) > briefs.ATTACHMENTS_LIMIT:
         raise BriefError(
             f"attachments: with those of the conversation there are {len(files)}, at most {briefs.ATTACHMENTS_LIMIT} "
@@ -82,7 +83,7 @@ def with_kept_files(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
             field="attachments",
             remedy="Leave some out: /drop NAME in `batos chat`.",
         )
-    return {**value, "attachments": [dict(each) for each in files]}
+    return brief.model_copy(update={"attachments": tuple(AttachmentRef.model_construct(**each) for each in files)})
 
 
 def _conversation(root: Root, name: str, user: str, now: datetime) -> str:

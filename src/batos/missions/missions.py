@@ -67,15 +67,16 @@ class Missions:
         attached = [file.ref.model_dump() for file in files]
         asked = {"user": self._settings.asker, **usual, **brief, "attachments": attached}
         with self._image.snapshot() as root:
-            value = acceptance.resolve_brief(root, asked, self._clock())
-            first = acceptance.find_repeat(root, value, asked)
-            value = acceptance.with_kept_files(root, value) if first is None else value
+            parsed = acceptance.resolve_brief(root, asked, self._clock())
+            first = acceptance.find_repeat(root, parsed, asked)
+            parsed = acceptance.with_kept_files(root, parsed) if first is None else parsed
         if first is not None:
             return first
-        mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._settings.queue)
-        if "idempotency_key" in value:
+        content = {file.ref.sha256: file.data for file in files}
+        mission = await self._image.accept(parsed.as_document(), content, self._settings.queue)
+        if parsed.idempotency_key is not None:
             with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
-                acceptance.find_repeat(root, value, asked)
+                acceptance.find_repeat(root, parsed, asked)
         return mission
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> dict[str, Any]:
