@@ -91,7 +91,8 @@ NAMED = (
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", SRC / "ollama_emulator" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    written = [ROOT / "README.md", ROOT / "CHANGELOG.md", SRC / "ollama_emulator" / "README.md"]
+    return [*written, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def sources(places: Sequence[str]) -> Iterator[tuple[Path, str]]:
