@@ -337,8 +337,8 @@ class MissionLineDocument(TypedDict):
     text: str
 
 
-def as_plain(document: MissionDocument) -> dict[str, Any]:
-    """Return the plain data of a mission's document, for a door: any JSON, with no key promised."""
+def as_plain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plain data of a document, for a door: any JSON, with no key promised."""
     return dict(document)
 
 

@@ -11,6 +11,7 @@ from batos.approvals import documents
 from batos.errors import BatosError
 from batos.image.ids import iso
 from batos.inference.ollama.bridge import ChatRequest
+from batos.method_documents import ApprovalLine
 from batos.testing import Responder, ScriptedBridge
 from batos.uvm import UVM
 from ollama_emulator.speech.authoring import authors, orders
@@ -55,11 +56,10 @@ class Coding(ScriptedBridge):
         return len(self.history) - self.written
 
 
-def waiting(uvm: UVM) -> list[dict[str, Any]]:
+def waiting(uvm: UVM) -> list[ApprovalLine]:
     """What waits for a person, the oldest first."""
     with uvm.image.snapshot() as root:
-        found: list[dict[str, Any]] = documents.list_approvals(root, iso(uvm.clock()), 99, "asked")["approvals"]
-        return found
+        return documents.list_approvals(root, iso(uvm.clock()), 99, "asked")["approvals"]
 
 
 async def waits(uvm: UVM, brief: dict[str, Any], **policy: str) -> str:

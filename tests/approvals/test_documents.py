@@ -19,6 +19,7 @@ from batos.errors import BriefError, NotFound
 from batos.image import approvals, roots
 from batos.image.classes import class_factory
 from batos.image.roots import root_of
+from batos.method_documents import ApprovalList
 from batos.objects.method import Intent
 from batos.objects.prototype import reference
 
@@ -40,7 +41,7 @@ def root() -> Iterator[Any]:
     database.close()
 
 
-def names(found: dict[str, Any]) -> list[str]:
+def names(found: ApprovalList) -> list[str]:
     """The ids of a list, in its order."""
     return [each["id"] for each in found["approvals"]]
 
@@ -94,8 +95,10 @@ def test_which_is_meant(root: Any) -> None:
 
 def test_one_whole_has_its_intent_while_that_stands(root: Any) -> None:
     """What was wished for is told as it was declared; where it is declared otherwise by now, it is not made up."""
-    assert documents.whole(root, "a-0", LATER)["intent"]["text"] == "say hello"
-    assert documents.whole(root, "a-3", LATER)["intent"]["text"] == "ask why"
+    for name, text in (("a-0", "say hello"), ("a-3", "ask why")):
+        intent = documents.whole(root, name, LATER)["intent"]
+        assert intent is not None
+        assert intent["text"] == text
     root["traits_obj"].ask_ = Intent("ask how")
     assert documents.whole(root, "a-3", LATER)["intent"] is None
     root[roots.APPROVALS]["a-3"].candidate["holder"] = "oid:0xffff"
@@ -111,6 +114,7 @@ def test_a_change_is_told_by_line(root: Any) -> None:
     approvals.ask(root, asking(changed, None, "a-4", LATER))
     told = documents.whole(root, "a-4", LATER)
     assert told["former"] == 1
+    assert told["diff"] is not None
     assert told["diff"][:2] == ["--- revision 1", "+++ asked"]
     assert told["diff"][3:] == [" def say_(self):", "-    return 1", "+    return 4", " "]
     assert documents.whole(root, "a-0", LATER)["diff"] is None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from batos.image import methods
 from batos.image.candidates import Candidate
+from batos.method_documents import MethodProvenance
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 
@@ -14,10 +16,18 @@ AT = "2026-11-22T10:00:00.000Z"
 CODER = "c0de" * 16
 
 
-def provenance(**also: Any) -> dict[str, Any]:
-    """What every method says of where it comes from."""
-    known = {"generation": "g-1", "missions": ["m-1"], "model": "coder", "model_digest": CODER, "prompt_digest": "p"}
-    return {**known, "at": AT, "trust": "model", **also}
+def provenance(missions: Sequence[str] = ("m-1",), trust: str = "model", **also: str) -> MethodProvenance:
+    """What every method says of where it comes from; `also` has an approval."""
+    made = MethodProvenance(
+        generation="g-1",
+        missions=list(missions),
+        model="coder",
+        model_digest=CODER,
+        prompt_digest="p",
+        at=AT,
+        trust=trust,
+    )
+    return cast("MethodProvenance", {**made, **also})
 
 
 def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, /, **also: Any) -> Candidate:

@@ -12,14 +12,21 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.image import uses
+from batos.method_documents import UseDocument
 
 
-def entry(
-    number: int, revision: int = 1, *, control: bool = False, fault: bool = False, gate: int = 0
-) -> dict[str, Any]:
+def entry(number: int, revision: int = 1, *, control: bool = False, fault: bool = False, gate: int = 0) -> UseDocument:
     """A use as a mission tells it."""
-    told = {"mission": f"m-{number}", "revision": revision, "outcome": "fault" if fault else "ok", "control": control}
-    return {**told, "seconds": number / 7, "tokens": number, "calls": 1, "gate_faults": gate}
+    return UseDocument(
+        mission=f"m-{number}",
+        revision=revision,
+        outcome="fault" if fault else "ok",
+        control=control,
+        seconds=number / 7,
+        tokens=number,
+        calls=1,
+        gate_faults=gate,
+    )
 
 
 def test_order_and_pages() -> None:
@@ -60,13 +67,13 @@ entries = st.builds(
 
 
 @given(st.lists(entries, max_size=60))
-def test_sums(found: list[dict[str, Any]]) -> None:
+def test_sums(found: list[UseDocument]) -> None:
     """By revision and by kind; a use is bad once, however many faults it had, and nothing else is counted."""
     totals = uses.totals_of(found)
     assert set(totals) == {each["revision"] for each in found}
     for revision, kinds in totals.items():
-        for kind, control in (("method", False), ("control", True)):
+        for counts, control in ((kinds["method"], False), (kinds["control"], True)):
             mine = [each for each in found if (each["revision"], each["control"]) == (revision, control)]
-            assert kinds[kind]["calls"] == len(mine)
-            assert kinds[kind]["bad"] == sum(each["outcome"] == "fault" or each["gate_faults"] > 0 for each in mine)
-            assert kinds[kind]["tokens"] == sum(each["tokens"] for each in mine)
+            assert counts["calls"] == len(mine)
+            assert counts["bad"] == sum(each["outcome"] == "fault" or each["gate_faults"] > 0 for each in mine)
+            assert counts["tokens"] == sum(each["tokens"] for each in mine)

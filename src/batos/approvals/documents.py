@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import chain, islice
-from typing import Any
 
 from batos.approvals.reasons import no_such
 from batos.errors import NotFound
 from batos.image import approvals, methods, naming, ownership, roots
 from batos.image.records import Approval
 from batos.image.roots import Root
+from batos.method_documents import (
+    ApprovalDocument,
+    ApprovalLine,
+    ApprovalList,
+    CandidateDocument,
+    FormerRevision,
+    IntentDocument,
+)
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 
-def list_approvals(
-    root: Root, at: str, limit: int, status: str | None = None, user: str | None = None
-) -> dict[str, Any]:
+def list_approvals(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> ApprovalList:
     """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
 
     Where a user is named, only those that are of that user's missions alone are listed.
@@ -68,27 +73,31 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
     return bool(concerned) and ownership.is_asked_by(root, concerned, user)
 
 
-def line(approval: Approval, at: str) -> dict[str, Any]:
+def line(approval: Approval, at: str) -> ApprovalLine:
     """Return an approval for a list, without values that are not known yet."""
-    known = {
-        "id": approval.name,
-        "status": approval.word_at(at),
-        "object": approval.object,
-        "selector": approval.candidate["selector"],
-        "digest": approval.candidate["digest"],
-        "former": approval.former,
-        "asked_at": approval.asked_at,
-        "until": approval.until,
-        "missions": list(approval.missions),
-        "answered_at": approval.answered_at,
-        "by": approval.by,
-        "why": approval.why,
-        "revision": approval.revision,
-    }
-    return {name: value for name, value in known.items() if value is not None}
+    shown = ApprovalLine(
+        id=approval.name,
+        status=approval.word_at(at),
+        object=approval.object,
+        selector=approval.candidate["selector"],
+        digest=approval.candidate["digest"],
+        former=approval.former,
+        asked_at=approval.asked_at,
+        until=approval.until,
+        missions=list(approval.missions),
+    )
+    if approval.answered_at is not None:
+        shown["answered_at"] = approval.answered_at
+    if approval.by is not None:
+        shown["by"] = approval.by
+    if approval.why is not None:
+        shown["why"] = approval.why
+    if approval.revision is not None:
+        shown["revision"] = approval.revision
+    return shown
 
 
-def whole(root: Root, name: str, at: str) -> dict[str, Any]:
+def whole(root: Root, name: str, at: str) -> ApprovalDocument:
     """Return an approval with source, verdict, checks, mutants, provenance, intent, and the diff to the former method.
 
     Raises: NotFound: there is no such approval.
@@ -97,7 +106,7 @@ def whole(root: Root, name: str, at: str) -> dict[str, Any]:
     if approval is None:
         raise no_such(name)
     candidate = approval.candidate
-    former = candidate["former"] or {}
+    former = candidate["former"]
     return {
         **line(approval, at),
         "intent": _intent(root, candidate),
@@ -105,17 +114,16 @@ def whole(root: Root, name: str, at: str) -> dict[str, Any]:
         "source": candidate["source"],
         "verdict": dict(candidate["verdict"]),
         "checks": [dict(each) for each in candidate["checks"]],
-        "mutants": dict(candidate["mutants"]),
-        "provenance": dict(candidate["provenance"]),
-        "diff": list(diff(former, candidate["source"])) if former else None,
+        "mutants": candidate["mutants"].copy(),
+        "provenance": candidate["provenance"].copy(),
+        "diff": None if former is None else list(diff(former, candidate["source"])),
     }
 
 
-def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
+def diff(former: FormerRevision, source: str) -> Iterator[str]:
     """Yield the lines of a unified diff from a former revision, {revision, source}, to a source."""
-    names = f"revision {former.get('revision')}", "asked"
-    before, after = str(former.get("source", "")), source
-    return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
+    names = f"revision {former['revision']}", "asked"
+    return difflib.unified_diff(former["source"].split("\n"), source.split("\n"), *names, lineterm="")
 
 
 def find_matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
@@ -138,14 +146,14 @@ def _forms(root: Root, approval: Approval) -> Iterator[str]:
     return (f"{each}.{selector}".casefold() for each in (approval.object, *named) if isinstance(each, str))
 
 
-def _holder(root: Root, candidate: Mapping[str, Any]) -> UvmObject | None:
+def _holder(root: Root, candidate: CandidateDocument) -> UvmObject | None:
     try:
         return methods.find_holder(root, candidate["holder"])
     except NotFound:  # it is gone since
         return None
 
 
-def _intent(root: Root, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+def _intent(root: Root, candidate: CandidateDocument) -> IntentDocument | None:
     """Return the intent of the method as declared; None if the declaration is gone or changed."""
     holder = _holder(root, candidate)
     if holder is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
+
+from batos.method_documents import GuardianDocument, SlotUseDocument, SourceFaultDocument
 
 #: Rules whose breach means that the slots a method uses cannot be listed: no cell may run such a source.
 UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "computed-name", "audit"})
@@ -19,9 +21,9 @@ class SourceFault:
     why: str
     remedy: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> SourceFaultDocument:
         """Return every field by name."""
-        return asdict(self)
+        return SourceFaultDocument(line=self.line, column=self.column, rule=self.rule, why=self.why, remedy=self.remedy)
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column} [{self.rule}]: {self.why}; {self.remedy}"
@@ -40,7 +42,7 @@ class SlotUse:
     mutates: frozenset[str] = frozenset()
     deletes: frozenset[str] = frozenset()
 
-    def as_dict(self) -> dict[str, list[str]]:
+    def as_dict(self) -> SlotUseDocument:
         """Return every field as a sorted list."""
         return {
             "reads": sorted(self.reads),
@@ -73,7 +75,7 @@ class Verdict:
         """Test if `slots` lists everything that the source uses, whatever its other faults are."""
         return not any(fault.rule in UNLISTABLE for fault in self.faults)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> GuardianDocument:
         """Return the verdict as data that JSON can hold."""
         return {
             "accepted": self.accepted,

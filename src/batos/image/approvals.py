@@ -19,6 +19,7 @@ from batos.image import methods, object_installation, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import Root
+from batos.method_documents import CandidateDocument
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
 
@@ -243,7 +244,7 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
     return None
 
 
-def _is_altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
+def _is_altered(candidate: Candidate, kept: CandidateDocument) -> bool:
     parts = zip(candidate.methods, kept.get("methods", ()), strict=True)
     return candidate.digest != kept["digest"] or any(_is_altered(each, part) for each, part in parts)
 

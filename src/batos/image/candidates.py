@@ -5,7 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, cast
+
+from batos.method_documents import (
+    ApprovedBy,
+    CandidateDocument,
+    CheckDocument,
+    FormerRevision,
+    MethodProvenance,
+    MutantsDocument,
+    StoredVerdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +31,14 @@ class Candidate:
     selector: str
     intent: str
     source: str
-    verdict: Mapping[str, Any]
-    checks: tuple[Mapping[str, Any], ...]
-    provenance: Mapping[str, Any]
-    mutants: Mapping[str, int] = field(default_factory=dict)
+    verdict: StoredVerdict
+    checks: tuple[CheckDocument, ...]
+    provenance: MethodProvenance
+    mutants: MutantsDocument = field(default_factory=MutantsDocument)
     #: The fields of the Intent that takes the declared one's place with it; None: as declared.
     wish: Mapping[str, Any] | None = None
     #: The revision that it takes the place of, as {revision, source}; None: it is the first.
-    former: Mapping[str, Any] | None = None
+    former: FormerRevision | None = None
     #: Of a whole object: its methods, which are installed together or not at all. `source` is then that of all.
     methods: tuple[Candidate, ...] = ()
 
@@ -37,20 +47,21 @@ class Candidate:
         """Return the SHA-256 of the source in UTF-8, in hex: an approval is bound to it."""
         return digest_of_source(self.source)
 
-    def with_approval(self, said: Mapping[str, str]) -> Candidate:
+    def with_approval(self, said: ApprovedBy) -> Candidate:
         """Return a copy whose provenance, and that of each of its methods, says who approved it and when."""
         methods = tuple(each.with_approval(said) for each in self.methods)
         return replace(self, provenance={**self.provenance, **said}, methods=methods)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CandidateDocument:
         """Return every field as plain data of its own, with the digest; `from_dict` reads it back."""
         methods = [each.as_dict() for each in self.methods]
-        return {**asdict(replace(self, methods=())), "digest": self.digest, "methods": methods}
+        shown = {**asdict(replace(self, methods=())), "digest": self.digest, "methods": methods}
+        return cast("CandidateDocument", shown)
 
     @classmethod
-    def from_dict(cls, shown: Mapping[str, Any]) -> Candidate:
+    def from_dict(cls, shown: CandidateDocument) -> Candidate:
         """Return the candidate that `as_dict` showed."""
-        fields = {name: value for name, value in shown.items() if name != "digest"}
+        fields: dict[str, Any] = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
         return cls(**{**fields, "checks": tuple(fields.get("checks", ())), "methods": methods})
 

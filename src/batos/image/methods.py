@@ -19,6 +19,7 @@ from batos.image import roots, tools, uses
 from batos.image.candidates import Candidate
 from batos.image.records import TRUST, Lineage
 from batos.image.roots import Root
+from batos.method_documents import UseDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
 
@@ -212,7 +213,7 @@ def bar_reason(holder: UvmObject, selector: str, coder: str) -> str:
     return bar["reason"] if isinstance(now, Intent) and digest_of(now) == bar["intent"] else ""
 
 
-def use(lineage: Lineage, entry: Mapping[str, Any]) -> None:
+def use(lineage: Lineage, entry: UseDocument) -> None:
     """Write a use down and count it; one of a revision that there is not is no use of this slot and is left out."""
     revision = entry["revision"]
     if revision == 0 or revision in lineage.revisions:
@@ -286,7 +287,7 @@ def _point_at(lineage: Lineage, revision: int, intent: Intent | None, entry: dic
     lineage.active, lineage.intent, lineage.barred = revision, intent, None
     if intent is not None:
         lineage.kind = intent.kind
-    lineage.since = dict(lineage.totals.get(revision) or uses.no_use())
+    lineage.since = (lineage.totals.get(revision) or uses.no_use()).copy()
     value = lineage.revisions[revision] if revision else intent
     if value is not None:
         setattr(lineage.holder, lineage.selector, value)

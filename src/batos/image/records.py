@@ -16,6 +16,7 @@ from batos.errors import ImageDamaged
 from batos.image import uses
 from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
+from batos.method_documents import CandidateDocument, Retired, UseTotals
 from batos.mission_documents import AttemptDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
@@ -168,13 +169,13 @@ class Lineage(Persistent):
         self.intent: Intent | None = intent
         self.kind: str = intent.kind
         self.active = 0
-        self.retired: dict[int, dict[str, str]] = {}
+        self.retired: dict[int, Retired] = {}
         self.barred: dict[str, Any] | None = None
-        self.since: dict[str, dict[str, Any]] = uses.no_use()
+        self.since: UseTotals = uses.no_use()
         self.revisions: IOBTree[Method] = IOBTree()
         self.history: IOBTree[dict[str, Any]] = IOBTree()
         self.ledger: IOBTree[Any] = IOBTree()
-        self.totals: IOBTree[dict[str, dict[str, Any]]] = IOBTree()
+        self.totals: IOBTree[UseTotals] = IOBTree()
 
 
 class Approval(Persistent):
@@ -188,7 +189,7 @@ class Approval(Persistent):
 
     def __init__(self, name: str, candidate: Candidate, object: str, former: int, moments: tuple[str, str]) -> None:
         self.name = name
-        self.candidate: dict[str, Any] = candidate.as_dict()
+        self.candidate: CandidateDocument = candidate.as_dict()
         self.object = object
         self.former = former
         self.asked_at, self.until = moments

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from persistent.list import PersistentList
 
+from batos.method_documents import CountName, UseCounts, UseDocument, UseTotals
+
 #: Counts over the uses of a revision, separate for the method and for its control (the interpreted intent).
-COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
+COUNTED: Final[tuple[CountName, ...]] = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
 
 #: Entries that are one record: a record is written again with each use, so it is short.
 PAGE: Final = 16
 
 
-def no_use() -> dict[str, dict[str, Any]]:
+def no_use() -> UseTotals:
     """Return the totals of no use at all."""
-    return {kind: dict.fromkeys(COUNTED, 0) for kind in ("method", "control")}
+    return UseTotals(method=no_counts(), control=no_counts())
 
 
-def write(ledger: Any, entry: Mapping[str, Any]) -> None:
+def no_counts() -> UseCounts:
+    """Return the counts of no use at all."""
+    return UseCounts(calls=0, faults=0, gate_faults=0, bad=0, seconds=0, tokens=0, model_calls=0)
+
+
+def sum_counts(found: Iterable[UseCounts]) -> UseCounts:
+    """Add up counts."""
+    total = no_counts()
+    for each in found:
+        for name in COUNTED:
+            total[name] += each[name]
+    return total
+
+
+def write(ledger: Any, entry: UseDocument) -> None:
     """Add a use: {mission, revision, outcome, control, seconds, tokens, calls, gate_faults}; nothing is ever changed.
 
     `revision` is 0 where the intent was interpreted because no revision was active. `ledger` is an IOBTree: the number
@@ -29,26 +45,26 @@ def write(ledger: Any, entry: Mapping[str, Any]) -> None:
     if last == 0 or len(ledger[last]) == PAGE:
         last += 1
         ledger[last] = PersistentList()
-    ledger[last].append(dict(entry))
+    ledger[last].append(entry.copy())
 
 
-def entries(ledger: Any) -> Iterator[Mapping[str, Any]]:
+def entries(ledger: Any) -> Iterator[UseDocument]:
     """Yield every recorded use, oldest first."""
     return (entry for page in ledger.values() for entry in page)
 
 
-def totals_of(found: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+def totals_of(found: Iterable[UseDocument]) -> dict[int, UseTotals]:
     """Sum up uses by revision. A lineage's `totals` must equal this sum."""
-    totals: dict[int, dict[str, Any]] = {}
+    totals: dict[int, UseTotals] = {}
     for entry in found:
         totals[entry["revision"]] = add_use(totals.get(entry["revision"]) or no_use(), entry)
     return totals
 
 
-def add_use(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
+def add_use(before: UseTotals, entry: UseDocument) -> UseTotals:
     """Return the totals with one more use added."""
     fault, gate = entry["outcome"] == "fault", entry["gate_faults"]
-    more = {
+    more: UseCounts = {
         "calls": 1,
         "faults": int(fault),
         "gate_faults": gate,
@@ -57,5 +73,6 @@ def add_use(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -
         "tokens": entry["tokens"],
         "model_calls": entry["calls"],
     }
-    kind = "control" if entry["control"] else "method"
-    return {**before, kind: {name: before[kind][name] + more[name] for name in COUNTED}}
+    if entry["control"]:
+        return {**before, "control": sum_counts((before["control"], more))}
+    return {**before, "method": sum_counts((before["method"], more))}

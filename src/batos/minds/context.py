@@ -17,6 +17,7 @@ from batos.inference.decisions.decide import REASONING_TOKENS
 from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
+from batos.method_documents import UsePayload
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.message import Interpreter
@@ -77,7 +78,7 @@ class MethodChooser(Protocol):
         """Test if this mission interprets the method's intent instead, so that the method's effect is measured."""
         ...
 
-    async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
+    async def count(self, mission: str, payloads: Iterable[UsePayload]) -> None:
         """Record the uses of a failed mission, whose thought cannot contribute them."""
         ...
 

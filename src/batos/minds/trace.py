@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence
+from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
 from batos.mission_documents import LearntDocument, RanDocument
 from batos.objects.method import Method
@@ -31,12 +32,21 @@ class MethodUse:
     tokens: int
     calls: int
 
-    def payload(self, gate_faults: int) -> dict[str, Any]:
+    def payload(self, gate_faults: int) -> UsePayload:
         """Return the contribution ("method", ...), with the number of faults that the gate found in the mission's
         answer.
         """
-        shown = {name: getattr(self, name) for name in MethodUse.__dataclass_fields__}
-        return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
+        return {
+            "holder": self.holder,
+            "selector": self.selector,
+            "revision": self.revision,
+            "outcome": self.outcome,
+            "control": self.control,
+            "seconds": round(self.seconds, 3),
+            "tokens": self.tokens,
+            "calls": self.calls,
+            "gate_faults": gate_faults,
+        }
 
 
 @dataclass(slots=True)

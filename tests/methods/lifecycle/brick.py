@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from tests.image.installing import candidate, standing
 from tests.image.living import living
@@ -18,6 +18,7 @@ from batos.image.candidates import Candidate
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
+from batos.method_documents import UsePayload
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Intent
@@ -63,9 +64,18 @@ class Receiver:
         mission = f"m-{self.asked}"
         control = how.pop("control", self.lives.is_control(mission, selector))
         revision = how.pop("revision") if "revision" in how else self.active(selector)
-        told = {"holder": self.reference, "selector": selector, "revision": revision, "outcome": "ok"}
-        spent = {"control": control, "seconds": 1.0, "tokens": 100, "calls": 1, "gate_faults": 0}
-        await self.lives.count(mission, [{**told, **spent, **how}])
+        told = UsePayload(
+            holder=self.reference,
+            selector=selector,
+            revision=revision,
+            outcome="ok",
+            control=control,
+            seconds=1.0,
+            tokens=100,
+            calls=1,
+            gate_faults=0,
+        )
+        await self.lives.count(mission, [cast("UsePayload", {**told, **how})])
 
     @cached_property
     def reference(self) -> str:

@@ -82,6 +82,7 @@ async def test_a_method_that_fails_is_retired() -> None:
             {"receiver": NAME, "selector": "plan_facet_", "revision": 1, "reason": reason},
         )
         shown = brick.lives.describe(f"{NAME}.plan_facet_")
+        assert shown["retired"] is not None
         assert (shown["state"], shown["source"], shown["retired"]["reason"]) == (
             "retired",
             "source of plan_facet_",
@@ -256,7 +257,7 @@ async def test_the_active_set_returns_to_the_good_ones(seed: int) -> None:
 def check(brick: Receiver) -> None:
     """What is left is worth it, what went says why and is readable, and no use was lost."""
     lines = {line["selector"]: line for line in brick.lives.list_methods(NAME)}
-    assert lines["good_facet_"]["tokens_saved"] > 0
+    assert (lines["good_facet_"]["tokens_saved"] or 0) > 0
     assert all(lines[name]["reason"] for name in SEEDED.keys() - GOOD)
     with brick.image.snapshot() as root:
         for lineage in root[roots.METHODS].values():

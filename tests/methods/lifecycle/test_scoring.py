@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batos.method_documents import UseCounts
 from batos.methods.lifecycle import scoring
 
 
-def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, tokens: int = 100) -> dict[str, Any]:
+def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, tokens: int = 100) -> UseCounts:
     """So many uses; seconds and tokens are those of one."""
-    spent = {"seconds": seconds * calls, "tokens": tokens * calls, "model_calls": calls}
-    return {"calls": calls, "faults": faults, "gate_faults": bad, "bad": max(bad, faults), **spent}
+    return {
+        "calls": calls,
+        "faults": faults,
+        "gate_faults": bad,
+        "bad": max(bad, faults),
+        "seconds": seconds * calls,
+        "tokens": tokens * calls,
+        "model_calls": calls,
+    }
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, 
         (counts(5, seconds=9.0), counts(3), "costs 9 s a use instead of 1 s"),
     ],
 )
-def test_who_does_badly_goes(method: dict[str, Any], control: dict[str, Any], why: str) -> None:
+def test_who_does_badly_goes(method: UseCounts, control: UseCounts, why: str) -> None:
     """A method that fails, ends worse than its control, or costs more for no more, is told so with the numbers."""
     assert why in scoring.fault_of(method, control, 5)
 
@@ -46,7 +52,7 @@ def test_who_does_badly_goes(method: dict[str, Any], control: dict[str, Any], wh
         (counts(5, seconds=0.2), counts(2, seconds=0.001)),  # slower, by what nobody notices
     ],
 )
-def test_who_does_well_or_may_do_so_stays(method: dict[str, Any], control: dict[str, Any]) -> None:
+def test_who_does_well_or_may_do_so_stays(method: UseCounts, control: UseCounts) -> None:
     """Too few uses, no control, a difference that may be chance, and a price that is worth it, are no reason."""
     assert scoring.fault_of(method, control, 5) == ""
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from batos.cell.cell import Cell
 from batos.event_payloads import METHOD_TRIED, MethodTried
@@ -16,6 +15,7 @@ from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal, canonical
 from batos.inference.session import Session, Thinks
+from batos.method_documents import MethodProvenance
 from batos.methods.generation import coder_prompt, prototypes
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
@@ -76,7 +76,7 @@ class GenerationDeps:
             turns=turns or CallOrder(),
         )
 
-    async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
+    async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: MethodProvenance) -> Candidate:
         """Make a candidate by a dialogue with the coder; `about` is added to its provenance.
 
         Raises: as `Dialogue.run`.
@@ -99,7 +99,7 @@ class GenerationDeps:
         ]
         return prototypes.candidate(wanted, tried, found)
 
-    def _provenance(self, dialogue: Dialogue, opened: Round, about: Mapping[str, Any]) -> dict[str, Any]:
+    def _provenance(self, dialogue: Dialogue, opened: Round, about: MethodProvenance) -> MethodProvenance:
         """Return the provenance of a candidate: its log, model, prompt, dialect, attempts and trust class."""
         wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
         return {
@@ -119,7 +119,7 @@ class GenerationDeps:
         return Trial(wanted, self.cell, self.events)
 
     async def candidate(
-        self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: Mapping[str, Any]
+        self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: MethodProvenance
     ) -> Candidate:
         """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
         verdict = judged.accepted()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from batos.errors import CovenantViolation, GenerationFailed, UsageError
 from batos.image.candidates import Candidate
+from batos.method_documents import MethodProvenance
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
@@ -38,5 +39,5 @@ async def handwritten(
         raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)
     if judged.faults:
         raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy=_REMEDY)
-    made = {"generation": "", "model": "", "model_digest": "", "prompt_digest": "", "trust": "user", "by": by}
+    made = MethodProvenance(generation="", model="", model_digest="", prompt_digest="", trust="user", by=by)
     return await deps.candidate(wanted, trial, judged, made)

@@ -22,6 +22,7 @@ from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
 from batos.image.roots import Root, named_objects
+from batos.method_documents import FormerRevision
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
 from batos.minds.trace import ratio
@@ -89,7 +90,7 @@ class MethodSpec:
     #: Slots that each check begins with, unless it overrides them: the object's identity.
     given: Mapping[str, str] = field(default_factory=dict)
     #: The method that the new one replaces: {revision, source}.
-    former: Mapping[str, Any] | None = None
+    former: FormerRevision | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -303,7 +304,7 @@ def _lineage(holder: UvmObject) -> Iterator[str]:
             yield found
 
 
-def _former(root: Root, holder: UvmObject, selector: str) -> Mapping[str, Any] | None:
+def _former(root: Root, holder: UvmObject, selector: str) -> FormerRevision | None:
     """Return number and source of the active or newest revision; None if there is none."""
     lineage = methods.lineage_of(root, holder, selector)
     if lineage is None or not lineage.revisions:

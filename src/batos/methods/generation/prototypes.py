@@ -15,6 +15,7 @@ from batos.errors import DecisionInvalid
 from batos.image import methods
 from batos.image.candidates import Candidate, digest_of_source
 from batos.inference.decisions.schema import Decision
+from batos.method_documents import MutantsDocument
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
@@ -137,7 +138,9 @@ def candidate(wanted: MethodSpec, judged: Judged, parts: Sequence[Candidate]) ->
     source = join_sources(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}
     wishes = {declared.selector: intent_of(declared).as_dict() for declared in api_of(wanted.text)[0]}
-    mutants = {key: sum(part.mutants[key] for part in parts) for key in ("made", "killed")}
+    mutants = MutantsDocument(
+        made=sum(part.mutants["made"] for part in parts), killed=sum(part.mutants["killed"] for part in parts)
+    )
     return Candidate(
         holder=wanted.holder,
         selector=wanted.selector,

@@ -17,6 +17,7 @@ from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
+from batos.method_documents import MutantsDocument
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_checks import Check
@@ -88,7 +89,7 @@ class Trial:
         judged = Judged(tuple(found), refused, source, verdict, tuple(checks))
         return judged if found else await self._rehearse(judged, verdict)
 
-    async def worth(self, judged: Judged) -> dict[str, int]:
+    async def worth(self, judged: Judged) -> MutantsDocument:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
         verdict = judged.accepted()
         made = killed = 0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
 from batos.image import methods, roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
+from batos.method_documents import UseDocument, UsePayload
 from batos.methods.lifecycle import scoring
 from batos.methods.lifecycle.control_group import Rules
 
 #: The fields of a mission's report that an entry keeps.
-_KEPT: Final = ("revision", "outcome", "control", "seconds", "tokens", "calls", "gate_faults")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +24,26 @@ class Retirement:
     reason: str
 
 
-def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Retirement | None:
+def fold(root: Root, mission: str, payload: UsePayload, rules: Rules, at: str) -> Retirement | None:
     """Add one use to its lineage, and return the retirement that this causes, if any.
 
-    `payload` is {holder, selector, revision, outcome, control, seconds, tokens, calls, gate_faults}. A slot without a
-    lineage, or a revision that does not exist, is ignored. The cost is bounded: one lineage is read, and three of its
-    records are written.
+    A slot without a lineage, or a revision that does not exist, is ignored. The cost is bounded: one lineage is
+    read, and three of its records are written.
     """
     lineage = root[roots.METHODS].get(f"{payload['holder']} {payload['selector']}")
     if lineage is None:
         return None
-    methods.use(lineage, {"mission": mission, **{name: payload[name] for name in _KEPT}})
+    use: UseDocument = {
+        "mission": mission,
+        "revision": payload["revision"],
+        "outcome": payload["outcome"],
+        "control": payload["control"],
+        "seconds": payload["seconds"],
+        "tokens": payload["tokens"],
+        "calls": payload["calls"],
+        "gate_faults": payload["gate_faults"],
+    }
+    methods.use(lineage, use)
     if not lineage.active or payload["revision"] != lineage.active:
         return None
     reason = scoring.fault_of(scoring.recent(lineage), scoring.control(lineage), rules.least)

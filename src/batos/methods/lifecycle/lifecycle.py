@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Telling
 from batos.image.records import Lineage
 from batos.image.roots import Root
+from batos.method_documents import MethodDocument, UsePayload
 from batos.methods.execution.compilation import program_of
 from batos.methods.lifecycle import control_group, installation, ledger, method_reports
 from batos.methods.lifecycle.control_group import Rules
@@ -60,7 +61,7 @@ class MethodLifecycle(MethodReader):
         """
         return methods.may_generate(holder, selector, coder)
 
-    def fold(self, root: Root, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
+    def fold(self, root: Root, mission: str, payload: UsePayload) -> list[Telling]:
         """Apply an entry of the kind `method` for the publisher.
 
         The use is added to its ledger; functions that emit the events are returned.
@@ -68,7 +69,7 @@ class MethodLifecycle(MethodReader):
         gone = ledger.fold(root, mission, payload, self.rules, self._now())
         return [] if gone is None else [lambda: self._emit_retired(gone)]
 
-    async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
+    async def count(self, mission: str, payloads: Iterable[UsePayload]) -> None:
         """Add the uses of a failed mission, whose thought is never published.
 
         A method that fails missions must be retired too.
@@ -77,7 +78,7 @@ class MethodLifecycle(MethodReader):
         if told:
             self._emit_all(await self._image.writer.apply(lambda root: self._count_all(root, mission, told)))
 
-    def _count_all(self, root: Root, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
+    def _count_all(self, root: Root, mission: str, payloads: list[UsePayload]) -> list[Telling]:
         """Add several uses within one commit."""
         return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
 
@@ -144,7 +145,7 @@ class MethodLifecycle(MethodReader):
         receiver = roots.name_of_object(root, lineage.holder)
         return [self._installed_event(receiver, method), *self._retired_events(gone)]
 
-    async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
+    async def roll_back(self, name: str, revision: int | None, by: str) -> MethodDocument:
         """Make a former revision of `OBJECT.SELECTOR` active, and return the method's description.
 
         `revision` 0 means the intent, None the previous revision. The change takes effect with the next mission.
@@ -161,7 +162,7 @@ class MethodLifecycle(MethodReader):
         if candidate is not None:
             await self._fit(candidate)
 
-        def change(root: Root) -> tuple[dict[str, Any], list[Telling]]:
+        def change(root: Root) -> tuple[MethodDocument, list[Telling]]:
             lineage = method_reports.find_lineage(root, name)
             gone = installation.roll_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from batos.image import ownership
 from batos.image.lookup import find_object
 from batos.image.readable import ReadableImage
+from batos.method_documents import MethodDocument, MethodHistory, MethodLine, ToolLine
 from batos.methods.lifecycle import method_reports
 
 
@@ -24,24 +23,24 @@ class MethodReader:
         with self._image.snapshot() as root:
             return method_reports.locate(root, name)
 
-    def list_methods(self, name: str | None = None) -> list[dict[str, Any]]:
+    def list_methods(self, name: str | None = None) -> list[MethodLine]:
         """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
             return method_reports.list_methods(
                 root, None if name is None else find_object(root, name, ownership.NOBODY)
             )
 
-    def tools(self) -> list[dict[str, Any]]:
+    def tools(self) -> list[ToolLine]:
         """List the tools that can be called now."""
         with self._image.snapshot() as root:
             return method_reports.tools(root)
 
-    def describe(self, name: str, revision: int | None = None) -> dict[str, Any]:
+    def describe(self, name: str, revision: int | None = None) -> MethodDocument:
         """Return the description of `OBJECT.SELECTOR`, with its active or the named revision. Raises: NotFound."""
         with self._image.snapshot() as root:
             return method_reports.describe(root, method_reports.find_lineage(root, name), revision)
 
-    def history(self, name: str) -> dict[str, Any]:
+    def history(self, name: str) -> MethodHistory:
         """Return every revision and change of `OBJECT.SELECTOR`, with reasons. Raises: NotFound."""
         with self._image.snapshot() as root:
             return method_reports.history(root, method_reports.find_lineage(root, name))

@@ -11,6 +11,17 @@ from batos.image import methods, ownership, roots, uses
 from batos.image.lookup import find_object
 from batos.image.records import Lineage
 from batos.image.roots import Root
+from batos.method_documents import (
+    AccountDocument,
+    ChangeReason,
+    MethodDocument,
+    MethodHead,
+    MethodHistory,
+    MethodLine,
+    RevisionLine,
+    SlotChange,
+    ToolLine,
+)
 from batos.methods.lifecycle import scoring
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
@@ -75,24 +86,25 @@ def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
     return NotFound(f"{known_as} has no method {selector!r}{hint}", field="method", remedy=_LIST)
 
 
-def list_methods(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
+def list_methods(root: Root, holder: UvmObject | None) -> list[MethodLine]:
     """Return a line for each slot that ever had a method, of one object or of all (None), sorted by name."""
     lineages = root[roots.METHODS].values() if holder is None else methods.lineages_of(root, holder)
     return sorted((_line(root, each) for each in lineages), key=lambda line: line["method"])
 
 
-def _line(root: Root, lineage: Lineage) -> dict[str, Any]:
+def _line(root: Root, lineage: Lineage) -> MethodLine:
     """Return the line of one lineage: its state, and the ledger of its active or last revision."""
     number = lineage.active or _last(lineage)
+    retired = lineage.retired.get(number)
     return {
         **_head(root, lineage),
         "revisions": len(lineage.revisions),
         **_account(lineage, number),
-        "reason": lineage.retired.get(number, {}).get("reason"),
+        "reason": None if retired is None else retired["reason"],
     }
 
 
-def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
+def _head(root: Root, lineage: Lineage) -> MethodHead:
     """Return the fields that name a method and its state."""
     return {
         "method": _name(root, lineage),
@@ -104,9 +116,9 @@ def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
     }
 
 
-def tools(root: Root) -> list[dict[str, Any]]:
+def tools(root: Root) -> list[ToolLine]:
     """Return the tools that can be called now, with purpose and signature, sorted by name."""
-    found = []
+    found: list[ToolLine] = []
     for lineage in root[roots.METHODS].values():
         if lineage.kind == "tool" and lineage.active:
             method = lineage.revisions[lineage.active]
@@ -125,7 +137,7 @@ def tools(root: Root) -> list[dict[str, Any]]:
     return sorted(found, key=lambda line: line["tool"])
 
 
-def describe(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
+def describe(root: Root, lineage: Lineage, revision: int | None = None) -> MethodDocument:
     """Return all that is known of one revision: the named one, otherwise the active one, otherwise the last active one.
 
     Raises: NotFound: there is no such revision.
@@ -153,9 +165,9 @@ def describe(root: Root, lineage: Lineage, revision: int | None = None) -> dict[
     }
 
 
-def history(root: Root, lineage: Lineage) -> dict[str, Any]:
+def history(root: Root, lineage: Lineage) -> MethodHistory:
     """Return every revision, and every change of the slot, oldest first."""
-    changes = [{"number": number, **_change(entry)} for number, entry in lineage.history.items()]
+    changes = [_change(number, entry) for number, entry in lineage.history.items()]
     return {
         "method": _name(root, lineage),
         "kind": lineage.kind,
@@ -166,13 +178,21 @@ def history(root: Root, lineage: Lineage) -> dict[str, Any]:
     }
 
 
-def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _change(number: int, entry: Mapping[str, Any]) -> SlotChange:
     """Return one change of the slot as plain data."""
-    shown = {name: entry[name] for name in ("event", "at", "by", "reason", "revision", "former")}
-    return {**shown, "new_intent": "former_intent" in entry}
+    return {
+        "number": number,
+        "event": entry["event"],
+        "at": entry["at"],
+        "by": entry["by"],
+        "reason": entry["reason"],
+        "revision": entry["revision"],
+        "former": entry["former"],
+        "new_intent": "former_intent" in entry,
+    }
 
 
-def _revision(lineage: Lineage, number: int, changes: list[dict[str, Any]]) -> dict[str, Any]:
+def _revision(lineage: Lineage, number: int, changes: list[SlotChange]) -> RevisionLine:
     """Return one revision with the changes that made it active and inactive, and its ledger."""
     method = lineage.revisions[number]
     came = next(each for each in changes if each["event"] == "installed" and each["revision"] == number)
@@ -182,13 +202,13 @@ def _revision(lineage: Lineage, number: int, changes: list[dict[str, Any]]) -> d
         "active": number == lineage.active,
         "digest": method.provenance["digest"],
         "model": method.provenance["model"],
-        "came": {name: came[name] for name in ("at", "by", "reason")},
+        "came": {"at": came["at"], "by": came["by"], "reason": came["reason"]},
         "went": went if number != lineage.active else None,
         **_account(lineage, number),
     }
 
 
-def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _went(number: int, changes: list[SlotChange]) -> Iterator[ChangeReason]:
     """Yield the changes that made the revision inactive, newest first."""
     for each in reversed(changes):
         if each["former"] == number:
@@ -197,7 +217,7 @@ def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]
             yield {"at": each["at"], "by": each["by"], "reason": reason}
 
 
-def _account(lineage: Lineage, number: int) -> dict[str, Any]:
+def _account(lineage: Lineage, number: int) -> AccountDocument:
     """Return the ledger of a revision: the counts, and the difference from its control if there is one."""
     totals = lineage.totals.get(number) or uses.no_use()
     method, control = totals["method"], totals["control"]

@@ -6,13 +6,11 @@ A use is bad if the method failed, or if the gate found a fault in the answer of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from batos.image import uses
 from batos.image.records import Lineage
-
-Counts: TypeAlias = Mapping[str, Any]
+from batos.method_documents import CountName, SavingsDocument, UseCounts
 
 #: The share of failed uses from which a method is retired without regard to its control.
 FAILING: Final = 0.5
@@ -24,15 +22,23 @@ CONTROLS: Final = 3
 #: The factor and the addend of the cost that a method no better than its control may have.
 TOKENS: Final = (1.25, 64)
 SECONDS: Final = (1.5, 0.25)
+#: The counts that a method costs, with these and their unit.
+_PRICES: Final[tuple[tuple[CountName, tuple[float, float], str], ...]] = (
+    ("tokens", TOKENS, ""),
+    ("seconds", SECONDS, " s"),
+)
 
 
-def recent(lineage: Lineage) -> Counts:
+def recent(lineage: Lineage) -> UseCounts:
     """Return the counts of the active revision's uses since it last became active."""
     now = (lineage.totals.get(lineage.active) or uses.no_use())["method"]
-    return {name: now[name] - lineage.since["method"][name] for name in uses.COUNTED}
+    counts, before = now.copy(), lineage.since["method"]
+    for name in uses.COUNTED:
+        counts[name] -= before[name]
+    return counts
 
 
-def control(lineage: Lineage, revision: int = 0) -> Counts:
+def control(lineage: Lineage, revision: int = 0) -> UseCounts:
     """Return the counts of interpreted calls with the intent of a revision, over all its revisions.
 
     Revision 0 means the active one.
@@ -43,10 +49,10 @@ def control(lineage: Lineage, revision: int = 0) -> Counts:
     wish = lineage.revisions[number].provenance["intent"]
     meant = [each.revision for each in lineage.revisions.values() if each.provenance["intent"] == wish]
     found = [lineage.totals[each]["control"] for each in meant if each in lineage.totals]
-    return {name: sum(each[name] for each in found) for name in uses.COUNTED}
+    return uses.sum_counts(found)
 
 
-def rate(counts: Counts) -> float:
+def rate(counts: UseCounts) -> float:
     """Estimate the probability that the next use is bad.
 
     >>> rate({"calls": 0, "bad": 0}), rate({"calls": 8, "bad": 1})
@@ -55,7 +61,7 @@ def rate(counts: Counts) -> float:
     return float((counts["bad"] + 1) / (counts["calls"] + 2))
 
 
-def contribution(method: Counts, beside: Counts) -> dict[str, Any]:
+def contribution(method: UseCounts, beside: UseCounts) -> SavingsDocument:
     """Return the savings of a method against its control over all its uses; each value is None without a control.
 
     `better` is the control's rate of bad uses minus the method's. Seconds and tokens are totals.
@@ -70,7 +76,7 @@ def contribution(method: Counts, beside: Counts) -> dict[str, Any]:
     }
 
 
-def fault_of(method: Counts, beside: Counts, least: int) -> str:
+def fault_of(method: UseCounts, beside: UseCounts, least: int) -> str:
     """Return the reason to retire a method; "" if it may stay, or if it is too early to judge."""
     calls = method["calls"]
     if calls == 0 or calls < least:
@@ -86,9 +92,9 @@ def fault_of(method: Counts, beside: Counts, least: int) -> str:
     return _dearer(method, beside) if worse > -MARGIN else ""
 
 
-def _dearer(method: Counts, beside: Counts) -> str:
+def _dearer(method: UseCounts, beside: UseCounts) -> str:
     """Return the reason to retire a method that is no better than its control and costs too much; "" if it does not."""
-    for name, (share, more), unit in (("tokens", TOKENS, ""), ("seconds", SECONDS, " s")):
+    for name, (share, more), unit in _PRICES:
         spent, usual = _mean(method, name), _mean(beside, name)
         if spent > share * usual + more:
             what = f"{spent:.3g}{unit}" if unit else f"{spent:.0f} tokens"
@@ -97,6 +103,6 @@ def _dearer(method: Counts, beside: Counts) -> str:
     return ""
 
 
-def _mean(counts: Counts, name: str) -> float:
+def _mean(counts: UseCounts, name: CountName) -> float:
     """Return the mean of a count for each use."""
     return float(counts[name] / counts["calls"])

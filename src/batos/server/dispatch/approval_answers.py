@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from batos.approvals import documents
 from batos.approvals.approvals import Answered
@@ -12,10 +11,11 @@ from batos.client.wire.verb_shapes import ApproveArgs, RejectArgs
 from batos.errors import BriefError, NotFound, ProtocolError
 from batos.image.approvals import ApprovalState
 from batos.image.ids import iso
+from batos.method_documents import AnsweredDocument, ApprovedDocument, RejectedDocument
 from batos.uvm import UVM
 
 
-async def approve(uvm: UVM, given: ApproveArgs) -> dict[str, Any]:
+async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
     """Say yes: {approved, refused, woken}. Refused where nothing could be approved, NotFound where nothing is meant."""
     if (given.approvals is None) == (given.matching is None):
         raise ProtocolError(
@@ -55,7 +55,7 @@ def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
     return names
 
 
-async def reject(uvm: UVM, given: RejectArgs) -> dict[str, Any]:
+async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
         raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
@@ -72,6 +72,10 @@ def _said(answer: ApprovalState, word: str) -> bool:
     return answer.changed and answer.word == word
 
 
-def _told(answer: ApprovalState) -> dict[str, Any]:
-    told = {"id": answer.name, "object": answer.object, "selector": answer.selector, "digest": answer.digest}
-    return {**told, "by": answer.by, **({} if answer.revision is None else {"revision": answer.revision})}
+def _told(answer: ApprovalState) -> AnsweredDocument:
+    told = AnsweredDocument(
+        id=answer.name, object=answer.object, selector=answer.selector, digest=answer.digest, by=answer.by
+    )
+    if answer.revision is not None:
+        told["revision"] = answer.revision
+    return told

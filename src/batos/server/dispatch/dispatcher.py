@@ -35,6 +35,7 @@ from batos.events import Events
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
 from batos.image import ownership, roots
+from batos.mission_documents import as_plain
 from batos.server.dispatch import adapter_choice, approval_answers, method_changes
 from batos.server.dispatch.reads import Reader
 
@@ -340,7 +341,7 @@ class Dispatcher:
     # -- approvals
 
     async def _approve(self, given: ApproveArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(approval_answers.approve(self.uvm, given))
+        return as_plain(await self._shielded(approval_answers.approve(self.uvm, given)))
 
     async def _reject(self, given: RejectArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(approval_answers.reject(self.uvm, given))
+        return as_plain(await self._shielded(approval_answers.reject(self.uvm, given)))

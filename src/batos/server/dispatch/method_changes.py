@@ -9,6 +9,8 @@ from batos.approvals.reasons import approval_error
 from batos.client.wire.pending import Hear
 from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
 from batos.errors import GenerationFailed, ProtocolError, Refused
+from batos.method_documents import MethodDocument
+from batos.mission_documents import as_plain
 from batos.uvm import UVM
 
 #: A verb's function of its arguments; the client hears of each method that is begun, before the result.
@@ -33,27 +35,25 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
 
         leave = uvm.events.subscribe(tell)
         try:
-            return dict(await uvm.learning.some())
+            return as_plain(await uvm.learning.some())
         finally:
             leave()
 
     async def rolled_back(given: MethodRollbackArgs, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await shielded(roll_back(uvm, given))
-        return found
+        return as_plain(await shielded(roll_back(uvm, given)))
 
     async def redefined(given: MethodRedefineArgs, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await shielded(redefine(uvm, given))
-        return found
+        return as_plain(await shielded(redefine(uvm, given)))
 
     return {"method_rollback": rolled_back, "method_make": made, "method_redefine": redefined}
 
 
-async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> dict[str, Any]:
+async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> MethodDocument:
     """Let a former revision be active again; the method as `method_show` has it. NotFound, Refused: as Lives does."""
     return await uvm.lives.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
 
 
-async def redefine(uvm: UVM, given: MethodRedefineArgs) -> dict[str, Any]:
+async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
     """Make a new revision of a wish, a source or both; return the method as `method_show` has it.
 
     A person's own source is installed at once. A source that a model wrote for a wish is installed, asked about or

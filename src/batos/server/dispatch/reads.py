@@ -20,6 +20,7 @@ from batos.client.wire.verb_shapes import (
     TurnsArgs,
 )
 from batos.image.ids import iso
+from batos.mission_documents import as_plain
 from batos.missions.readings import Readings
 
 T = TypeVar("T")
@@ -97,17 +98,17 @@ class Reader:
         with self._of.image.snapshot() as root:
             if given.approval is not None:
                 (name,) = documents.resolve_ids(root, [given.approval], given.user)
-                return documents.whole(root, name, at)
-            return documents.list_approvals(root, at, given.limit, given.status, given.user)
+                return as_plain(documents.whole(root, name, at))
+            return as_plain(documents.list_approvals(root, at, given.limit, given.status, given.user))
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
         return {"methods": await self.read(self._of.lives.list_methods, given.object)}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
-        return await self.read(self._of.lives.describe, given.method, given.revision)
+        return as_plain(await self.read(self._of.lives.describe, given.method, given.revision))
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
-        return await self.read(self._of.lives.history, given.method)
+        return as_plain(await self.read(self._of.lives.history, given.method))
 
     async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
         return {"tools": await self.read(self._of.lives.tools)}

@@ -1,0 +1,354 @@
+"""The documents of methods and approvals, key by key: plain data in the image, on the wire and in front of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from batos.mission_documents import ErrorDocument
+
+#: A check as data: its call, the slots before it, the answers to its messages and the outcome, or a person's own keys.
+CheckDocument: TypeAlias = Mapping[str, Any]
+#: A guardian's verdict as stored, of one method or under `methods` of each; that of an older policy may lack keys.
+StoredVerdict: TypeAlias = Mapping[str, Any]
+
+
+class SourceFaultDocument(TypedDict):
+    """A fault that the guardian found in a source."""
+
+    line: int
+    column: int
+    rule: str
+    why: str
+    remedy: str
+
+
+class SlotUseDocument(TypedDict):
+    """The slots of the receiver that a source uses, sorted."""
+
+    reads: list[str]
+    writes: list[str]
+    mutates: list[str]
+    deletes: list[str]
+
+
+class GuardianDocument(TypedDict):
+    """The guardian's verdict on one source."""
+
+    accepted: bool
+    faults: list[SourceFaultDocument]
+    policy: str
+    digest: str
+    selector: str
+    parameters: str
+    is_async: bool
+    slots: SlotUseDocument
+    sends: list[str]
+
+
+class MutantsDocument(TypedDict, total=False):
+    """The broken variants of a method, and the number of them that its checks detect; empty if none were made."""
+
+    made: int
+    killed: int
+
+
+class MethodProvenance(TypedDict, total=False):
+    """The origin of a method; `image.methods.PROVENANCE` names the keys that every candidate has.
+
+    `digest` and `intent` come with its installation, `approval` to `approved_at` with a person's yes. `by` is the
+    person who redefined it.
+    """
+
+    generation: str
+    round: int
+    model: str
+    model_digest: str
+    prompt_digest: str
+    dialect: str
+    attempts: int
+    trust: str
+    missions: list[str]
+    by: str
+    at: str
+    mutants: MutantsDocument
+    approval: str
+    approved_by: str
+    approved_at: str
+    digest: str
+    intent: str
+
+
+class ApprovedBy(TypedDict):
+    """The part of a provenance that a person's yes adds."""
+
+    approval: str
+    approved_by: str
+    approved_at: str
+
+
+class FormerRevision(TypedDict):
+    """The revision that a candidate takes the place of."""
+
+    revision: int
+    source: str
+
+
+class CandidateDocument(TypedDict):
+    """A method that passed its checks and is not installed yet; `methods` are those of a whole object."""
+
+    holder: str
+    selector: str
+    intent: str
+    source: str
+    verdict: StoredVerdict
+    checks: Sequence[CheckDocument]
+    provenance: MethodProvenance
+    mutants: MutantsDocument
+    wish: Mapping[str, Any] | None
+    former: FormerRevision | None
+    methods: list[CandidateDocument]
+    digest: str
+
+
+class IntentDocument(TypedDict):
+    """The intent that a method is made from, as it is declared."""
+
+    name: str
+    text: str
+    signature: str
+
+
+class ApprovalLine(TypedDict):
+    """A question to a person about a method, in a list; the keys of an answer are there once it is given."""
+
+    id: str
+    status: str
+    object: str
+    selector: str
+    digest: str
+    former: int
+    asked_at: str
+    until: str
+    missions: list[str]
+    answered_at: NotRequired[str]
+    by: NotRequired[str]
+    why: NotRequired[str]
+    revision: NotRequired[int]
+
+
+class ApprovalDocument(ApprovalLine):
+    """A question with all that an answer needs; `diff` to the former source, None if there is none."""
+
+    intent: IntentDocument | None
+    wish: Mapping[str, Any] | None
+    source: str
+    verdict: StoredVerdict
+    checks: list[CheckDocument]
+    mutants: MutantsDocument
+    provenance: MethodProvenance
+    diff: list[str] | None
+
+
+class ApprovalList(TypedDict):
+    """Approvals, and the number of those that wait, beyond the list too."""
+
+    approvals: list[ApprovalLine]
+    waiting: int
+
+
+class AnsweredDocument(TypedDict):
+    """A method that a person answered about."""
+
+    id: str
+    object: str
+    selector: str
+    digest: str
+    by: str | None
+    revision: NotRequired[int]
+    why: NotRequired[str | None]
+
+
+class NotApproved(TypedDict):
+    """An approval that a yes could not install, with the error."""
+
+    id: str
+    error: ErrorDocument
+
+
+class ApprovedDocument(TypedDict):
+    """The outcome of a yes; `woken` are the missions that go on."""
+
+    approved: list[AnsweredDocument]
+    refused: list[NotApproved]
+    woken: list[str]
+
+
+class RejectedDocument(TypedDict):
+    """The outcome of a no; `woken` are the missions that go on."""
+
+    rejected: AnsweredDocument
+    woken: list[str]
+
+
+class UseFigures(TypedDict):
+    """A use of a slot: `revision` 0 is the intent, interpreted for want of a method."""
+
+    revision: int
+    outcome: str
+    control: bool
+    seconds: float
+    tokens: int
+    calls: int
+    gate_faults: int
+
+
+class UsePayload(UseFigures):
+    """A use as a mission contributes it to the ledger of a slot."""
+
+    holder: str
+    selector: str
+
+
+class UseDocument(UseFigures):
+    """A use as the ledger has it."""
+
+    mission: str
+
+
+#: A count of `UseCounts`.
+CountName: TypeAlias = Literal["calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls"]
+
+
+class UseCounts(TypedDict):
+    """Sums over uses; `bad` ones failed, or the gate found a fault in the answer."""
+
+    calls: int
+    faults: int
+    gate_faults: int
+    bad: int
+    seconds: float
+    tokens: int
+    model_calls: int
+
+
+class UseTotals(TypedDict):
+    """The uses of a revision, and those of its control, the interpreted intent."""
+
+    method: UseCounts
+    control: UseCounts
+
+
+class SavingsDocument(TypedDict):
+    """The savings of a revision against its control; None without a control."""
+
+    better: float | None
+    seconds_saved: float | None
+    tokens_saved: int | None
+
+
+class AccountDocument(SavingsDocument):
+    """The ledger of a revision: `calls` are those that chose it and those of its control."""
+
+    calls: int
+    chosen: int
+    control: int
+    checks: int
+    faults: int
+    gate_faults: int
+    bad: int
+    seconds: float
+    tokens: int
+
+
+class MethodHead(TypedDict):
+    """A method's name and state; `active` is a revision or 0."""
+
+    method: str
+    object: str
+    selector: str
+    kind: str
+    state: str
+    active: int
+
+
+class MethodLine(MethodHead, AccountDocument):
+    """A slot that ever had a method, in a list, with the ledger of its active or last revision."""
+
+    revisions: int
+    reason: str | None
+
+
+class Retired(TypedDict):
+    """The moment and the reason of a retirement."""
+
+    at: str
+    reason: str
+
+
+class MethodDocument(MethodHead):
+    """One revision of a method whole; `barred` is the reason why none is made, if none may be."""
+
+    revision: int
+    revisions: int
+    source: str
+    intent: str
+    verdict: StoredVerdict
+    checks: list[CheckDocument]
+    provenance: MethodProvenance
+    ledger: AccountDocument
+    retired: Retired | None
+    barred: str | None
+
+
+class ChangeReason(TypedDict):
+    """The moment of a change, who made it, and the reason."""
+
+    at: str
+    by: str
+    reason: str
+
+
+class SlotChange(ChangeReason):
+    """A change of a slot: installed, restored, retired or declared; `former` was the active revision before."""
+
+    number: int
+    event: str
+    revision: int
+    former: int
+    new_intent: bool
+
+
+class RevisionLine(AccountDocument):
+    """A revision in a history, with the changes that made it active and inactive, and its ledger."""
+
+    revision: int
+    active: bool
+    digest: str
+    model: str
+    came: ChangeReason
+    went: ChangeReason | None
+
+
+class MethodHistory(TypedDict):
+    """Every revision of a method, and every change of its slot, oldest first."""
+
+    method: str
+    kind: str
+    state: str
+    active: int
+    revisions: list[RevisionLine]
+    changes: list[SlotChange]
+
+
+class ToolLine(TypedDict):
+    """A tool that can be called now."""
+
+    tool: str
+    object: str
+    selector: str
+    what: str
+    signature: str
+    revision: int
+    made_at: str
+    calls: int
