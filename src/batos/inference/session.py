@@ -164,7 +164,7 @@ class Session:
             key, self.mission, step.path, request.model, digest, journal_request(request), "open", iso(self.clock())
         )
         if not self.warning:
-            return await self._pay(request, step, plain)
+            return await self._pay_unless_stopped(request, step, plain)
         told = replace(request, messages=with_warning(request.messages, self.warning))
         shown = {**journal_request(told), PLAIN_KEY: key}
         try:
