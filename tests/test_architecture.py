@@ -142,6 +142,54 @@ def no_patching(source: Source) -> Iterator[str]:
             yield f"line {node.lineno}: patches an attribute: the seam should be an argument"
 
 
+#: Objects whose fields others assign: what the image and a cycle keep, and what libraries set by attributes.
+STATE = {"thought", "conversation", "synthesis"}
+FOREIGN = {"socket", "_socket", "router", "sys", "root", "request", "response"}
+
+
+def _made_in(class_: ast.ClassDef) -> set[str]:
+    """The fields that a class declares: in its body, its slots, its constructor, and what the constructor calls."""
+    bodies = {each.name: each for each in class_.body if isinstance(each, Function)}
+    builders = [bodies[name] for name in ("__init__", "__post_init__") if name in bodies]
+    for builder in builders:
+        calls = [node.func for node in ast.walk(builder) if isinstance(node, ast.Call)]
+        named = {each.attr for each in calls if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
+        builders += [bodies[name] for name in sorted(named) if name in bodies and bodies[name] not in builders]
+    own = {ast.unparse(node.target) for node in class_.body if isinstance(node, ast.AnnAssign)}
+    for node in class_.body:
+        if isinstance(node, ast.Assign):
+            own |= {each.id for each in node.targets if isinstance(each, ast.Name)}
+            own |= {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+    fields = (node for builder in builders for node in ast.walk(builder) if isinstance(node, ast.Attribute))
+    return own | {node.attr for node in fields if ast.unparse(node.value) == "self"}
+
+
+def fields_set_later(source: Source) -> Iterator[str]:
+    """A field is declared by its class, and assigned by its object or where that is made, or in its class's module.
+
+    Modules that rewrite syntax trees are left out, and those of the image's records, which are what changes.
+    """
+    path = source.path.as_posix()
+    imported = {name.name for node in source.nodes if isinstance(node, ast.Import) for name in node.names}
+    if not path.startswith("src/batos/") or path.startswith("src/batos/image/") or "ast" in imported:
+        return
+    classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
+    declared = set().union(*map(_made_in, classes))
+    for function in functions(source):
+        made = {
+            ast.unparse(target)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            for target in node.targets
+        }
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store) or node.attr in declared:
+                continue
+            owner = ast.unparse(node.value)
+            if owner not in made and owner.rpartition(".")[2] not in STATE | FOREIGN:
+                yield f"line {node.lineno}: {function.name} sets {ast.unparse(node)}, which its own class does not"
+
+
 def stated_facts(source: Source) -> Iterator[str]:
     if not source.in_tests:
         return
@@ -161,6 +209,7 @@ RULES: tuple[Rule, ...] = (
     left_for_later,
     bare_package,
     no_patching,
+    fields_set_later,
     stated_facts,
 )
 
@@ -204,6 +253,9 @@ BAD: tuple[tuple[Rule, str, str], ...] = (
     (bare_package, "src/batos/objects/__init__.py", '"""Objects."""\n__version__ = "1"'),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\nfrom batos.uvm import UVM'),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\nif TYPE_CHECKING: ...\nelse:\n    import zmq'),
+    (fields_set_later, "src/batos/a.py", "def wire(door):\n    door.hears = 1"),
+    (fields_set_later, "src/batos/a.py", "class A:\n    def begin(self):\n        self.task = 1"),
+    (fields_set_later, "src/batos/a.py", "class A:\n    def begin(self):\n        self.mind.name: str = ''"),
     (no_patching, "tests/a.py", "from unittest.mock import patch"),
     (no_patching, "tests/a.py", "from unittest import mock"),
     (no_patching, "tests/a.py", "import unittest.mock"),
@@ -220,6 +272,10 @@ GOOD: tuple[tuple[Rule, str, str], ...] = (
         "try: ...\nexcept Exception:  # an observer must not break what it observes\n    pass",
     ),
     (swallowed_errors, "src/a.py", "try: ...\nexcept BaseException:\n    close()\n    raise"),
+    (fields_set_later, "src/batos/a.py", "class A:\n    done: bool = False\ndef end(a):\n    a.done = True"),
+    (fields_set_later, "src/batos/a.py", "def make():\n    door = Door()\n    door.hears = 1\n    return door"),
+    (fields_set_later, "src/batos/a.py", "class A:\n    def __init__(self):\n        self.name: str"),
+    (fields_set_later, "src/batos/image/a.py", "def retire(lineage):\n    lineage.retired = True"),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\n__version__ = "1"'),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\nif TYPE_CHECKING:\n    from batos.uvm import UVM'),
 )

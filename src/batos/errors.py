@@ -54,8 +54,8 @@ BatosError
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -83,6 +83,21 @@ class BatosError(Exception):
         self.field = field
         if remedy:
             self.remedy = remedy
+
+    def advise(self, remedy: str) -> Self:
+        """Return this error with another remedy, which whoever knows more of the work gives it."""
+        self.remedy = remedy
+        return self
+
+    def place(self, label: str) -> None:
+        """Put before the message which step of a longer work failed."""
+        self.message = f"{label}: {self.message}"
+        super().__init__(self.message)
+
+    def add_faults(self, also: Iterable[str]) -> Self:
+        """Return this error with the further faults that were found beside it."""
+        self.also = tuple(also)
+        return self
 
     def as_dict(self) -> dict[str, Any]:
         """Return the error object of CONTRACT's `--json` documents."""
@@ -124,6 +139,11 @@ class CodexError(UsageError):
         where = file if line is None else f"{file}:{line}"
         super().__init__(f"{where}: {message}", remedy=remedy, field=field)
         self.file, self.line, self.what = file, line, message
+
+    def among(self, faults: tuple[CodexError, ...]) -> Self:
+        """Return this error as the first of these faults, of which each has its file and line."""
+        self.faults = faults
+        return self
 
 
 class AdapterError(UsageError):

@@ -146,9 +146,7 @@ class CodexReading:
         """
         if self.codex is None:
             first, *others = self.faults
-            first.also = tuple(f"{fault.message}. {fault.remedy}".strip() for fault in others)
-            first.faults = self.faults
-            raise first
+            raise first.among(self.faults).add_faults(f"{fault.message}. {fault.remedy}".strip() for fault in others)
         return self.codex
 
 

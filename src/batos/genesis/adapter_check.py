@@ -102,8 +102,7 @@ def refusal(faults: Sequence[AdapterFault]) -> AdapterError:
     first, *others = faults
     told = tuple(fault.as_dict() for fault in faults)
     error = AdapterError(str(first), faults=told, remedy=f"{first.remedy} Or take it out of its folder.")
-    error.also = tuple(f"{fault}. {fault.remedy}" for fault in others)
-    return error
+    return error.add_faults(f"{fault}. {fault.remedy}" for fault in others)
 
 
 class Unfit:

@@ -29,24 +29,24 @@ To look around without it, run `batos emulator` in another terminal: it answers,
 def advise_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
     """Return the error of a failed pull with the step's name and a remedy."""
     name, low = step.name or "", error.message.lower()
-    _name(error, step)
+    error.place(step.label)
     if isinstance(error, ModelMissing):
         named = " and ".join(places_of_model(codex, profile, name))
-        error.remedy = f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`."
+        error.advise(f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`.")
     elif any(sign in low for sign in _FULL):
-        error.remedy = _room("what was pulled so far is kept")
+        error.advise(_room("what was pulled so far is kept"))
     elif any(sign in low for sign in _NO_WAY):
-        error.remedy = (
+        error.advise(
             f"The daemon has no way to the registry, or too slow a one: when there is a network, run `batos genesis` "
             f"again (what was pulled so far is kept), or pull by hand: `ollama pull {name}`."
         )
     elif isinstance(error, OllamaTimeout):
-        error.remedy = (
+        error.advise(
             "Nothing more came of it: run `batos genesis` again (what was pulled so far is kept), pull by hand "
             f"(`ollama pull {name}`), or raise progress_seconds in batos.toml for a slow line."
         )
     elif isinstance(error, PullFailed) or not error.retry:
-        error.remedy = f"See whether `ollama pull {name}` works by hand, then run `batos genesis` again."
+        error.advise(f"See whether `ollama pull {name}` works by hand, then run `batos genesis` again.")
     return error
 
 
@@ -55,18 +55,12 @@ def advise_create(error: T, step: PlanStep) -> T:
     if isinstance(error, ModelMissing):
         return error
     low = error.message.lower()
-    _name(error, step)
+    error.place(step.label)
     if any(sign in low for sign in _FULL):
-        error.remedy = _room("what was made so far is kept")
+        error.advise(_room("what was made so far is kept"))
     elif not error.retry and error.remedy == type(error).remedy:  # the daemon said nothing that is known
-        error.remedy = "Run `batos genesis` again; if it repeats, the daemon's log has the cause."
+        error.advise("Run `batos genesis` again; if it repeats, the daemon's log has the cause.")
     return error
-
-
-def _name(error: OllamaError, step: PlanStep) -> None:
-    """Put the step's name before the message."""
-    error.message = f"{step.label}: {error.message}"
-    error.args = (error.message,)
 
 
 def _room(kept: str) -> str:

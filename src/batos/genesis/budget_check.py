@@ -202,8 +202,7 @@ def budget_error(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded
     remedy = "; or ".join([*first, *ways, f"say {card} (vram, usable or reserve in batos.toml)"])
     said = f"the models do not fit the card, of which {_gib(table.terms.usable)} are usable: {needs}{hopeless}"
     error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
-    error.also = tuple(table.lines())
-    return error
+    return error.add_faults(table.lines())
 
 
 async def findings(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> list[Finding]:

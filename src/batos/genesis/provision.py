@@ -192,8 +192,7 @@ class _Work:
                 failures.append(advice.advise_pull(failure, step, todo.codex, todo.profile))
         if failures:
             first, *others = failures
-            first.also = tuple(f"{other.message}. {other.remedy}" for other in others)
-            raise first
+            raise first.add_faults(f"{other.message}. {other.remedy}" for other in others)
 
     async def _try_pull(self, step: PlanStep) -> OllamaError | None:
         """Pull a model; return the failure, or None."""

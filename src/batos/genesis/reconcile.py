@@ -151,7 +151,7 @@ class Reconciler:
         except OllamaError as error:
             self.forget_version()
             if isinstance(error, OllamaUnreachable) and self.baseline() is None:
-                error.remedy = advice.FIRST_RUN
+                error.advise(advice.FIRST_RUN)
             raise
         self._version = listed.version
         with self.image.snapshot() as root:
@@ -207,8 +207,7 @@ class Reconciler:
         broken = _chosen_faults(found)
         if broken:
             refused = adapter_check.refusal(broken)
-            refused.remedy += f" Until then: `batos adapters use {broken[0].persona} none`."
-            raise refused
+            raise refused.advise(f"{refused.remedy} Until then: `batos adapters use {broken[0].persona} none`.")
         waiting = [persona for persona in PILLARS if persona not in found.models]
         if waiting:
             raise _base_missing(found, waiting)
@@ -387,6 +386,6 @@ def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:
     base = found.codex.model_for(waiting[0], found.profile)
     who = [persona for persona in waiting if found.codex.model_for(persona, found.profile) == base]
     thinks = "think" if len(who) > 1 else "thinks"
-    missing = ModelMissing(base, f"Ollama has no model {base!r}, with which {in_words(who)} {thinks}")
-    missing.remedy = "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not."
-    return missing
+    return ModelMissing(base, f"Ollama has no model {base!r}, with which {in_words(who)} {thinks}").advise(
+        "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not."
+    )

@@ -60,6 +60,22 @@ class Cost:
         self.loads += answer.load_seconds >= LOADED
         self.wasted += answer.wasted
 
+    def begin_call(self) -> None:
+        """Count a call that is made now."""
+        self.calls += 1
+
+    def begin_embed(self) -> None:
+        """Count a call for vectors."""
+        self.embeds += 1
+
+    def reuse(self) -> None:
+        """Count an answer that the journal has."""
+        self.from_journal += 1
+
+    def waste(self, tokens: int) -> None:
+        """Count tokens of an answer that is of no use."""
+        self.wasted += tokens
+
     def as_dict(self) -> CostDocument:
         """Return the `cost` of a mission as clients get it."""
         return CostDocument(
@@ -97,9 +113,9 @@ def cost_of(records: Iterable[Record]) -> Cost:
     cost = Cost()
     for record in records:
         if is_embedding(record):
-            cost.embeds += 1
+            cost.begin_embed()
             continue
-        cost.calls += 1
+        cost.begin_call()
         if record.state == "done" and record.response is not None:
             cost.charge(Answer(**record.response))
     return cost

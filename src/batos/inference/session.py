@@ -184,7 +184,7 @@ class Session:
 
     def waste(self, path: str) -> None:
         """Count the answer paid for at this path as wasted."""
-        self.cost.wasted += self._spent.get(path, 0)
+        self.cost.waste(self._spent.get(path, 0))
 
     def spending_at(self, place: str) -> Spending:
         """Sum up what was used at a place in the cycle and within it, whoever paid for it."""
@@ -201,7 +201,7 @@ class Session:
         if paid.response is None:
             raise InternalError(f"the journal calls the answer at {paid.path!r} paid for, and has no answer")
         answer = Answer(**paid.response)
-        self.cost.from_journal += 1
+        self.cost.reuse()
         self._note_use(paid, answer)
         if step.on_token is not None:
             step.on_token(answer.text)
@@ -252,7 +252,7 @@ class Session:
         self._check_limits()
         self._check_prompt(record)
         self.events.emit(INFERENCE_START, InferenceStart(mission=self.mission, path=step.path, model=request.model))
-        self.cost.calls += 1
+        self.cost.begin_call()
         listener = _Listener(self, step, record)
         try:
             async with asyncio.timeout(self._remaining_seconds()):
@@ -296,7 +296,7 @@ class Session:
     async def _record_failure(self, record: Record, error: BaseException, text: str) -> None:
         """Record a call that failed: an answer that was cut was paid for all the same."""
         reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
-        self.cost.wasted += getattr(error, "wasted", 0)
+        self.cost.waste(getattr(error, "wasted", 0))
         cut = replace(
             record,
             state="cut" if text else "failed",

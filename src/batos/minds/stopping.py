@@ -50,6 +50,10 @@ class StopRequest:
         self.word, self.reason, self.forced = word, reason, force
         return True
 
+    def force(self) -> None:
+        """Note that the mission's task is cancelled for a request that was made before."""
+        self.forced = True
+
     @property
     def marks(self) -> Mapping[str, Any]:
         """Return unusual facts about how the mission runs, for its status."""

@@ -66,12 +66,11 @@ def address(root: Root, message: Message, user: str) -> Addressed:
 
 def _not_understood(receiver: UvmObject, message: Message) -> MessageNotUnderstood:
     """Return the error of a selector that nothing answers; its remedy names similar selectors."""
-    error = MessageNotUnderstood(message.receiver, message.selector)
     known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
     near = difflib.get_close_matches(message.selector, sorted(known), 3, 0.5)
     listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."
-    error.remedy = f"Did you mean {' or '.join(near)}?" if near else listed
-    return error
+    remedy = f"Did you mean {' or '.join(near)}?" if near else listed
+    return MessageNotUnderstood(message.receiver, message.selector).advise(remedy)
 
 
 def checked_question(selector: str, text: str) -> str:

@@ -336,7 +336,7 @@ class Workers:
         self._patient.clear()
         for run in self._running.values():
             if run.hold.word == "paused":
-                run.hold.forced = True
+                run.hold.force()
             elif not run.hold.request_stop("queued", _server_stopped(), force=True):
                 continue
             run.break_off()

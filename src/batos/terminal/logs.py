@@ -80,6 +80,7 @@ class _File(RotatingFileHandler):
     """A file of lines in a folder that is made for it; what cannot be written there is lost, and nothing else is."""
 
     _warned = False
+    stream: Any  # opened by logging with the first line
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)

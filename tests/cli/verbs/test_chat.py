@@ -162,7 +162,7 @@ def at_hand(
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
     called = Called(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
-    chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
+    chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False, keeps=True)
     with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.readiness.genesis())
         yield way, chat, out

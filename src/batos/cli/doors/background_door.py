@@ -77,6 +77,9 @@ class BackgroundDoor:
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._leave = asyncio.Event()
         self._failure: BaseException | None = None
+        #: Set as the door is entered: the first opening, and the loop of the thread.
+        self._first: Opened
+        self._loop: asyncio.AbstractEventLoop
         self._held: _Held | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._giving: set[asyncio.Task[None]] = set()

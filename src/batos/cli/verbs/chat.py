@@ -53,15 +53,14 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
     fields = dict(wish.fields)
     conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
     live = called.console.out.isatty() if wish.stream is None else wish.stream
-    chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
+    lends = _lends(called)
+    chat = Chat(called, fields, conversation, voices=wish.voices, stream=live, keeps=lends is None)
     if "-" in wish.paths:
         there = piped.open_terminal()
         chat.attach(wish.paths)
         piped.replace_stdin(there)
     else:
         chat.attach(wish.paths)
-    lends = _lends(called)
-    chat.keeps = lends is None
     with _terminable(), BackgroundDoor(_Doors(called, reads=history), lends) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
@@ -163,7 +162,7 @@ def _begun(chat: Chat, way: BackgroundDoor) -> None:
 def _one(chat: Chat, way: BackgroundDoor, text: str) -> int:
     """Do what a message asks, a question or a command; return the exit code."""
     if text.strip().lower() in LEAVING:
-        chat.goes_on = False
+        chat.leave()
         return 0
     if not text.strip():
         return 0

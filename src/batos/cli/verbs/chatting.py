@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -39,12 +39,12 @@ class Chat:
     """A conversation through a door, and how its next question is asked."""
 
     def __init__(
-        self, called: Called, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool
+        self, called: Called, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool, keeps: bool
     ) -> None:
         self.console = called.console
         self.goes_on = True
         #: The door stays open while nothing is asked.
-        self.keeps = True
+        self.keeps = keeps
         self.fields = dict(fields)
         self.conversation = conversation
         self.voices = voices
@@ -70,6 +70,29 @@ class Chat:
     def prompt(self) -> str:
         """Return the words before what is typed."""
         return f"{str(self.fields.get('persona', 'you')).lower()}> "
+
+    # -- what is chosen
+
+    def leave(self) -> None:
+        """Ask nothing more."""
+        self.goes_on = False
+
+    def show_voices(self, shown: bool) -> None:
+        """Show the voices of a council from the next question on, or do not."""
+        self.voices = shown
+
+    def begin_anew(self) -> None:
+        """Let the next question begin a conversation."""
+        self.conversation = "new"
+
+    async def go_to(self, door: Door, name: str) -> None:
+        """Go on with another conversation. Raises: NotFound: there is none; this one stays."""
+        page = await self.page_of(door, name, -1, 1)
+        self.conversation = page["conversation"]
+
+    def leave_out(self, names: Collection[str]) -> None:
+        """Take files of these names out of those that the next question would bring."""
+        self.coming = [file for file in self.coming if file.ref.name not in names]
 
     # -- turns
 
@@ -140,7 +163,10 @@ class Chat:
 
     async def page(self, door: Door, start: int, limit: int) -> dict[str, Any]:
         """Return turns by position. Raises: NotFound: there is no turn yet."""
-        name = self.conversation
+        return await self.page_of(door, self.conversation, start, limit)
+
+    async def page_of(self, door: Door, name: str, start: int, limit: int) -> dict[str, Any]:
+        """Return turns of a conversation by position. Raises: NotFound: there is none, or it has no turn yet."""
         if name == "new":
             raise NotFound("this conversation has no turn yet", field="conversation", remedy="Ask something first.")
         place = {"start": start, "limit": limit, "user": self._settings.asker}

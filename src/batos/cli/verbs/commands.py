@@ -14,7 +14,7 @@ from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verbs.chatting import Chat
-from batos.errors import BatosError, NotFound, UsageError
+from batos.errors import NotFound, UsageError
 from batos.mission_documents import as_mission
 from batos.terminal.console import count_text
 
@@ -87,11 +87,11 @@ def _help(chat: Chat, rest: str) -> None:
 
 
 def _quit(chat: Chat, rest: str) -> None:
-    chat.goes_on = False
+    chat.leave()
 
 
 def _voices(chat: Chat, rest: str) -> None:
-    chat.voices = _choice("voices", rest, ("on", "off")) == "on" if rest else not chat.voices
+    chat.show_voices(_choice("voices", rest, ("on", "off")) == "on" if rest else not chat.voices)
     chat.tell({"voices": chat.voices}, f"Voices are {'shown' if chat.voices else 'not shown'}.")
 
 
@@ -148,7 +148,7 @@ def _choice(name: str, value: str, known: Sequence[str]) -> str:
 
 
 def _new(chat: Chat, rest: str) -> None:
-    chat.conversation = "new"
+    chat.begin_anew()
     chat.tell({"conversation": "new"}, "A new conversation begins with the next question.")
 
 
@@ -197,7 +197,7 @@ async def _drop(chat: Chat, door: Door, rest: str) -> int:
         known = ", ".join(every)
         remedy = f"There are {known}; /drop all leaves out every one." if every else "There is no file."
         raise UsageError("/drop takes a file's name" if not rest else f"there is no file {rest!r}", remedy=remedy)
-    chat.coming = [file for file in chat.coming if file.ref.name not in names]
+    chat.leave_out(names)
     gone = sorted({name for name in names if name in kept})
     if gone:
         args = {"conversation": chat.conversation, "names": gone, "user": chat.user}
@@ -223,12 +223,7 @@ async def _history(chat: Chat, door: Door, rest: str) -> int:
 
 async def _conversation(chat: Chat, door: Door, rest: str) -> int:
     if rest:
-        before, chat.conversation = chat.conversation, rest
-        try:
-            chat.conversation = (await chat.page(door, -1, 1))["conversation"]
-        except BatosError:
-            chat.conversation = before
-            raise
+        await chat.go_to(door, rest)
     chat.tell({"conversation": chat.conversation}, f"This is {chat.conversation}.")
     return 0
 

@@ -86,15 +86,17 @@ async def open_server(
         left = await uvm.missions.recover()
         uploads = Uploads(home / "uploads", settings.attachment_bytes)
         await uploads.close()  # what a process that was killed has left
-        dispatcher = Dispatcher(uvm, uploads)
+        founding = Founding(uvm) if settings.genesis == "auto" else None
+        dispatcher = Dispatcher(uvm, uploads, founding=founding)
         async with Server(dispatcher, ring).serving(bind, events) as places:
             mine = _note(places)
-            dispatcher.about = _about(settings, mine)
+            about = _about(settings, mine)
+            dispatcher.announce(about)
             await asyncio.to_thread(server_file.write, home, mine)
             try:
-                _log.info("server started", left_behind=len(left), **dispatcher.about)
+                _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
-                async with _founding(dispatcher):
+                async with _begun(founding):
                     yield uvm, places
             finally:
                 server_file.remove(home, mine)
@@ -102,13 +104,12 @@ async def open_server(
 
 
 @asynccontextmanager
-async def _founding(dispatcher: Dispatcher) -> AsyncIterator[None]:
-    """Let the genesis of an empty image run beside what is served, if the settings say so."""
-    if dispatcher.uvm.settings.genesis != "auto":
+async def _begun(founding: Founding | None) -> AsyncIterator[None]:
+    """Let the genesis of an empty image run beside what is served, if there is to be one."""
+    if founding is None:
         yield
         return
-    dispatcher.founding = Founding(dispatcher.uvm)
-    task = asyncio.create_task(dispatcher.founding.run())
+    task = asyncio.create_task(founding.run())
     try:
         yield
     finally:

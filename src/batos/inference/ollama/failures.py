@@ -78,9 +78,7 @@ def translate(raw: Exception, peer: DaemonPeer, *, model: str = "", began: bool 
 def progress_error(raw: Exception, peer: DaemonPeer, *, model: str, began: bool) -> BatosError:
     """Convert an exception of a pull or create, which can be resumed after a cut."""
     failed = translate(raw, peer, model=model, began=began)
-    if isinstance(failed, StreamCut):
-        failed.remedy = _GOES_ON
-    return failed
+    return failed.advise(_GOES_ON) if isinstance(failed, StreamCut) else failed
 
 
 def refusal(error: Any, status: int | None, model: str = "") -> OllamaError:

@@ -44,6 +44,7 @@ class H11Connection(asyncio.Protocol):
         self._at_once = 0
         self._idle = False
         self.idle_since = 0.0
+        self._transport: asyncio.Transport  # there when the loop says that the connection is made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport of the new connection."""

@@ -40,6 +40,15 @@ class InvocationLimits:
                 remedy="Make it do more in one message, or fewer of them.",
             )
 
+    def log(self) -> bool:
+        """Count one more line, and return True if it may be logged: at most MOST_LINES may."""
+        self.lines += 1
+        return self.lines <= MOST_LINES
+
+    def spend(self, seconds: float) -> None:
+        """Add the CPU seconds of a run whose writes were merged."""
+        self.seconds += seconds
+
 
 #: The type of the message: one to a method, or one to an intent.
 To = TypeVar("To", bound=ResolvedMessage)

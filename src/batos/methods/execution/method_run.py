@@ -72,7 +72,7 @@ async def run_until_unchanged(
             takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
             invocation.context.trace.changed(buffer.merge_down())
-            invocation.tally.seconds += ran.seconds
+            invocation.tally.spend(ran.seconds)
             if invocation.below is None:
                 invocation.context.trace.saw(ran.trust)
             return ran

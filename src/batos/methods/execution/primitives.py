@@ -14,7 +14,7 @@ from batos.gate.citing import stands
 from batos.image.intents import is_interpretable
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Invocation, Thought
+from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
 from batos.methods.execution.resolution import ToMethod
 from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
@@ -185,8 +185,7 @@ def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[s
 
     A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are dropped.
     """
-    invocation.tally.lines += 1
-    if invocation.tally.lines > MOST_LINES:
+    if not invocation.tally.log():
         return
     text = " ".join(str(each) for each in (*args, *kwargs.values()))
     _log.info(

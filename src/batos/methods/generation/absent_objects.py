@@ -28,9 +28,8 @@ def absent_intent(root: Root, message: Message) -> Intent | None:
         return None
     declared = api_of(intent.text)[0]
     if message.selector not in {each.selector for each in declared}:
-        error = MessageNotUnderstood(message.receiver, message.selector)
-        error.remedy = f"Its API declares {', '.join(each.signature for each in declared)}."
-        raise error
+        signatures = ", ".join(each.signature for each in declared)
+        raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
     return intent
 
 

@@ -96,9 +96,8 @@ class MethodLifecycle(MethodReader):
         made = await self.install_all(
             object_installation.parts(candidate), partial(object_installation.make, candidate=candidate)
         )
-        whole = Method(candidate.selector, candidate.source, verdict=dict(candidate.verdict))
-        whole.provenance = {**made[0].provenance, "intent": candidate.intent, "digest": candidate.digest}
-        return whole
+        provenance = {**made[0].provenance, "intent": candidate.intent, "digest": candidate.digest}
+        return Method(candidate.selector, candidate.source, provenance=provenance, verdict=dict(candidate.verdict))
 
     async def install_all(
         self, candidates: Iterable[Candidate], before: Callable[[Any], None] = lambda root: None

@@ -113,8 +113,11 @@ class EventRelay:
 class Dispatcher:
     """Does what requests ask. All doors share one dispatcher, so that each verb means the same through every door."""
 
-    def __init__(self, uvm: UVM, uploads: Uploads, *, works: bool = True) -> None:
-        """Make a dispatcher over a UVM. `works`: it begins every mission at once; else only those that are followed."""
+    def __init__(self, uvm: UVM, uploads: Uploads, *, works: bool = True, founding: Founding | None = None) -> None:
+        """Make a dispatcher over a UVM. `works`: it begins every mission at once; else only those that are followed.
+
+        `founding` is the genesis that a server begins by itself, if it does.
+        """
         self.uvm = uvm
         self.uploads = uploads
         self._works = works
@@ -125,9 +128,8 @@ class Dispatcher:
         self._reader = Reader(uvm.readings)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
-        self.about: Mapping[str, Any] = {}
-        #: The genesis that this server began by itself, if it did.
-        self.founding: Founding | None = None
+        self._about: Mapping[str, Any] = {}
+        self._founding = founding
         self._verbs: Mapping[str, Callable[[Any, Hear, Acknowledge], Awaitable[dict[str, Any]]]] = {
             "hello": self._hello,
             "submit": self._submit,
@@ -147,6 +149,10 @@ class Dispatcher:
             **method_changes.verbs(uvm, self._shielded),
         }
 
+    def announce(self, about: Mapping[str, Any]) -> None:
+        """Tell clients this of the server from here on: where it listens is known when it does."""
+        self._about = about
+
     async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
         """Do what a verb says and give its result.
 
@@ -159,8 +165,8 @@ class Dispatcher:
     # -- asking
 
     async def _submit(self, given: SubmitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
-        if self.founding is not None:
-            self.founding.refuse()
+        if self._founding is not None:
+            self._founding.refuse()
         brief = dict(given.brief)
         user = str(brief.get("user") or self.uvm.settings.asker)
         for name in ("ancestor", "in_reply_to"):
@@ -299,14 +305,14 @@ class Dispatcher:
             "attachment_bytes": self.uvm.settings.attachment_bytes,
         }
         about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
-        return {**about, **self.about}
+        return {**about, **self._about}
 
     async def _status(self, given: StatusArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
-        if self.founding is not None and (told := self.founding.told()) is not None:
-            reasons = [self.founding.why().as_dict(), *found["reasons"]]
+        if self._founding is not None and (told := self._founding.told()) is not None:
+            reasons = [self._founding.why().as_dict(), *found["reasons"]]
             found = {**found, "genesis": told, "ready": False, "reasons": reasons}
-        return {**found, "server": dict(self.about)} if self.about else found
+        return {**found, "server": dict(self._about)} if self._about else found
 
     # -- steering
 

@@ -186,7 +186,7 @@ class Server:
             self._begin(talk, body.bytes)
         else:
             with suppress(ProtocolError):  # what cannot be read has no name
-                talk.name = protocol.request_id(protocol.parse(body.bytes))
+                talk.call(protocol.request_id(protocol.parse(body.bytes)))
             told = talk.say("error", error=why.as_dict())
             # The refusal is the end of a request, and is kept as one is, as long as there is room.
             kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
@@ -219,7 +219,7 @@ class Server:
         self._peers[talk.peer.identity] = talk.peer
         self._under_way += 1
         self._size += talk.size
-        talk.task = asyncio.create_task(self._answer(talk, data))
+        talk.begin(self._answer(talk, data))
 
     def _left(self, talk: Talk) -> None:
         """Give back the room of a request whose end has gone out, or whose peer has vanished."""
@@ -251,7 +251,7 @@ class Server:
 
     async def _result(self, talk: Talk, data: bytes) -> list[bytes]:
         value = protocol.parse(data)
-        talk.name = protocol.request_id(value)
+        talk.call(protocol.request_id(value))
         request = protocol.read_request(value)
         if any(each.name == talk.name for each in talk.peer.talks.values() if each is not talk):
             raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
@@ -261,7 +261,7 @@ class Server:
             self._on_loop(lambda event, keys: self._tell(talk, talk.heard(event, keys))),
             self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
         )
-        talk.ending = True
+        talk.end()
         reply = talk.reply("result", data=result)
         if any(isinstance(value, dict | list | tuple) for value in result.values()):
             # The reply may be long, and nobody else is to wait while it is written down.

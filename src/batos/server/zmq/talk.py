@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,18 @@ class Talk:
     ending: bool = False
     task: asyncio.Task[None] | None = None
     _seq: int = 0
+
+    def call(self, name: str | None) -> None:
+        """Give the request the name that its client wrote into it."""
+        self.name = name
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin the work on the request, in a task of its own."""
+        self.task = asyncio.create_task(work)
+
+    def end(self) -> None:
+        """Note that the last reply is being made: nothing may follow it."""
+        self.ending = True
 
     def reply(self, kind: Kind, **fields: Any) -> dict[str, Any]:
         """Make the next reply; it takes the next number, even if it never reaches the peer."""
