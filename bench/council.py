@@ -151,7 +151,9 @@ class Council:
     def remembered(self) -> int:
         """What the emulator's own simulation evaluates: its runner remembers the last eight prompts, not one."""
         prefixes = Prefixes()
-        return sum(prefixes.unread(text, len(prompt)) for text, prompt in zip(self.texts, self.prompts, strict=True))
+        return sum(
+            prefixes.count_unread(text, len(prompt)) for text, prompt in zip(self.texts, self.prompts, strict=True)
+        )
 
 
 @asynccontextmanager

@@ -57,6 +57,7 @@ NAMED = (
     "batos/__main__.py",
     "batos/approvals",
     "batos/brief.py",
+    "batos/cell",
     "batos/codex",
     "batos/concurrency",
     "batos/config.py",
@@ -67,6 +68,7 @@ NAMED = (
     "batos/file_kinds.py",
     "batos/gate",
     "batos/genesis",
+    "batos/guardian",
     "batos/image",
     "batos/inference",
     "batos/loopwatch.py",
@@ -80,13 +82,7 @@ NAMED = (
     "batos/testing.py",
     "batos/uvm.py",
     "model_files",
-    "ollama_emulator/__init__.py",
-    "ollama_emulator/__main__.py",
-    "ollama_emulator/clocks.py",
-    "ollama_emulator/command.py",
-    "ollama_emulator/emulator_errors.py",
-    "ollama_emulator/options.py",
-    "ollama_emulator/replies.py",
+    "ollama_emulator",
 )
 
 

@@ -28,7 +28,7 @@ from ollama_emulator.pulling.registry import Registry
 from ollama_emulator.replies import BARE_JSON, JSON, HttpReply, HttpStream
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech.authoring.authors import Roster
-from ollama_emulator.speech.authoring.orders import wanted
+from ollama_emulator.speech.authoring.orders import requested_selectors
 
 REMEMBERED = 2_000
 REMEMBERED_BYTES = 32 << 20  # bytes of the bodies that the log keeps whole; others keep their short fields
@@ -71,7 +71,7 @@ class EmulatedDaemon:
     _held: int = 0
 
     @classmethod
-    def of(cls, options: Options, clock: Clock | None = None) -> EmulatedDaemon:
+    def create(cls, options: Options, clock: Clock | None = None) -> EmulatedDaemon:
         """Return a daemon for some options, its store empty or read from a folder.
 
         Raises: OptionError: one is invalid.
@@ -91,7 +91,7 @@ class EmulatedDaemon:
             Roster(options.authors),
         )
         if options.log is not None:
-            made._log = _appending(options.log)
+            made._log = _open_log(options.log)
         return made
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class EmulatedDaemon:
         self.requests.append(entry)
         self._forget(entry, len(request.body))
         if self._log is not None:
-            self._log.write(json.dumps({**entry, "body": _sampled(body)}) + "\n")
+            self._log.write(json.dumps({**entry, "body": _short_fields(body)}) + "\n")
             self._log.flush()
 
     def _forget(self, entry: dict[str, Any], size: int) -> None:
@@ -125,7 +125,7 @@ class EmulatedDaemon:
         self._held += size
         while self._held > self.held_most or len(self._bodies) > REMEMBERED:
             oldest, freed = self._bodies.popleft()
-            oldest["body"] = _sampled(oldest["body"])
+            oldest["body"] = _short_fields(oldest["body"])
             self._held -= freed
 
     async def open(self, request: HttpRequest, struct: str) -> tuple[Fields, InjectedFault | None]:
@@ -138,7 +138,7 @@ class EmulatedDaemon:
         if self.options.latency_ms:
             await self.clock.sleep(self.options.latency_ms / 1000)
         model = str(fields.get("model") or fields.get("name") or "")
-        return fields, await self.strike(request, model, _wanted(fields))
+        return fields, await self.strike(request, model, _code_selectors(fields))
 
     async def strike(
         self, request: HttpRequest, model: str = "", selectors: Sequence[str] = ()
@@ -191,13 +191,13 @@ class EmulatedDaemon:
         return gojson.stamp(self.clock.now_ns())
 
 
-def _wanted(fields: Fields) -> Sequence[str]:
+def _code_selectors(fields: Fields) -> Sequence[str]:
     """Return the selectors of the methods that a request asks code for."""
     messages = fields.get("messages") or [{"role": "user", "content": fields.get("prompt", "")}]
-    return wanted(fields.get("format"), messages)
+    return requested_selectors(fields.get("format"), messages)
 
 
-def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
+def _short_fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the short fields of a body, which stay in the log."""
     return {key: body[key] for key in _SAMPLED if key in body}
 
@@ -211,7 +211,8 @@ def _trouble(fault: InjectedFault) -> Trouble:
     return Trouble(share=fault.number("share", 0.5))
 
 
-def _appending(path: Path) -> TextIO:
+def _open_log(path: Path) -> TextIO:
+    """Open the request log to append to it. Raises: OptionError: the file cannot be written."""
     try:
         return path.open("a", encoding="utf-8")
     except OSError as error:
@@ -224,10 +225,10 @@ def _appending(path: Path) -> TextIO:
 
 def reply(value: Any, status: int = 200, content_type: str = JSON) -> HttpReply:
     """Return a whole reply with a value as JSON."""
-    return written(gojson.encode(value), status, content_type)
+    return json_reply(gojson.encode(value), status, content_type)
 
 
-def written(text: str, status: int = 200, content_type: str = JSON) -> HttpReply:
+def json_reply(text: str, status: int = 200, content_type: str = JSON) -> HttpReply:
     """Return a whole reply with a text that is already JSON."""
     return HttpReply(status, text.encode("utf-8", "surrogatepass"), content_type)
 
@@ -244,7 +245,7 @@ def line(value: Any) -> bytes:
     return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
 
 
-def said(status: str) -> bytes:
+def status_line(status: str) -> bytes:
     """Return a progress line, `{"status": ...}`."""
     return line({"status": status})
 
@@ -256,7 +257,7 @@ async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> Htt
     """
     begun = await anext(lines)
     if fault is not None:
-        lines = _disturbed(lines, fault, clock)
+        lines = _disturb(lines, fault, clock)
     try:
         first = await anext(lines, begun)
     except ApiError as error:
@@ -265,6 +266,7 @@ async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> Htt
 
 
 async def _rest(first: list[bytes], lines: Lines) -> Lines:
+    """Yield the first lines and then the others; an ApiError among them becomes an error line."""
     async with aclosing(lines):
         try:
             yield first
@@ -286,7 +288,7 @@ async def whole(statuses: Lines) -> HttpReply:
     return HttpReply(200, last.rstrip(b"\n"), BARE_JSON)
 
 
-async def _disturbed(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
+async def _disturb(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
     """Yield the lines as the fault changes them."""
     after = int(fault.number("after", 0 if fault.do == "stall" else 1))
     sent = 0
@@ -308,6 +310,7 @@ async def _disturbed(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
 
 
 async def _interrupt(fault: InjectedFault, clock: Clock) -> None:
+    """Interrupt a stream as a fault says: cut it, end it with an error line, or stall."""
     if fault.do == "cut":
         raise Cut
     if fault.do == "error_line":

@@ -42,7 +42,7 @@ class Emulator:
                 field="host",
                 remedy="Use 127.0.0.1, ::1 or localhost.",
             )
-        self.daemon = EmulatedDaemon.of(self.options, clock)
+        self.daemon = EmulatedDaemon.create(self.options, clock)
         self._server = HttpServer(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
         for text in self.options.models:
             name = parse(text)
@@ -79,9 +79,9 @@ class Emulator:
         return self._server.connections
 
     @property
-    def held(self) -> int:
+    def body_bytes(self) -> int:
         """Return the bytes of request bodies in memory."""
-        return self._server.held
+        return self._server.body_bytes
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:

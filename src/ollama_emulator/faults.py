@@ -33,6 +33,7 @@ class Value:
 
 
 def _whole(least: int, most: int = _LARGE) -> Value:
+    """Describe a field that takes whole numbers within these bounds."""
     words = f"a whole number of at least {least}" if most == _LARGE else f"a whole number from {least} to {most}"
 
     def fits(value: Any) -> bool:
@@ -42,6 +43,7 @@ def _whole(least: int, most: int = _LARGE) -> Value:
 
 
 def _number(least: float, most: float = _LARGE) -> Value:
+    """Describe a field that takes numbers within these bounds."""
     words = f"a number of at least {least:g}" if most == _LARGE else f"a number from {least:g} to {most:g}"
 
     def fits(value: Any) -> bool:
@@ -144,7 +146,7 @@ class InjectedFault:
     struck: int = 0
 
     @classmethod
-    def of(cls, described: Any, where: str = "fault") -> InjectedFault:
+    def parse(cls, described: Any, where: str = "fault") -> InjectedFault:
         """Read a fault from its JSON; `where` is its place, for the error.
 
         Raises: OptionError: the fault is invalid; `field` is the place and `remedy` says what is allowed.
@@ -234,9 +236,9 @@ class FaultList:
     def add(self, described: Any, where: str = "fault") -> None:
         """Add a fault or a list of faults from JSON. Raises: OptionError: one is invalid, and none was added."""
         if isinstance(described, list):
-            self.orders += [InjectedFault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
+            self.orders += [InjectedFault.parse(one, f"{where}[{at}]") for at, one in enumerate(described)]
         else:
-            self.orders.append(InjectedFault.of(described, where))
+            self.orders.append(InjectedFault.parse(described, where))
 
     def take(self, asked: FaultTarget) -> InjectedFault | None:
         """Return the first fault that applies to a request, or None."""

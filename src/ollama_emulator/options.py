@@ -93,8 +93,8 @@ class DaemonSettings:
             parallel if options.parallel is None else options.parallel,
             found.count("OLLAMA_MAX_LOADED_MODELS", 0),
             found.count("OLLAMA_CONTEXT_LENGTH", 0),
-            found.lasting("OLLAMA_KEEP_ALIVE", zero_is_for_ever=False),
-            found.lasting("OLLAMA_LOAD_TIMEOUT", zero_is_for_ever=True),
+            found.duration_ns("OLLAMA_KEEP_ALIVE", zero_is_for_ever=False),
+            found.duration_ns("OLLAMA_LOAD_TIMEOUT", zero_is_for_ever=True),
             found.text("OLLAMA_KV_CACHE_TYPE"),
             tuple(found.warnings),
         )
@@ -125,7 +125,7 @@ class _Variables:
         self.warnings.append(f"invalid environment variable, using default: {name}={text!r}, default {default}")
         return default
 
-    def lasting(self, name: str, *, zero_is_for_ever: bool) -> int:
+    def duration_ns(self, name: str, *, zero_is_for_ever: bool) -> int:
         """Return a duration in nanoseconds, given as in Go or in whole seconds; five minutes for any other text.
 
         Negative means for ever, and with `zero_is_for_ever` zero does too.

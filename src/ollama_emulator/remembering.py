@@ -12,13 +12,13 @@ Made = TypeVar("Made")
 def short(most: int, longest: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
     """Return a decorator that caches `most` calls, but none whose first argument is longer than `longest`."""
 
-    def remembered(function: Callable[..., Made]) -> Callable[..., Made]:
+    def remember(function: Callable[..., Made]) -> Callable[..., Made]:
         kept = lru_cache(maxsize=most)(function)
 
         @wraps(function)
-        def asked(what: Any, *more: Any) -> Made:
+        def ask(what: Any, *more: Any) -> Made:
             return kept(what, *more) if len(what) <= longest else function(what, *more)
 
-        return asked
+        return ask
 
-    return remembered
+    return remember

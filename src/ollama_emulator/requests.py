@@ -32,7 +32,7 @@ _ALLOWED = '"high", "medium", "low", "max", true, or false'
 _NO_OBJECT = "Value looks like object, but can't find closing '}' symbol"
 
 
-def _lasting(node: Any) -> Any:
+def _keep_alive(node: Any) -> Any:
     """Return the value of a `keep_alive`. Raises: GoError: it is no duration."""
     value, _ = plain(node)
     try:
@@ -53,7 +53,7 @@ def _think(node: Any) -> Any:
     return node
 
 
-def _ordered(node: Any, element: Type) -> dict[str, Any]:
+def _decode_in_order(node: Any, element: Type) -> dict[str, Any]:
     """Return an object with its keys in the order sent, its values decoded into `element`."""
     if node is None:
         return {}
@@ -78,16 +78,16 @@ def _message(node: Any) -> dict[str, Any]:
 
 
 def _properties(node: Any) -> dict[str, Any]:
-    return _ordered(node, _PROPERTY)
+    return _decode_in_order(node, _PROPERTY)
 
 
 _ANYTHING = Map("map[string]interface {}", ANY)
 _FILES = Map("map[string]string", STRING)
 _IMAGE = Scalar("api.ImageData", "bytes")
 _IMAGES = Slice("[]api.ImageData", _IMAGE)
-_DURATION = Custom("api.Duration", _lasting, pointer=True)
+_DURATION = Custom("api.Duration", _keep_alive, pointer=True)
 _THINK = Custom("api.ThinkValue", _think, pointer=True)
-_ARGUMENTS = Custom("api.ToolCallFunctionArguments", lambda node: _ordered(node, ANY))
+_ARGUMENTS = Custom("api.ToolCallFunctionArguments", lambda node: _decode_in_order(node, ANY))
 _CALL = GoStruct("api.ToolCallFunction", {"index": INT, "name": STRING, "arguments": _ARGUMENTS})
 _CALLS = Slice("[]api.ToolCall", GoStruct("api.ToolCall", {"id": STRING, "function": _CALL}))
 _ALIAS = GoStruct(

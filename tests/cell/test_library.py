@@ -190,7 +190,7 @@ def test_decimals_are_those_of_cpython(one: decimal.Decimal, other: decimal.Deci
             ours, theirs = (told(lambda given=given, work=work: work(*given)) for given in both)
             assert ours.replace("-0", "0") == theirs.replace("-0", "0"), (one, other)
     for op, theirs_too in (("<", one < other), ("<=", one <= other), (">", one > other), (">=", one >= other)):
-        assert decimal_forms._compared(left, op, right) == theirs_too
+        assert decimal_forms._compare(left, op, right) == theirs_too
 
 
 @given(WRITTEN, st.sampled_from(ROUNDINGS), st.integers(-3, 6))
@@ -202,7 +202,7 @@ def test_decimals_are_rounded_and_shown_as_cpython_does(one: decimal.Decimal, ro
     assert found.lstrip("-") == wanted.lstrip("-")
     for spec in (".2f", ",.2f", "+.1f", "012.3f", ">14.2f", "*^20.2f", ".0%"):
         if abs(one) >= 1:
-            assert decimal_forms._shown(ours, spec) == format(one, spec)
+            assert decimal_forms._format(ours, spec) == format(one, spec)
 
 
 @given(st.lists(WRITTEN, max_size=9), st.booleans())
@@ -210,7 +210,7 @@ def test_decimals_are_ordered_as_cpython_does(given: list[decimal.Decimal], back
     """Sorted, stable, also within tuples; the least and the greatest."""
     pairs = [(our_decimal.Decimal(str(each)), index) for index, each in enumerate(given)]
     theirs = sorted(((each, index) for index, each in enumerate(given)), reverse=backwards)
-    assert [index for _, index in decimal_forms._ordered(pairs, reverse=backwards)] == [index for _, index in theirs]
+    assert [index for _, index in decimal_forms._sort(pairs, reverse=backwards)] == [index for _, index in theirs]
     if given:
         numbers = [each for each, _ in pairs]
         assert str(decimal_forms._least(numbers)) == str(min(given))

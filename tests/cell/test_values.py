@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cell.lowering.lowered_names import selector_allowed, slot_allowed
+from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
 from batos.cell.values import MARK, Ref, decode, differences, encode, plain, same
 from batos.errors import MethodFailed
 
@@ -123,9 +123,9 @@ def test_differences_are_new_and_other_values() -> None:
 @given(st.text(max_size=30))
 def test_a_name_that_is_allowed_is_an_ascii_word(name: str) -> None:
     """Whatever the text, a slot or selector that passes has no underscore in front and nothing but ASCII."""
-    if selector_allowed(name):
-        assert slot_allowed(name)
-    if slot_allowed(name):
+    if is_allowed_selector(name):
+        assert is_allowed_slot(name)
+    if is_allowed_slot(name):
         assert name.isascii()
         assert name.isidentifier()
         assert not name.startswith("_")
@@ -153,5 +153,5 @@ def test_selectors_of_the_kernel_are_told_from_those_of_methods() -> None:
         "installed_apps_",
         "approves",
     )
-    assert [name for name in refused if selector_allowed(name)] == []
-    assert [name for name in allowed if not selector_allowed(name)] == ["approves"]
+    assert [name for name in refused if is_allowed_selector(name)] == []
+    assert [name for name in allowed if not is_allowed_selector(name)] == ["approves"]

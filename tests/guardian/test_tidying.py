@@ -10,7 +10,7 @@ import pytest
 from tests.guardian.tables import table
 
 from batos.guardian.audit import Context, audit
-from batos.guardian.tidying.tidy import tidied
+from batos.guardian.tidying.tidy import tidy
 
 UNSURE = table("unsure")
 #: Sources of our hostile tables that pass where the method is named, with what is read.
@@ -40,7 +40,7 @@ def result(source: str, log: list[Any]) -> object:
 
 def read(source: str) -> str:
     """A source as guardian and cell read it."""
-    return ast.unparse(tidied(ast.parse(source), "run", "self"))
+    return ast.unparse(tidy(ast.parse(source), "run", "self"))
 
 
 @pytest.mark.parametrize("name", sorted(UNSURE))

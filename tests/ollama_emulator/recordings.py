@@ -37,4 +37,4 @@ def header(name: str) -> dict[str, Any]:
 
 def known(name: str) -> Vocabulary:
     """The vocabulary of a recorded model."""
-    return vocabulary.of(name, Card(header(name), 0, "F16"))
+    return vocabulary.vocabulary_of(name, Card(header(name), 0, "F16"))

@@ -244,7 +244,7 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
 def test_a_wrong_fault_is_refused_with_its_field_and_a_remedy(described: Any, field: str, remedy: str) -> None:
     """Nothing is guessed, and nothing that nobody knows is passed over."""
     with pytest.raises(OptionError) as refused:
-        InjectedFault.of(described)
+        InjectedFault.parse(described)
     assert refused.value.field == field
     assert remedy in refused.value.remedy
 

@@ -46,7 +46,7 @@ def test_its_json_is_taken() -> None:
     given = faults.FaultList()
     given.add(listed)
     assert len(given.orders) == len(listed)
-    known = registry.shipped()
+    known = registry.shipped_registry()
     known.lay(described)
     assert known.entries["registry.ollama.ai/library/tiny:1b"].size == 1000000
 

@@ -78,7 +78,7 @@ class Cell:
             self._events.emit(CELL_KILL, CellKill(selector=program.selector, limit=error.limit))
             raise
         if run.writes and not run.writes.marked:
-            raise _unmarked(program, run.writes)
+            raise _marker_violation(program, run.writes)
         return Outcome(run.result, run.writes, run.sends, run.printed, run.cpu)
 
     async def aclose(self) -> None:
@@ -86,7 +86,7 @@ class Cell:
         await self._workers.aclose()
 
 
-def _unmarked(program: Program, writes: Writes) -> CovenantViolation:
+def _marker_violation(program: Program, writes: Writes) -> CovenantViolation:
     names = ", ".join(sorted({*writes.values, *writes.deleted}))
     why = f"it changed {names} and ended without self._p_changed = True"
     remedy = "End every path that changes a slot with self._p_changed = True."

@@ -11,14 +11,14 @@ from typing import Final, Protocol
 from batos.cell.library.reading import SERVED, library
 from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
-from batos.cell.lowering.lowered_names import MARKER, OURS, Names, refused, slot_allowed, survey
+from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_slot, refusal, survey
 from batos.cell.lowering.statement_lowering import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
-from batos.guardian.tidying.tidy import tidied
+from batos.guardian.tidying.tidy import tidy
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024
@@ -53,7 +53,7 @@ class Code:
     lines: tuple[int, ...]  # for each of its lines the line of the source, 0 where it is ours
 
     @classmethod
-    def of(cls, before: str, body: str, after: str, lines: tuple[int, ...]) -> Code:
+    def frame(cls, before: str, body: str, after: str, lines: tuple[int, ...]) -> Code:
         """Put a method's text between the cell's own."""
         return cls(before + body + after, (*(0 for _ in before.splitlines()), *lines))
 
@@ -79,20 +79,20 @@ def prepare(source: str, slots: SlotNames, selector: str = "") -> Program:
 
     Raises: MethodFailed: the source cannot be rewritten, or names a slot that no method may use.
     """
-    return _prepared(source, slots.reads, slots.writes | slots.mutates | slots.deletes, selector)
+    return _prepare(source, slots.reads, slots.writes | slots.mutates | slots.deletes, selector)
 
 
 @lru_cache(maxsize=512)
-def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selector: str) -> Program:
+def _prepare(source: str, reads: frozenset[str], changes: frozenset[str], selector: str) -> Program:
     changes -= {MARKER}
     view = (reads | changes) - {MARKER}
     for name in sorted(view):
-        if not slot_allowed(name):
+        if not is_allowed_slot(name):
             raise MethodFailed(f"no method may use the slot {name!r}")
     try:
-        tree = _parsed(source)
+        tree = _parse(source)
         if selector:
-            tree = tidied(tree, selector, SHIPPED.receiver)
+            tree = tidy(tree, selector, SHIPPED.receiver)
         names = survey(tree)
         method = _method(tree, selector)
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
@@ -101,7 +101,7 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
         tree = lower_decimals(tree, names)
         tree = lower_generators(tree) if names.yields else tree
         tree = lower_waiting(tree, names) if names.awaits else tree
-        body, lines = _written(ast.fix_missing_locations(statements.visit(tree)))
+        body, lines = _write(ast.fix_missing_locations(statements.visit(tree)))
     except RecursionError:
         raise MethodFailed("the source is nested too deep") from None
     around = _around(tree, names, statements, view=view, changes=changes)
@@ -110,7 +110,7 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
     return Program(
         selector=name,
         digest=digest,
-        code=Code.of(before, body, epilogue(is_async), lines),
+        code=Code.frame(before, body, epilogue(is_async), lines),
         short=_short(tree, body, lines, around, method),
         is_async=is_async,
         view=view,
@@ -118,7 +118,7 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
     )
 
 
-def _parsed(source: str) -> ast.Module:
+def _parse(source: str) -> ast.Module:
     if len(source) > LONGEST:
         raise MethodFailed(f"the source has {len(source):,} characters, at most {LONGEST:,}")
     try:
@@ -141,20 +141,20 @@ def _method(tree: ast.Module, selector: str) -> Function:
         elif not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.Assign | ast.AnnAssign) and not (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         ):
-            raise refused(node, "statements beside the method: only imports, constants, functions and classes")
+            raise refusal(node, "statements beside the method: only imports, constants, functions and classes")
     found = functions.get(selector) if selector else next(reversed(functions.values()), None)
     if found is None:
         raise MethodFailed(f"the source defines no method {selector or ''}".rstrip())
     if found.decorator_list:
-        raise refused(found, "a method with decorators")
+        raise refusal(found, "a method with decorators")
     found.args.args[:0] = found.args.posonlyargs  # nothing calls it but the kernel, which gives what comes first first
     found.args.posonlyargs = []
     if not found.args.args:
-        raise refused(found, "a method whose first parameter is not the receiver: def name(self, ...)")
+        raise refusal(found, "a method whose first parameter is not the receiver: def name(self, ...)")
     return found
 
 
-def _written(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
+def _write(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
     """Return the text of a tree, and for each of its lines the line of the source from which it came."""
     try:
         text = ast.unparse(tree) + "\n"
@@ -197,7 +197,7 @@ def _short(tree: ast.Module, body: str, lines: tuple[int, ...], around: Around, 
     if not _is_simple(tree, body, around, method.args.args[0].arg):
         return None
     before, after = short(around, isinstance(method, ast.AsyncFunctionDef))
-    return Code.of(before, body, after, lines)
+    return Code.frame(before, body, after, lines)
 
 
 def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bool:

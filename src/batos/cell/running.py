@@ -14,7 +14,7 @@ from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Value
 from batos.cell.worker_pool import WorkerPool
-from batos.cell.worker_turns import HostCall, WorkerTurn, WorkerTurns, opening, pending
+from batos.cell.worker_turns import HostCall, WorkerTurn, WorkerTurns, input_text, pending_writes
 from batos.errors import CellKilled, MethodFailed
 
 
@@ -71,12 +71,14 @@ class MethodRun:
             self._drop()
             await self._stop(self._tasks.values())
         self.result = turn.result
-        self.writes = pending(turn.slots, turn.marked, self._view, self._program)
+        self.writes = pending_writes(turn.slots, turn.marked, self._view, self._program)
 
     async def _begin(self, args: list[Value], kwargs: dict[str, Value]) -> WorkerTurn:
         turns = await self._take()
         view, program, limits = self._view, self._program, self._limits
-        return self._count(await self._work(turns, lambda: turns.start(opening(program, view, args, kwargs, limits))))
+        return self._count(
+            await self._work(turns, lambda: turns.start(input_text(program, view, args, kwargs, limits)))
+        )
 
     async def _on(self, turn: WorkerTurn) -> WorkerTurn:
         """Ask the host what the method asked, and go on with what has been answered."""
@@ -115,7 +117,7 @@ class MethodRun:
     async def _ask(self, asked: HostCall) -> Sent:
         if asked.reads and asked.to is not None:
             return await self._host.read(asked.to, asked.selector)
-        writes = pending(asked.slots, asked.marked, self._view, self._program)
+        writes = pending_writes(asked.slots, asked.marked, self._view, self._program)
         return await self._host.send(asked.to, asked.selector, asked.args, asked.kwargs, writes)
 
     def _look(self, sent: Sent) -> None:

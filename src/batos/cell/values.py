@@ -38,10 +38,10 @@ def plain(value: object, what: str, *, refs: bool = False) -> Any:
 
     Raises: MethodFailed: a part of the value is no plain data.
     """
-    return _copied(value, what, refs, ())
+    return _copy(value, what, refs, ())
 
 
-def _copied(value: object, what: str, refs: bool, above: tuple[int, ...]) -> Value:
+def _copy(value: object, what: str, refs: bool, above: tuple[int, ...]) -> Value:
     if value is None or type(value) is bool:
         return value
     if type(value) is str:
@@ -51,15 +51,15 @@ def _copied(value: object, what: str, refs: bool, above: tuple[int, ...]) -> Val
     if type(value) is Ref and refs:
         return value
     if id(value) in above or len(above) >= DEPTH:
-        raise _refused(what, "holds itself, or is nested too deep", f"at most {DEPTH} deep")
+        raise _refusal(what, "holds itself, or is nested too deep", f"at most {DEPTH} deep")
     above = (*above, id(value))
     if type(value) is dict:
-        return {_key(key, what): _copied(each, what, refs, above) for key, each in value.items()}
+        return {_key(key, what): _copy(each, what, refs, above) for key, each in value.items()}
     if type(value) in (set, frozenset):
         value = sorted(value, key=repr)  # type: ignore[call-overload]  # mypy does not narrow by `in`
     if type(value) in (list, tuple):
-        return [_copied(each, what, refs, above) for each in value]  # type: ignore[attr-defined]  # as above
-    raise _refused(what, f"is or holds a {type(value).__name__}", "None, bool, int, float, str, list, dict")
+        return [_copy(each, what, refs, above) for each in value]  # type: ignore[attr-defined]  # as above
+    raise _refusal(what, f"is or holds a {type(value).__name__}", "None, bool, int, float, str, list, dict")
 
 
 def _text(value: str, what: str) -> str:
@@ -67,27 +67,27 @@ def _text(value: str, what: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _refused(what, "has half a surrogate pair", "text that can be written as UTF-8") from None
+            raise _refusal(what, "has half a surrogate pair", "text that can be written as UTF-8") from None
     return value
 
 
 def _key(key: object, what: str) -> str:
     if type(key) is not str:
-        raise _refused(what, f"has a key that is a {type(key).__name__}", "keys that are str")
+        raise _refusal(what, f"has a key that is a {type(key).__name__}", "keys that are str")
     if key == MARK:
-        raise _refused(what, f"has the key {MARK!r}", "any other key")
+        raise _refusal(what, f"has the key {MARK!r}", "any other key")
     return _text(key, what)
 
 
 def _number(value: int | float, what: str) -> int | float:
     if type(value) is float and not math.isfinite(value):
-        raise _refused(what, f"holds {value}", "finite numbers")
+        raise _refusal(what, f"holds {value}", "finite numbers")
     if type(value) is int and value.bit_length() > INTEGER_BITS:
-        raise _refused(what, f"holds an integer of {value.bit_length():,} bits", f"at most {INTEGER_BITS:,} bits")
+        raise _refusal(what, f"holds an integer of {value.bit_length():,} bits", f"at most {INTEGER_BITS:,} bits")
     return value
 
 
-def _refused(what: str, why: str, wanted: str) -> MethodFailed:
+def _refusal(what: str, why: str, wanted: str) -> MethodFailed:
     return MethodFailed(f"{what} {why}: only plain data crosses ({wanted})")
 
 
@@ -96,10 +96,10 @@ def encode(value: Value, what: str, limit: int) -> str:
 
     Raises: MethodFailed: the value is no plain data, or too long.
     """
-    return bounded(_JSON.encode(_marked(plain(value, what, refs=True))), what, limit)
+    return check_length(_JSON.encode(_mark(plain(value, what, refs=True))), what, limit)
 
 
-def bounded(text: str, what: str, limit: int) -> str:
+def check_length(text: str, what: str, limit: int) -> str:
     """Return the text unchanged.
 
     Raises: MethodFailed: the text has more than `limit` characters.
@@ -109,13 +109,13 @@ def bounded(text: str, what: str, limit: int) -> str:
     return text
 
 
-def _marked(value: Value) -> Any:
+def _mark(value: Value) -> Any:
     if type(value) is Ref:
         return {MARK: value.number}
     if type(value) is list:
-        return [_marked(each) for each in value]
+        return [_mark(each) for each in value]
     if type(value) is dict:
-        return {key: _marked(each) for key, each in value.items()}
+        return {key: _mark(each) for key, each in value.items()}
     return value
 
 
@@ -128,7 +128,7 @@ def decode(text: object, what: str, limit: int) -> Any:
     """
     if type(text) is not str:
         raise MethodFailed(f"{what} is no text: the cell answered out of turn")
-    bounded(text, what, limit)
+    check_length(text, what, limit)
     try:
         found = json.loads(text, object_hook=_mark_read, parse_constant=_constant(what))
     except (ValueError, RecursionError) as error:
@@ -138,7 +138,7 @@ def decode(text: object, what: str, limit: int) -> Any:
 
 def _constant(what: str) -> Callable[[str], NoReturn]:
     def refuse(name: str) -> NoReturn:
-        raise _refused(what, f"holds {name}", "finite numbers")
+        raise _refusal(what, f"holds {name}", "finite numbers")
 
     return refuse
 

@@ -88,7 +88,7 @@ class Worker:
             return None
 
     @property
-    def doomed(self) -> str:
+    def kill_reason(self) -> str:
         """Return the reason why the process was killed, "" if it was not."""
         return self._doomed
 
@@ -161,7 +161,7 @@ class WorkerPool:
         self._free.release()
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Test if somebody waits for a process."""
         return self._free.locked()
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 from batos.cell.dumps import Dump, Dumps
 from batos.cell.host import Sent, Writes
 from batos.cell.limits import CellLimits
-from batos.cell.lowering.lowered_names import selector_allowed, slot_allowed
+from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
 from batos.cell.program import Code, Program
-from batos.cell.values import Plain, Ref, Value, bounded, decode, differences, encode, has_refs
+from batos.cell.values import Plain, Ref, Value, check_length, decode, differences, encode, has_refs
 from batos.cell.worker_pool import Worker
 from batos.errors import CellKilled, MethodFailed
 
@@ -99,12 +99,12 @@ class WorkerTurns:
         """Go on from a dump, in a process of any kind of past."""
         self.worker.enter()
         session, collected = self.worker.session, self.worker.collected
-        self._snapshot = self._living(lambda: session.load_snapshot(dump.whole, print_callback=collected))
+        self._snapshot = self._guard_worker(lambda: session.load_snapshot(dump.whole, print_callback=collected))
         return self.answer(answers, now)
 
     def answer(self, answers: Mapping[int, Sent], now: int | None) -> WorkerTurn:
         """Go on with the answers that have come."""
-        results = {number: self._settled(sent) for number, sent in answers.items()}
+        results = {number: self._settle(sent) for number, sent in answers.items()}
         snapshot = self._snapshot
         if now is not None:
             return self._turn(lambda: snapshot.resume(results[now]))
@@ -112,22 +112,22 @@ class WorkerTurns:
 
     def dump(self, dumps: Dumps) -> Dump:
         """Save everything needed to continue in another process, and give this process back."""
-        found = self._living(self._snapshot.dump)
+        found = self._guard_worker(self._snapshot.dump)
         self._snapshot = None
         self.worker.leave()
         return dumps.pack(self.program.digest, found)
 
-    def _living(self, work: Callable[[], Any]) -> Any:
+    def _guard_worker(self, work: Callable[[], Any]) -> Any:
         """Do work with the process and return its result; if the process dies, raise what a turn would raise."""
         try:
             return work()
         except self.worker.kinds.MontyError as error:
-            raise self._failed(error) from None
+            raise self._convert_error(error) from None
 
-    def _settled(self, sent: Sent) -> dict[str, Any]:
+    def _settle(self, sent: Sent) -> dict[str, Any]:
         if sent.raised is not None:
             kind = sent.raised.kind if sent.raised.kind in _KINDS else "RuntimeError"
-            return {"exc_type": kind, "message": said(sent.raised.message)}
+            return {"exc_type": kind, "message": clean_text(sent.raised.message)}
         value = encode(sent.value, "the answer to a message", self.limits.bytes)
         slots = "null"
         if sent.slots is not None:
@@ -140,10 +140,10 @@ class WorkerTurns:
         began, before = time.perf_counter(), self.worker.cpu()
         try:
             snapshot = go()
-            while not self._stopped(turn, snapshot):
+            while not self._has_stopped(turn, snapshot):
                 snapshot = self._on(turn, snapshot)
         except self.worker.kinds.MontyError as error:
-            raise self._failed(error) from None
+            raise self._convert_error(error) from None
         turn.seconds, after = time.perf_counter() - began, self.worker.cpu()
         turn.cpu = turn.seconds if before is None or after is None else after - before
         turn.printed = self.worker.collected.output
@@ -154,14 +154,14 @@ class WorkerTurns:
             self.worker.leave()
         return turn
 
-    def _stopped(self, turn: WorkerTurn, snapshot: Any) -> bool:
+    def _has_stopped(self, turn: WorkerTurn, snapshot: Any) -> bool:
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.MontyComplete):
             turn.done = True
         elif isinstance(snapshot, kinds.FutureSnapshot):
             turn.pending = frozenset(snapshot.pending_call_ids)
         elif isinstance(snapshot, kinds.FunctionSnapshot) and snapshot.function_name in (NOW, READ):
-            turn.asked.append(self._asked(snapshot))
+            turn.asked.append(self._read_call(snapshot))
             turn.now = snapshot.call_id
         else:
             return False
@@ -173,17 +173,17 @@ class WorkerTurns:
         if isinstance(snapshot, kinds.NameLookupSnapshot):
             return snapshot.resume()
         if snapshot.function_name == LATER_CALL:
-            turn.asked.append(self._asked(snapshot))
+            turn.asked.append(self._read_call(snapshot))
             return snapshot.resume({"future": ...})
         if snapshot.function_name == "import":
-            name = said(str(snapshot.args[0] if snapshot.args else ""))
+            name = clean_text(str(snapshot.args[0] if snapshot.args else ""))
             return snapshot.resume({"exc_type": "ModuleNotFoundError", "message": f"the cell has no module {name!r}"})
         if snapshot.is_os_function:
             return snapshot.resume({"exc_type": "PermissionError", "message": "a method has no machine"})
-        name = said(str(snapshot.function_name))
+        name = clean_text(str(snapshot.function_name))
         return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
 
-    def _asked(self, snapshot: Any) -> HostCall:
+    def _read_call(self, snapshot: Any) -> HostCall:
         self.room -= 1
         if self.room < 0:
             raise CellKilled(f"{self.program.selector} sent more than {self.limits.messages} messages", "messages")
@@ -191,9 +191,9 @@ class WorkerTurns:
         reads = snapshot.function_name == READ
         if reads:
             found = [*found, [], {}, {}, False, []] if type(found) is list and len(found) == 2 else None
-        return self._checked(found, snapshot, reads)
+        return self._check_call(found, snapshot, reads)
 
-    def _checked(self, found: object, snapshot: Any, reads: bool) -> HostCall:
+    def _check_call(self, found: object, snapshot: Any, reads: bool) -> HostCall:
         """Check a call of the host and return it. Nothing in it is trusted: the method's own code may have made it.
 
         Raises: MethodFailed: no method can send such a call.
@@ -203,8 +203,8 @@ class WorkerTurns:
                 pass
             case _:
                 raise MethodFailed("a message of a shape that no method can send")
-        if not (slot_allowed(name) if reads else selector_allowed(name)):
-            raise MethodFailed(f"no method may {'read' if reads else 'send'} {said(name)!r}")
+        if not (is_allowed_slot(name) if reads else is_allowed_selector(name)):
+            raise MethodFailed(f"no method may {'read' if reads else 'send'} {clean_text(name)!r}")
         if has_refs(args) or has_refs(kwargs):
             raise MethodFailed(f"an argument of {name} is or holds an object: only plain data can be sent")
         self._names(slots, extra)
@@ -224,7 +224,7 @@ class WorkerTurns:
         strange = [str(name) for name in (*extra, *(slots.keys() - self.program.changes))]
         if strange:
             raise MethodFailed(
-                f"{self.program.selector} changed a slot that its audit does not list: {said(', '.join(strange))}"
+                f"{self.program.selector} changed a slot that its audit does not list: {clean_text(', '.join(strange))}"
             )
         if _holds_self(dict(slots)):
             raise MethodFailed(f"{self.program.selector} keeps its receiver in a slot: only plain data and others")
@@ -243,14 +243,14 @@ class WorkerTurns:
         self._names(slots, extra)
         turn.result, turn.slots, turn.marked = result, slots, marked
 
-    def _failed(self, error: Any) -> MethodFailed:
+    def _convert_error(self, error: Any) -> MethodFailed:
         """Convert an error of the interpreter to MethodFailed or CellKilled."""
         kinds = self.worker.kinds
         selector = self.program.selector
         if isinstance(error, kinds.MontyCrashedError):
-            limit = self.worker.doomed or ("hang" if error.timed_out else "died")
+            limit = self.worker.kill_reason or ("hang" if error.timed_out else "died")
             return CellKilled(f"{selector} was stopped: its worker {_DEATHS.get(limit, 'died')}", limit)
-        text = _NO_SLOT.sub(r"there is no slot '\1'", said(str(error)))
+        text = _NO_SLOT.sub(r"there is no slot '\1'", clean_text(str(error)))
         limit = _limit(text, self.limits)
         if limit:
             return CellKilled(f"{selector} went over its limit of {limit}: {text}", limit)
@@ -284,13 +284,13 @@ def _limit(text: str, limits: CellLimits) -> str:
     return "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
 
 
-def said(text: str) -> str:
+def clean_text(text: str) -> str:
     """Make text from a method fit to be shown: short and without control characters."""
     text = _CONTROL.sub(" ", text[: _MESSAGE * 4])
     return text if len(text) <= _MESSAGE else text[:_MESSAGE] + "..."
 
 
-def opening(program: Program, view: Mapping[str, Value], args: Value, kwargs: Value, limits: CellLimits) -> str:
+def input_text(program: Program, view: Mapping[str, Value], args: Value, kwargs: Value, limits: CellLimits) -> str:
     """Return the input of a method as JSON text: the slots of the view that it names, and its arguments."""
     slots = {name: value for name, value in view.items() if name in program.view}
     texts = (
@@ -300,7 +300,7 @@ def opening(program: Program, view: Mapping[str, Value], args: Value, kwargs: Va
     )
     refs = "true" if any(map(_marks, texts)) else "false"
     found = f'{{"view":{texts[0]},"args":{texts[1]},"kwargs":{texts[2]},"refs":{refs},"most":{limits.bytes}}}'
-    return bounded(found, "the view and the arguments", limits.bytes * 2)
+    return check_length(found, "the view and the arguments", limits.bytes * 2)
 
 
 def _marks(text: str) -> bool:
@@ -315,7 +315,7 @@ def _holds_self(value: Value) -> bool:
     return value == Ref(SELF)
 
 
-def pending(slots: Mapping[str, Value], marked: bool, view: Mapping[str, Value], program: Program) -> Writes:
+def pending_writes(slots: Mapping[str, Value], marked: bool, view: Mapping[str, Value], program: Program) -> Writes:
     """Return the changes that a method has made, compared with the view that it was last given."""
     gone = frozenset(name for name in program.changes if name in view and name not in slots)
     return Writes(differences(view, slots), gone, marked)

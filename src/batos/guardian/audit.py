@@ -12,8 +12,8 @@ from batos.guardian.forms import Forms
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED, GuardianPolicy
 from batos.guardian.text import SourceText
-from batos.guardian.tidying.gathering import wanted
-from batos.guardian.tidying.tidy import tidied
+from batos.guardian.tidying.gathering import find_method
+from batos.guardian.tidying.tidy import tidy
 from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
 _FLAT = "write it shorter and flatter"
@@ -38,26 +38,26 @@ def audit(source: str | bytes, context: Context = ANY) -> Verdict:
     """Say whether a source may become a method, and what it does with slots and messages; never raises."""
     read = text.read(source, context.policy)
     if read.faults:
-        return _refused(read, context, *read.faults)
+        return _refuse(read, context, *read.faults)
     try:
-        return _judged(read, context)
+        return _judge(read, context)
     except (RecursionError, MemoryError):
-        return _refused(read, context, SourceFault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
+        return _refuse(read, context, SourceFault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
 
 
-def _refused(read: SourceText, context: Context, *faults: SourceFault) -> Verdict:
+def _refuse(read: SourceText, context: Context, *faults: SourceFault) -> Verdict:
     return Verdict(False, tuple(sorted(faults)), context.policy.version, read.digest)
 
 
-def _judged(read: SourceText, context: Context) -> Verdict:
-    tree = _parsed(read.source)
+def _judge(read: SourceText, context: Context) -> Verdict:
+    tree = _parse_or_fault(read.source)
     if isinstance(tree, SourceFault):
-        return _refused(read, context, tree)
+        return _refuse(read, context, tree)
     policy = context.policy
     if context.selector:
-        tree = tidied(tree, context.selector, policy.receiver)
+        tree = tidy(tree, context.selector, policy.receiver)
     forms = Forms(policy)
-    method = wanted(tree, context.selector, policy.receiver)
+    method = find_method(tree, context.selector, policy.receiver)
     forms.method = method.name if method is not None else ""
     whole = forms.walk(tree)
     faults = set(forms.faults)
@@ -66,8 +66,8 @@ def _judged(read: SourceText, context: Context) -> Verdict:
         faults.add(SourceFault(line, column, "name", why, "use ASCII letters in names; texts may hold any"))
     faults.update(shape.faults_of(tree, method, policy))
     if method is None or not whole:
-        return _refused(read, context, *faults)
-    faults.update(shape.asked_for(method, context.selector, context.signature))
+        return _refuse(read, context, *faults)
+    faults.update(shape.check_expected(method, context.selector, context.signature))
     mutates: frozenset[str] = frozenset()
     try:
         if forms.may_change:
@@ -93,7 +93,7 @@ def _judged(read: SourceText, context: Context) -> Verdict:
     )
 
 
-def _parsed(source: str) -> ast.Module | SourceFault:
+def _parse_or_fault(source: str) -> ast.Module | SourceFault:
     try:
         return parse(source)
     except SyntaxError as error:

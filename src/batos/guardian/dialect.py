@@ -58,10 +58,10 @@ def document(policy: GuardianPolicy = SHIPPED) -> str:
         "### Bounds",
         *(f"- {name}: {value}" for name, value in sorted(asdict(policy.bounds).items())),
     ]
-    return "".join(_spaced(parts))
+    return "".join(_space_paragraphs(parts))
 
 
-def _spaced(parts: list[str]) -> Iterator[str]:
+def _space_paragraphs(parts: list[str]) -> Iterator[str]:
     """Yield paragraphs with a blank line between them, except between the items of a list."""
     for index, part in enumerate(parts):
         listed = part.startswith("- ") and index + 1 < len(parts) and parts[index + 1].startswith("- ")

@@ -46,8 +46,8 @@ class Forms(Uses):
             ast.ClassDef: self._class,
             ast.Attribute: self._attribute,
             ast.Assign: self._assign,
-            ast.AugAssign: self._augmented,
-            ast.AnnAssign: self._annotated,
+            ast.AugAssign: self._augmented_assignment,
+            ast.AnnAssign: self._annotated_assignment,
             ast.Call: self._call,
             ast.keyword: self._keyword,
             ast.Constant: self._constant,
@@ -92,7 +92,7 @@ class Forms(Uses):
             if alias.name not in self.policy.modules:
                 why = f"the module `{alias.name}` is not among those that may be imported"
                 self.fault(node, "import", why, self._instead(alias.name))
-            self._imported(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
+            self._add_import(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
             self.may_change |= alias.name in MODULES_THAT_CHANGE
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope, depth: int) -> None:
@@ -106,13 +106,13 @@ class Forms(Uses):
                 why = f"`{alias.name}` is not among what may be taken from `{node.module}`"
                 self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
             self.name(alias.name, node, "the name")
-            self._imported(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
+            self._add_import(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
 
     def _instead(self, module: str) -> str:
         """Say what to write instead of a module that may not be imported."""
         return MODULES.get(module.partition(".")[0], f"these may: {', '.join(sorted(self.policy.modules))}")
 
-    def _imported(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:
+    def _add_import(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:
         self.name(name, node, "the name")
         known = self.imports.setdefault(name, found)
         if known != found or name == self.policy.receiver:
@@ -179,10 +179,10 @@ class Forms(Uses):
 
     def _async_for(self, node: ast.AsyncFor, scope: Scope, depth: int) -> None:
         self._in_async(node, scope)
-        self._streamed(node.iter)
+        self._check_async_for(node.iter)
         self.push(node, scope, depth)
 
-    def _streamed(self, node: ast.expr) -> None:
+    def _check_async_for(self, node: ast.expr) -> None:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             why = "`async for` goes over the answer to a message and nothing else"
             self.fault(node, "async", why, "write `async for one in self.<selector>(...)`")
@@ -192,7 +192,7 @@ class Forms(Uses):
         for each in node.generators:  # type: ignore[attr-defined]  # the four kinds of comprehension
             if each.is_async:
                 self._in_async(each.iter, scope)
-                self._streamed(each.iter)
+                self._check_async_for(each.iter)
         self.push(node, inner, depth)
 
     def _if(self, node: ast.If, scope: Scope, depth: int) -> None:

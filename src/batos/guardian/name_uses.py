@@ -55,10 +55,10 @@ class Uses(Walk):
         used = self.writes if kind is ast.Store else self.deletes if kind is ast.Del else self.reads
         self.may_change |= kind is not ast.Load
         if kind is not ast.Load:
-            self._written(name, node)
+            self._check_write(name, node)
         used.add(name)
 
-    def _written(self, name: str, node: ast.AST) -> None:
+    def _check_write(self, name: str, node: ast.AST) -> None:
         if name in self.policy.kernel_slots:
             self.faults.append(shape.kernels(name, node))
 
@@ -86,7 +86,7 @@ class Uses(Walk):
             return
         self.push(node, scope, depth)
 
-    def _augmented(self, node: ast.AugAssign, scope: Scope, depth: int) -> None:
+    def _augmented_assignment(self, node: ast.AugAssign, scope: Scope, depth: int) -> None:
         target = node.target
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             if target.value.id == self.policy.receiver and target.attr != self.policy.marker:
@@ -124,7 +124,7 @@ class Uses(Walk):
             self.fault(node, "async", why, f"write `answer = await self.{selector}(...)`")
         self.todo.append((call, scope, depth))
 
-    def _annotated(self, node: ast.AnnAssign, scope: Scope, depth: int) -> None:
+    def _annotated_assignment(self, node: ast.AnnAssign, scope: Scope, depth: int) -> None:
         self.annotation(node.annotation)
         if node.value is None and not isinstance(node.target, ast.Name):
             self.fault(node, "annotation", "this annotates a slot and gives it no value", "give it a value")
@@ -210,7 +210,7 @@ class Uses(Walk):
         if receiver:
             if called in ("setattr", "delattr"):
                 self.may_change = True
-                self._written(name, node)
+                self._check_write(name, node)
             {"setattr": self.writes, "delattr": self.deletes}.get(called, self.reads).add(name)
             return
         if called == "getattr" and name in self.policy.plain_methods:
@@ -222,7 +222,7 @@ class Uses(Walk):
             self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
         self.todo.append((owner, scope, depth))
 
-    def _taken(self, node: ast.expr | None) -> None:
+    def _check_bound_method(self, node: ast.expr | None) -> None:
         """Refuse a bound method where a function is wanted: in the cell bound methods exist only where they
         are called.
         """
@@ -233,7 +233,7 @@ class Uses(Walk):
             return  # max(scores, key=scores.get)
         of_module = isinstance(base, ast.Name) and base.id in self.imports
         of_type = isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound
-        if not (of_module or of_type or self._of_module(base)):
+        if not (of_module or of_type or self._is_of_module(base)):
             why = f"the method `{node.attr}` is handed on without being called"
             self.fault(node, "bound-method", why, f"write `lambda value: ....{node.attr}(value)`")
 
@@ -269,7 +269,7 @@ class Uses(Walk):
         for call, _, _ in self.called:
             self._checked_type(call)
         for taken in self.handed_on:
-            self._taken(taken)
+            self._check_bound_method(taken)
         for call, attribute in self.formats:
             self._format(call, attribute)
         members = {id(attribute.value) for attribute, _ in self.members}
@@ -293,9 +293,9 @@ class Uses(Walk):
                 self.fault(node, "called-only", why, "call it where it stands")
         elif not self.policy.protected_pattern.search(name):
             why = f"the name `{name}` is bound nowhere in the method and is no builtin that may be used"
-            self.fault(node, "unknown-name", why, self._where(name))
+            self.fault(node, "unknown-name", why, self._remedy_for(name))
 
-    def _where(self, name: str) -> str:
+    def _remedy_for(self, name: str) -> str:
         """Say what to do about a name that is bound nowhere: the method's own is a message, a function's is not."""
         if name == self.method:
             return f"send it as a message, `self.{name}(...)`"
@@ -316,10 +316,10 @@ class Uses(Walk):
             if name not in self.policy.unbound.get(base.id, frozenset()):
                 why = f"`{base.id}.{name}` is taken from a type"
                 self.fault(node, "unbound", why, f"call it on a value, or write `lambda value: value.{name}()`")
-        elif call is not None and name not in self.policy.plain_methods and not self._of_module(base):
+        elif call is not None and name not in self.policy.plain_methods and not self._is_of_module(base):
             self._selector(name, node)
 
-    def _of_module(self, node: ast.expr) -> bool:
+    def _is_of_module(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.imports
 
     def _compare(self, node: ast.Compare, scope: Scope, depth: int) -> None:

@@ -69,7 +69,7 @@ def parameters_of(method: Def) -> str:
     return ast.unparse(given)
 
 
-def asked_for(method: Def, selector: str, signature: str) -> Iterator[SourceFault]:
+def check_expected(method: Def, selector: str, signature: str) -> Iterator[SourceFault]:
     """Yield a fault if the method lacks the expected name or the expected parameters (empty: any)."""
     if selector and method.name != selector:
         why = f"the method is called `{method.name}`, and `{selector}` is wanted"

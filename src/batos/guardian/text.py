@@ -109,7 +109,10 @@ def _brackets(text: str, most: int) -> tuple[int, int]:
     Two quick counts come first, without strings and with everything taken for code: mostly they are enough. Each string
     counts by itself, because an f-string is parsed by itself.
     """
-    if _nested(_NO_BRACKET.sub("", _STRINGS.sub("", text))) <= most and _nested(_NO_BRACKET.sub("", text)) <= most:
+    if (
+        _nesting_depth(_NO_BRACKET.sub("", _STRINGS.sub("", text))) <= most
+        and _nesting_depth(_NO_BRACKET.sub("", text)) <= most
+    ):
         return 0, 0
     depth = deepest = where = 0
     for found in _LEXEMES.finditer(text):
@@ -122,12 +125,12 @@ def _brackets(text: str, most: int) -> tuple[int, int]:
             depth -= 1
         elif lexeme[0] != "#":
             inner = max(lexeme.count("("), lexeme.count("["), lexeme.count("{"))
-            if inner > deepest and _nested(lexeme) > deepest:
-                deepest, where = _nested(lexeme), found.start()
+            if inner > deepest and _nesting_depth(lexeme) > deepest:
+                deepest, where = _nesting_depth(lexeme), found.start()
     return deepest, where
 
 
-def _nested(string: str) -> int:
+def _nesting_depth(string: str) -> int:
     """Return the largest number of open brackets within a string, taken for code because it may be an f-string."""
     depth = deepest = 0
     for character in string:

@@ -113,11 +113,11 @@ def _call(daemon: EmulatedDaemon, fields: Fields, fault: InjectedFault | None, *
 async def _answer(call: AnswerCall, *, empty: bool) -> Answer:
     """Answer a checked request: load the model only, show the prompt, stream the answer, or return it whole."""
     fields, daemon = call.fields, call.daemon
-    options = sampling.merged(call.model.parameters, fields.get("options", {}))
+    options = sampling.merge(call.model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
     if empty or fields.get("_debug_render_only"):
         async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
-            return call.note("load") if empty else _shown(call, _prompt(call, ask, runner))
+            return call.note("load") if empty else _rendered_prompt(call, _prompt(call, ask, runner))
     if fields.get("stream", True):
         return await stream(_lines(call, ask), _wire_fault(call.fault), daemon.clock)
     return await _whole(call, ask)
@@ -128,7 +128,7 @@ def _prompt(call: AnswerCall, ask: Ask, runner: ModelRunner) -> Prompt:
     return write(ask, call.fields, plain=runner.ask.model.rendered)
 
 
-def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
+def _rendered_prompt(call: AnswerCall, prompt: Prompt) -> Answer:
     """Return the reply to a request with `_debug_render_only`: the prompt instead of an answer."""
     body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
     info: dict[str, Any] = {"rendered_template": prompt.text}
@@ -165,12 +165,12 @@ async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, 
             turn = prompts.compose(ask, call.fields, prompt, manner)
             pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
             if pace.rate:
-                await pace.read(runner.prefixes.unread(prompt.text, turn.prompt_tokens))
+                await pace.read(runner.prefixes.count_unread(prompt.text, turn.prompt_tokens))
             elif turn.endless:
                 pace.rate = _IDLE_RATE
                 await pace.read(0)
             if not pace.rate:
-                doomed = _doomed(call)
+                doomed = _pieces_before_kill(call)
                 yield _Spoken(turn, prompt, turn.pieces[:doomed], turn.thinking)
                 _die(call, runner, doomed)
                 return
@@ -186,7 +186,7 @@ async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace:
 
     Raises: ApiError: 500, the runner was killed.
     """
-    doomed, said = _doomed(call), 0
+    doomed, said = _pieces_before_kill(call), 0
     steps: list[_Step] = [*(((one,), ()) for one in turn.thinking), *(((), (one,)) for one in turn.pieces)]
     while True:
         for step in steps or [((), (" ",) if turn.endless else ())]:
@@ -201,7 +201,7 @@ async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace:
     _die(call, runner, doomed)
 
 
-def _doomed(call: AnswerCall) -> int | None:
+def _pieces_before_kill(call: AnswerCall) -> int | None:
     """Return the number of pieces after which a fault kills the runner, or None."""
     kills = call.fault is not None and call.fault.do == "kill_answer"
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
@@ -213,7 +213,7 @@ def _die(call: AnswerCall, runner: ModelRunner, doomed: int | None) -> None:
         runner.dead = True
         text = call.fault.text("error", DIED)
         if "out of memory" in text:
-            call.daemon.scheduler.exhausted()
+            call.daemon.scheduler.end_all()
         raise ApiError(500, text)
 
 
@@ -265,7 +265,7 @@ def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
     if call.chat:
         return line + probabilities + metrics + "}"
     if not call.fields.get("raw"):
-        ids = rendering.counted(ask).encode(spoken.prompt.text + "".join(turn.pieces))
+        ids = rendering.vocabulary_of(ask).encode(spoken.prompt.text + "".join(turn.pieces))
         line += f',"context":{encode(list(ids))}' if ids else ""
     return line + metrics + probabilities + "}"
 
@@ -273,7 +273,7 @@ def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
 def _logprobs(call: AnswerCall, pieces: Sequence[str]) -> str:
     if not call.fields.get("logprobs"):
         return ""
-    return f',"logprobs":{encode(logprobs.of(pieces, int(call.fields.get("top_logprobs", 0))))}'
+    return f',"logprobs":{encode(logprobs.entries(pieces, int(call.fields.get("top_logprobs", 0))))}'
 
 
 async def _whole(call: AnswerCall, ask: Ask) -> Answer:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ollama_emulator.api import importing
 from ollama_emulator.api.importing import Files, ImportedLayer
 from ollama_emulator.api.pull import pulling
-from ollama_emulator.daemon import EmulatedDaemon, Lines, said
+from ollama_emulator.daemon import EmulatedDaemon, Lines, status_line
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text, quote
 from ollama_emulator.go.scan import GoError
@@ -61,7 +61,7 @@ class Making:
     def append(self, media: str, data: bytes) -> None:
         """Store data as a layer of this model."""
         blob, fresh = self.daemon.store.put(data)
-        note = adapter_layers.noted(blob.digest, fresh)
+        note = adapter_layers.layer_line(blob.digest, fresh)
         self.parts.append(ImportedLayer(Layer(media, blob.digest, blob.size, note=note), data=data))
 
     def remove(self, media: str) -> None:
@@ -86,7 +86,7 @@ def check(daemon: EmulatedDaemon, fields: Fields) -> Making:
     name = parse(str(fields.get("model") or fields.get("name") or ""))
     if name is None:
         raise ApiError(400, INVALID)
-    return Making(daemon, fields, daemon.store.spelled(name))
+    return Making(daemon, fields, daemon.store.with_stored_spelling(name))
 
 
 def _present(digest: str) -> None:
@@ -97,27 +97,27 @@ def _present(digest: str) -> None:
 async def creating(making: Making) -> Lines:
     """Create a model; yield its progress lines up to `success`. Raises: ApiError: it cannot be created."""
     yield []
-    async for some in _gathered(making):
+    async for some in _gather_layers(making):
         yield some
     _apply_info(making.config, making.fields.get("info", {}))
     quantize = str(making.fields.get("quantize") or making.fields.get("quantization") or "")
     for part in making.parts:
         wanted = str(making.fields.get("draft_quantize", "")) if part.layer.media == store.DRAFT else quantize
-        async for some in importing.built(making.daemon.store, part, wanted):
+        async for some in importing.build(making.daemon.store, part, wanted):
             yield some
         _configure(making, part)
     _texts(making)
     layers = [part.layer for part in making.parts]
-    yield [said(layer.note) for layer in layers if layer.note]
-    yield [said("writing manifest")]
+    yield [status_line(layer.note) for layer in layers if layer.note]
+    yield [status_line("writing manifest")]
     for part in making.parts:
         if part.data is not None:
             making.daemon.store.put(part.data)
     making.daemon.store.save(making.name, layers, making.config)
-    yield [said("success")]
+    yield [status_line("success")]
 
 
-async def _gathered(making: Making) -> Lines:
+async def _gather_layers(making: Making) -> Lines:
     """Collect the layers of the base, the draft model and the adapter, in this order; yield progress lines."""
     daemon, fields = making.daemon, making.fields
     making.config = {key: fields.get(key, "") for key in ("renderer", "parser", "requires")}
@@ -146,6 +146,7 @@ async def _gathered(making: Making) -> Lines:
 
 
 def _source(base: str) -> Reference:
+    """Return a reference to the base by its full name. Raises: ApiError: 400, the name is invalid."""
     try:
         found = refer(base)
     except ApiError:
@@ -163,14 +164,14 @@ async def _from(making: Making, source: Reference) -> Lines:
     if daemon.store.find(name) is None:
         async for some in pulling(daemon, name, insecure=False):
             yield some
-        yield [said("success")]
+        yield [status_line("success")]
     manifest = daemon.store.find(name)
     if manifest is None:
         raise ApiError(500, "open manifest: no such file or directory")
     for key in _INHERITED:
         making.config[key] = making.config.get(key) or manifest.config.get(key)
     for layer in manifest.layers:
-        note = adapter_layers.noted(layer.digest, fresh=False)
+        note = adapter_layers.layer_line(layer.digest, fresh=False)
         card = daemon.store.card(layer.digest) if layer.media in (store.MODEL, store.ADAPTER, store.PROJECTOR) else None
         making.parts.append(
             ImportedLayer(Layer(layer.media, layer.digest, layer.size, manifest.name.display, note), card)
@@ -208,6 +209,7 @@ def _apply_info(config: dict[str, Any], info: Mapping[str, Any]) -> None:
 
 
 def _capabilities(named: Any) -> list[str]:
+    """Return the capabilities that a request names. Raises: ApiError: 400, they are no list of strings."""
     if not isinstance(named, list):
         raise ApiError(400, 'info field "capabilities" must be an array of strings')
     wrong = next((at for at, each in enumerate(named) if not isinstance(each, str)), None)
@@ -217,6 +219,7 @@ def _capabilities(named: Any) -> list[str]:
 
 
 def _count(key: str, value: Any) -> int:
+    """Return a value of `info` as a whole number. Raises: ApiError: 400, it is none, or below 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ApiError(400, f"info field {quote(key)} must be a number")
     if value < 0 or value != int(value):
@@ -264,16 +267,17 @@ def _texts(making: Making) -> None:
     _params(making, fields.get("parameters", {}))
     if fields.get("messages"):
         making.remove(store.MESSAGES)
-        making.append(store.MESSAGES, layer_text([_kept(message) for message in fields.get("messages")]))
+        making.append(store.MESSAGES, layer_text([_message_fields(message) for message in fields.get("messages")]))
 
 
-def _kept(message: Mapping[str, Any]) -> dict[str, Any]:
+def _message_fields(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as Go writes it: role and content always, other fields only if not empty."""
     always = {"role": message.get("role", ""), "content": message.get("content", "")}
     return always | {key: value for key, value in message.items() if key not in always and value}
 
 
 def _licenses(given: Any) -> list[str]:
+    """Return the licences that a request gives, as one text or as a list. Raises: ApiError: 500, a wrong type."""
     if isinstance(given, str):
         return [given] if given else []
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from ollama_emulator.daemon import EmulatedDaemon, reply, written
+from ollama_emulator.daemon import EmulatedDaemon, json_reply, reply
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go import json as gojson
 from ollama_emulator.http.incoming import Answer, HttpRequest
@@ -43,6 +43,7 @@ def _inputs(fields: Fields) -> list[str]:
 
 
 def _model(daemon: EmulatedDaemon, asked: str, name: Name) -> Model:
+    """Return the model with a name; `asked` is the name as the request has it. Raises: ApiError: 404, there is none."""
     model = daemon.find(name)
     if model is None:
         raise ApiError(404, f"model {gojson.quote(asked)} not found, try pulling it first")
@@ -62,43 +63,47 @@ class _EmbeddingWindow:
     batch: int
 
     @classmethod
-    def of(cls, ask: Ask, options: Mapping[str, Any]) -> _EmbeddingWindow:
+    def for_request(cls, ask: Ask, options: Mapping[str, Any]) -> _EmbeddingWindow:
         trained = ask.model.card.trained_window
         asked = options.get("num_ctx", ask.num_ctx)  # not raised to the least window of a runner
         batch = options.get("num_batch", 0)
         most = min(options.get("num_batch", _BATCH), ask.num_ctx)
         window = min(asked, trained) if asked > 0 else trained
-        return cls(rendering.counted(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
+        return cls(rendering.vocabulary_of(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
 
-    def fitted(self, text: str, *, truncate: bool) -> str:
+    def fit(self, text: str, *, truncate: bool) -> str:
         """Return a text cut to the limits. Raises: ApiError: 400, it is too long and cannot or must not be cut."""
         ids = self.known.encode(text)
-        left = self._left(ids, self.window)
+        left = self._remaining_ids(ids, self.window)
         if len(ids) > left:
             text = self._cut(text, ids[:left], truncate=truncate)
             ids = self.known.encode(text)
-        if self._held(ids):
+        if self._has_room(ids):
             return text
-        left = self._left(ids, min(self.window, self.batch) if self.batch > 0 else self.window) if truncate else 0
+        left = (
+            self._remaining_ids(ids, min(self.window, self.batch) if self.batch > 0 else self.window) if truncate else 0
+        )
         if truncate and len(ids) <= left:
             raise ApiError(400, _NO_SHORTER)
         return self._cut(text, ids[:left], truncate=truncate)
 
     def hold(self, text: str) -> None:
         """Check that a text fits into one batch. Raises: ApiError: 400, it does not."""
-        if not self._held(self.known.encode(text)):
+        if not self._has_room(self.known.encode(text)):
             raise ApiError(400, _TOO_LONG)
 
-    def _held(self, ids: Sequence[int]) -> bool:
+    def _has_room(self, ids: Sequence[int]) -> bool:
         return len(ids) + self._marks(ids) <= self.most
 
-    def _left(self, ids: Sequence[int], limit: int) -> int:
+    def _remaining_ids(self, ids: Sequence[int], limit: int) -> int:
+        """Return how many ids of the text fit beside the marks. Raises: ApiError: 400, none does."""
         left = limit - self._marks(ids)
         if left <= 0:
             raise ApiError(400, _NOTHING_LEFT)
         return left
 
     def _cut(self, text: str, ids: Sequence[int], *, truncate: bool) -> str:
+        """Return the text of these first ids. Raises: ApiError: 400, `truncate` is not set."""
         if not truncate:
             raise ApiError(400, _TOO_LONG)
         if isinstance(self.known, Guessed):
@@ -119,7 +124,7 @@ def _embedding_only(ask: Ask) -> None:
         raise ApiError(501, _NO_EMBEDDINGS)
 
 
-def _bounded(ask: Ask, texts: Sequence[str]) -> None:
+def _check_number(ask: Ask, texts: Sequence[str]) -> None:
     """Check the number of texts. Raises: ApiError: 400, their vectors are too large for the emulator."""
     most = _MOST_NUMBERS // max(1, ask.model.card.width)
     if len(texts) > most:
@@ -137,7 +142,7 @@ async def _vectors(
     for at, text in enumerate(texts):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
-        kept.append(room.fitted(text, truncate=truncate))
+        kept.append(room.fit(text, truncate=truncate))
     done, tokens = [], 0
     for at, text in enumerate(kept):
         if at and not at % _AT_ONCE:
@@ -165,15 +170,15 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     name = model_tags.select(asked)
     texts = _inputs(fields)
     model = _model(daemon, asked, name)
-    options = sampling.merged(model.parameters, fields.get("options", {}))
+    options = sampling.merge(model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(model, options)
     async with daemon.scheduler.runner(ask, alive) as runner:
         loaded = perf_counter_ns()
         if not texts:
             return reply({"model": asked, "embeddings": []})
         _embedding_only(ask)
-        _bounded(ask, texts)
-        room = _EmbeddingWindow.of(ask, options)
+        _check_number(ask, texts)
+        room = _EmbeddingWindow.for_request(ask, options)
         size = int(fields.get("dimensions", 0))
         size = size if 0 < size < ask.model.card.width else 0
         cut = fields.get("truncate") is not False
@@ -181,7 +186,7 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
             vectors, counted = await _vectors(daemon, ask, room, texts, truncate=cut, size=size)
     metrics = {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
     rest = gojson.encode(metrics | {"prompt_eval_count": counted})
-    return written(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
+    return json_reply(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
 
 
 async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
@@ -192,7 +197,7 @@ async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     if not asked:
         raise ApiError(400, "model is required")
     model = _model(daemon, asked, model_tags.select(asked))
-    options = sampling.merged(model.parameters, fields.get("options", {}))
+    options = sampling.merge(model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(model, options)
     prompt = str(fields.get("prompt", ""))
     async with daemon.scheduler.runner(ask, alive) as runner:
@@ -201,7 +206,7 @@ async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         try:
             _embedding_only(ask)
             async with runner.slots:
-                _EmbeddingWindow.of(ask, options).hold(prompt)
+                _EmbeddingWindow.for_request(ask, options).hold(prompt)
                 vector = await _vector(daemon, ask, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None

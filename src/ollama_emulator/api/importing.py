@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from model_files import gguf, safetensors
 from model_files.bounded import NotWeights
-from ollama_emulator.daemon import Lines, said
+from ollama_emulator.daemon import Lines, status_line
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text
 from ollama_emulator.library import adapter_layers, cards, rewriting, store
@@ -85,15 +85,15 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
     """Add the layers of the files to `parts`; yield progress lines. Raises: ApiError: a file is missing or invalid."""
     kind = _kind(stored, files.given)
     if kind == "safetensors":
-        staged = _staged(files)
+        staged = _stage(files)
         if files.adapter:
             if base is None:
                 raise ApiError(400, "no base model was found")
-            yield [said("converting adapter")]
+            yield [status_line("converting adapter")]
             parts.append(ImportedLayer(await adapter_layers.convert(stored, staged, base)))
         else:
-            yield [said("converting model")]
-            parts.append(_converted(stored, files, staged))
+            yield [status_line("converting model")]
+            parts.append(_convert_safetensors(stored, files, staged))
             _detect(stored, parts[-1], parts)
         return
     if not kind:
@@ -102,16 +102,17 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
         raise ApiError(400, _ONE_ADAPTER)
     found = []
     for path in sorted(files.given):
-        yield [said("parsing GGUF")]
-        found.append(_parsed(stored, files, path))
+        yield [status_line("parsing GGUF")]
+        found.append(_parse_gguf(stored, files, path))
     parts += found
     for part in found if files.media != store.DRAFT else ():
         _detect(stored, part, parts)
 
 
-def _staged(files: Files) -> dict[str, str]:
+def _stage(files: Files) -> dict[str, str]:
+    """Return the digests of an import's files by path. Raises: ApiError: a path or a digest is invalid."""
     try:
-        return adapter_layers.staged(files.given)
+        return adapter_layers.stage(files.given)
     except ApiError as fault:
         raise ApiError(400 if "path" in fault.text else files.status, fault.text) from None
 
@@ -140,13 +141,13 @@ def _start(blob: Blob | None) -> bytes:
         return source.read(len(gguf.MAGIC))
 
 
-def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
+def _parse_gguf(stored: Store, files: Files, path: str) -> ImportedLayer:
     """Return a GGUF file as a layer. Raises: ApiError: it is missing, or no GGUF file."""
     digest = digest_in(files.given[path])
     if not digest:
         raise ApiError(files.status, "invalid digest format")
     if digest not in stored.blobs:
-        raise ApiError(files.status, stored.missing(digest))
+        raise ApiError(files.status, stored.missing_text(digest))
     if _start(stored.blobs[digest]) != gguf.MAGIC:
         raise ApiError(400, NOT_GGUF)
     card = stored.card(digest)
@@ -156,7 +157,10 @@ def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
     size = stored.blobs[digest].size
     beside = media == store.ADAPTER and not files.adapter
     return ImportedLayer(
-        Layer(media, digest, size, path, adapter_layers.noted(digest, fresh=False)), card, upload=True, beside=beside
+        Layer(media, digest, size, path, adapter_layers.layer_line(digest, fresh=False)),
+        card,
+        upload=True,
+        beside=beside,
     )
 
 
@@ -171,11 +175,11 @@ def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> N
     parts.append(ImportedLayer(Layer(store.TEMPLATE, blob.digest, blob.size, note=note), data=text.encode()))
     if parameters:
         blob, fresh = stored.put(data := layer_text(parameters))
-        note = adapter_layers.noted(blob.digest, fresh)
+        note = adapter_layers.layer_line(blob.digest, fresh)
         parts.append(ImportedLayer(Layer(store.PARAMS, blob.digest, blob.size, note=note), data=data))
 
 
-def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> ImportedLayer:
+def _convert_safetensors(stored: Store, files: Files, staged: Mapping[str, str]) -> ImportedLayer:
     """Return safetensors files as a layer of a GGUF file that exists only as metadata: no whole model is converted."""
     config = _json(stored, files, staged, "config.json")
     named = config.get("architectures") or [""]
@@ -196,11 +200,12 @@ def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> Import
     card = Card(info, parameters, "F16")
     size = stored.put_card(digest, 2 * parameters, card).size
     return ImportedLayer(
-        Layer(store.MODEL, digest, size, note=adapter_layers.noted(digest, fresh=True)), card, upload=True
+        Layer(store.MODEL, digest, size, note=adapter_layers.layer_line(digest, fresh=True)), card, upload=True
     )
 
 
 def _json(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> dict[str, Any]:
+    """Read a JSON object among the files, {} for any other JSON. Raises: ApiError: it is missing or no JSON."""
     if staged.get(path) not in stored.blobs:
         raise ApiError(files.status, f"open {path}: no such file or directory")
     try:
@@ -211,6 +216,7 @@ def _json(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> 
 
 
 def _elements(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> int:
+    """Count the numbers in all tensors of a safetensors file. Raises: ApiError: it is missing or damaged."""
     blob = stored.blobs.get(staged[path])
     if blob is None or blob.path is None:
         raise ApiError(files.status, f"open {path}: no such file or directory")
@@ -220,7 +226,7 @@ def _elements(stored: Store, files: Files, staged: Mapping[str, str], path: str)
         raise ApiError(files.status, "EOF") from None
 
 
-async def built(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
+async def build(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
     """Quantise the weights of a layer to `wanted`, or rewrite uploaded ones; yield progress lines.
 
     Raises: ApiError: 500, the daemon's tools would fail.
@@ -234,7 +240,7 @@ async def built(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
         await _copy(stored, part)
     else:
         return
-    yield [said("verifying conversion")]
+    yield [status_line("verifying conversion")]
 
 
 def _quantises(part: ImportedLayer, card: Card, wanted: str) -> bool:
@@ -255,23 +261,26 @@ async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -
     """Quantise a layer's weights: small files of plain types really, others only as metadata."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None and rewriting.can_shrink(blob.path, kind):
-        made, fresh = await _written(stored, blob.path, blob.size, partial(rewriting.shrunk, wanted=kind))
+        made, fresh = await _write_blob(stored, blob.path, blob.size, partial(rewriting.quantize_file, wanted=kind))
     else:
         digest = store.digest_of(f"{kind} of {blob.digest}".encode())
         fresh = digest not in stored.blobs
-        described, grown = cards.quantized(card, kind)
+        described, grown = cards.quantize(card, kind)
         size = blob.size + grown if card.tensors else int(blob.size * _SHRINKS.get(kind, 1.0))
         made = stored.blobs.get(digest) or stored.put_card(digest, size, described)
     _replace(stored, part, made, fresh)
 
 
 async def _copy(stored: Store, part: ImportedLayer) -> None:
+    """Store uploaded weights anew, as the daemon does, and put the new blob into the layer."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None:
-        _replace(stored, part, *await _written(stored, blob.path, blob.size, rewriting.copied))
+        _replace(stored, part, *await _write_blob(stored, blob.path, blob.size, rewriting.copy_file))
 
 
-async def _written(stored: Store, path: Path, size: int, make: Callable[[Path, IO[bytes]], str]) -> tuple[Blob, bool]:
+async def _write_blob(
+    stored: Store, path: Path, size: int, make: Callable[[Path, IO[bytes]], str]
+) -> tuple[Blob, bool]:
     try:
         return await stored.write(partial(make, path), size)
     except NotWeights:
@@ -279,5 +288,5 @@ async def _written(stored: Store, path: Path, size: int, make: Callable[[Path, I
 
 
 def _replace(stored: Store, part: ImportedLayer, made: Blob, fresh: bool) -> None:
-    part.layer = Layer(part.layer.media, made.digest, made.size, note=adapter_layers.noted(made.digest, fresh))
+    part.layer = Layer(part.layer.media, made.digest, made.size, note=adapter_layers.layer_line(made.digest, fresh))
     part.card = stored.card(made.digest)

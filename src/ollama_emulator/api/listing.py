@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ollama_emulator.api import create as making
 from ollama_emulator.api import pull as pulls
-from ollama_emulator.daemon import EmulatedDaemon, Lines, reply, said, stream, whole
+from ollama_emulator.daemon import EmulatedDaemon, Lines, reply, status_line, stream, whole
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import quote
 from ollama_emulator.http.incoming import Answer, HttpRequest
@@ -39,7 +39,7 @@ async def show(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply:
     fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     try:
-        name = daemon.store.spelled(model_tags.select(asked, "details are"))
+        name = daemon.store.with_stored_spelling(model_tags.select(asked, "details are"))
     except ApiError as fault:
         raise ApiError(fault.status, model_tags.REQUIRED if not asked else fault.text) from None
     model = daemon.find(name)
@@ -54,19 +54,19 @@ async def pull(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /api/pull."""
     fields, fault = await daemon.open(request, "PullRequest")
     try:
-        name = model_tags.stored(str(fields.get("model") or fields.get("name") or ""))
+        name = model_tags.stored_name(str(fields.get("model") or fields.get("name") or ""))
     except ApiError as wrong:
         raise ApiError(400, model_tags.INVALID if wrong.text == model_tags.REQUIRED else wrong.text) from None
-    lines = _pulled(daemon, daemon.store.spelled(name), insecure=bool(fields.get("insecure")))
+    lines = _pull_lines(daemon, daemon.store.with_stored_spelling(name), insecure=bool(fields.get("insecure")))
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
-async def _pulled(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
+async def _pull_lines(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
     """Pull a model; yield its progress lines up to `success`."""
     yield []
     async for some in pulls.pulling(daemon, name, insecure=insecure):
         yield some
-    yield [said("success")]
+    yield [status_line("success")]
 
 
 async def create(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
@@ -81,7 +81,7 @@ async def delete(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     fields, _ = await daemon.open(request, "DeleteRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     try:
-        name = model_tags.stored(asked)
+        name = model_tags.stored_name(asked)
     except ApiError as fault:
         raise ApiError(
             400, f"name {quote(asked)} is invalid" if fault.text == model_tags.INVALID else fault.text

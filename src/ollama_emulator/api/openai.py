@@ -14,11 +14,11 @@ from ollama_emulator.api.openai_saying import (
     ChatStream,
     Completion,
     Embeddings,
-    failed,
-    refused,
+    event_stream,
+    events_of_line,
+    failure_reply,
+    refusal_reply,
     second,
-    streamed,
-    told,
     whole,
 )
 from ollama_emulator.daemon import EmulatedDaemon
@@ -33,24 +33,25 @@ _IDS = 999  # ids are below this; the daemon's are random, these depend on the r
 Handler = Callable[[EmulatedDaemon, HttpRequest], Awaitable[Answer]]
 
 
-async def listed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
+async def list_models(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle GET /v1/models."""
     await daemon.strike(request)
     rows = [_model(row["name"], row) for row in map(models.tag_row, daemon.all())]
     return whole({"object": "list", "data": rows or None})
 
 
-async def retrieved(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
+async def retrieve_model(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle GET /v1/models/:model."""
     model = unquote(request.path.removeprefix(_MODELS))
     try:
-        shown = await _shown(daemon, request, model)
+        shown = await _show_model(daemon, request, model)
     except ApiError as fault:
-        return failed(fault)
+        return failure_reply(fault)
     return whole(_model(model, shown))
 
 
-async def _shown(daemon: EmulatedDaemon, request: HttpRequest, model: str) -> Mapping[str, Any]:
+async def _show_model(daemon: EmulatedDaemon, request: HttpRequest, model: str) -> Mapping[str, Any]:
+    """Return the daemon's description of a model, as `/api/show` replies it."""
     request.body = json.dumps({"name": model}).encode()
     answer = await listing.show(daemon, request)
     found: dict[str, Any] = json.loads(answer.body)
@@ -58,6 +59,7 @@ async def _shown(daemon: EmulatedDaemon, request: HttpRequest, model: str) -> Ma
 
 
 def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model as an entry of OpenAI's list of models."""
     parsed = model_tags.parse(name)
     owner = parsed.namespace if parsed is not None else ""
     return {"id": name, "object": "model", "created": second(str(row["modified_at"])), "owned_by": owner}
@@ -65,17 +67,17 @@ def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/chat/completions."""
-    return await _answered(daemon, request, _Chats())
+    return await _answer(daemon, request, _Chats())
 
 
 async def completions(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/completions."""
-    return await _answered(daemon, request, _Completions())
+    return await _answer(daemon, request, _Completions())
 
 
 async def embeddings(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/embeddings."""
-    return await _answered(daemon, request, _Embeddings())
+    return await _answer(daemon, request, _Embeddings())
 
 
 class _Chats:
@@ -115,7 +117,7 @@ def _number(request: HttpRequest) -> int:
     return int.from_bytes(blake2b(request.body, digest_size=6).digest(), "big") % _IDS
 
 
-async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats | _Completions | _Embeddings) -> Answer:
+async def _answer(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats | _Completions | _Embeddings) -> Answer:
     """Translate a request, call the daemon's own handler, and translate its answer."""
     try:
         given = read(kind.struct, request.body)
@@ -125,18 +127,18 @@ async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats |
         text = "EOF" if fault.text == "missing request body" else fault.text
         if fault.status == 403:
             raise
-        return refused(ApiError(fault.status, text))
+        return refusal_reply(ApiError(fault.status, text))
     saying = kind.saying(request, given, daemon.clock.now_ns() // 10**9)
     request.body = json.dumps(asked).encode()
     try:
         answer = await kind.handle(daemon, request)
     except ApiError as fault:
-        return failed(fault)
+        return failure_reply(fault)
     if isinstance(saying, Embeddings) or not given.get("stream"):
         return _whole(answer, saying)
     if isinstance(answer, HttpStream):
-        return streamed(answer, saying)
-    return HttpReply(answer.status, told(answer.body, saying), EVENTS)
+        return event_stream(answer, saying)
+    return HttpReply(answer.status, events_of_line(answer.body, saying), EVENTS)
 
 
 def _local(given: Mapping[str, Any]) -> None:

@@ -108,18 +108,20 @@ def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
     name = _tool(message, messages)
     if isinstance(content, str):
         whole = {**turn, "content": content, "thinking": message.get("reasoning"), "tool_calls": _calls(calls or [])}
-        return [_filled({**whole, "tool_name": name, "tool_call_id": message.get("tool_call_id")})]
+        return [_without_empty({**whole, "tool_name": name, "tool_call_id": message.get("tool_call_id")})]
     if isinstance(content, list):
         parts = [{**turn, **_part(part)} for part in content]
         if parts and calls:
-            parts[-1] |= _filled({"tool_calls": _calls(calls), "tool_name": name, "thinking": message.get("reasoning")})
+            parts[-1] |= _without_empty(
+                {"tool_calls": _calls(calls), "tool_name": name, "thinking": message.get("reasoning")}
+            )
         return parts
     if calls is None:
         raise ApiError(400, f"invalid message content type: {interface(content)}")
-    return [_filled({**turn, "content": "", "thinking": message.get("reasoning"), "tool_calls": _calls(calls)})]
+    return [_without_empty({**turn, "content": "", "thinking": message.get("reasoning"), "tool_calls": _calls(calls)})]
 
 
-def _filled(turn: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(turn: dict[str, Any]) -> dict[str, Any]:
     """Return a message without its empty fields."""
     return {name: value for name, value in turn.items() if value or name in ("role", "content")}
 

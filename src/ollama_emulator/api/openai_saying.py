@@ -28,12 +28,12 @@ def error(status: int, text: str) -> dict[str, Any]:
     return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
 
-def refused(fault: ApiError) -> HttpReply:
+def refusal_reply(fault: ApiError) -> HttpReply:
     """Return the reply to a request that cannot be translated, without a newline at its end."""
     return HttpReply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
 
 
-def failed(fault: ApiError) -> HttpReply:
+def failure_reply(fault: ApiError) -> HttpReply:
     """Return the reply to a request that the daemon's own handler refused, with a newline at its end."""
     return whole(error(fault.status, fault.text), fault.status)
 
@@ -56,6 +56,7 @@ def usage(said: Said) -> dict[str, int]:
 
 
 def _calls(calls: Sequence[Said]) -> list[dict[str, Any]]:
+    """Convert the daemon's tool calls to OpenAI's, whose arguments are JSON text."""
     made = []
     for call in calls:
         function = call.get("function") or {}
@@ -105,6 +106,7 @@ class ChatStream:
         return made
 
     def _choice(self, delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        """Return the choice of a chunk; the first one of a stream also names the role."""
         if not self._begun:
             delta = {"role": "assistant", **delta}
             self._begun = True
@@ -166,23 +168,23 @@ class Embeddings:
 
     def whole(self, said: Said) -> dict[str, Any]:
         """Return a whole reply, translated from the daemon's."""
-        vectors = [_packed(each) if self.packed else each for each in said.get("embeddings") or ()]
+        vectors = [_pack_vector(each) if self.packed else each for each in said.get("embeddings") or ()]
         data = [{"object": "embedding", "embedding": each, "index": at} for at, each in enumerate(vectors)]
         tokens = int(said.get("prompt_eval_count", 0))
         counted = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "data": data or None, "model": self.model, "usage": counted}
 
 
-def _packed(vector: Sequence[float]) -> str:
+def _pack_vector(vector: Sequence[float]) -> str:
     return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def streamed(stream: HttpStream, saying: ChatStream | Completion) -> HttpStream:
+def event_stream(stream: HttpStream, saying: ChatStream | Completion) -> HttpStream:
     """Return the daemon's stream of lines as a stream of server-sent events."""
     return HttpStream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
 
 
-def told(line: bytes, saying: ChatStream | Completion) -> bytes:
+def events_of_line(line: bytes, saying: ChatStream | Completion) -> bytes:
     """Return the server-sent events for a line of the daemon's, b"" for a line that is no JSON."""
     try:
         said = json.loads(line)
@@ -195,4 +197,4 @@ def told(line: bytes, saying: ChatStream | Completion) -> bytes:
 async def _events(lines: Any, saying: ChatStream | Completion) -> AsyncIterator[list[bytes]]:
     async with aclosing(lines):
         async for some in lines:
-            yield [events for one in some if (events := told(one, saying))]
+            yield [events for one in some if (events := events_of_line(one, saying))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ollama_emulator.daemon import EmulatedDaemon, Lines, line, said
+from ollama_emulator.daemon import EmulatedDaemon, Lines, line, status_line
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text
 from ollama_emulator.library import cards, store
@@ -23,25 +23,25 @@ _TOLD_BYTES = 100_000  # smaller layers have no progress lines between first and
 async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
     """Pull a model; yield its progress lines, without `success`. Raises: ApiError: 500, the pull fails."""
     older = daemon.store.find(name)
-    yield [said("pulling manifest")]
-    lines = _real(daemon, name, insecure) if near(name.host) else _simulated(daemon, name, insecure)
+    yield [status_line("pulling manifest")]
+    lines = _real(daemon, name, insecure) if near(name.host) else _simulate(daemon, name, insecure)
     try:
         async for some in lines:
             yield some
     except Broken as fault:
         raise ApiError(500, str(fault)) from None
-    if older is not None and _unused(daemon, older, name):
-        yield [said("removing unused layers")]
+    if older is not None and _has_unused_layer(daemon, older, name):
+        yield [status_line("removing unused layers")]
 
 
-def _unused(daemon: EmulatedDaemon, older: Manifest, name: Name) -> bool:
+def _has_unused_layer(daemon: EmulatedDaemon, older: Manifest, name: Name) -> bool:
     """Return whether the pull replaced a layer of the older model."""
     newer = daemon.store.find(name)
     kept = {layer.digest for layer in newer.all} if newer is not None else set()
     return any(layer.digest not in kept for layer in older.all)
 
 
-def _told(layer: Layer, total: int, completed: int) -> bytes:
+def _progress_line(layer: Layer, total: int, completed: int) -> bytes:
     """Return a progress line for a layer; counts of zero bytes are left out."""
     told: dict[str, Any] = {"status": f"pulling {layer.digest[7:19]}", "digest": layer.digest}
     counts = {"total": total, "completed": completed}
@@ -63,16 +63,16 @@ async def _real(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
         transfer.check(layer, f"{name.namespace}/{name.model}")
         known = daemon.store.blobs.get(layer.digest)
         if known is not None:
-            yield [_told(layer, known.size, known.size)]
+            yield [_progress_line(layer, known.size, known.size)]
             continue
         fresh.append(layer)
         download = transfer.Download(source, layer, daemon.store, daemon.registry, daemon.clock)
         async for total, done in transfer.layer(download):
-            yield [_told(layer, total, done)]
-    yield [said("verifying sha256 digest")]
+            yield [_progress_line(layer, total, done)]
+    yield [status_line("verifying sha256 digest")]
     for layer in fresh:
         await _verify(daemon, layer)
-    yield [said("writing manifest")]
+    yield [status_line("writing manifest")]
     daemon.store.save_text(name, text)
 
 
@@ -94,7 +94,7 @@ def _mismatch(wanted: str, found: str) -> str:
 # the simulated registry
 
 
-async def _simulated(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
+async def _simulate(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
     """Pull from the simulated registry; yield progress lines. Raises: Broken: the entry is missing or fails."""
     found = daemon.registry.find(name, "http" if insecure else "https")
     if isinstance(found, str):
@@ -102,11 +102,11 @@ async def _simulated(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Line
     for layer in _layers(found):
         async for some in _layer(daemon, found, layer):
             yield some
-    yield [said("verifying sha256 digest")]
+    yield [status_line("verifying sha256 digest")]
     if found.corrupt and not daemon.registry.cut[f"{found.digest} corrupt"]:
         daemon.registry.cut[f"{found.digest} corrupt"] += 1
         raise Broken(_mismatch(found.digest, store.digest_of(found.digest.encode())))
-    yield [said("writing manifest")]
+    yield [status_line("writing manifest")]
     _keep(daemon, name, found)
 
 
@@ -149,7 +149,7 @@ async def _layer(daemon: EmulatedDaemon, entry: RegistryEntry, layer: Layer) -> 
     """Download one simulated layer; yield its progress lines. Raises: Broken: the entry makes the download fail."""
     partial, registered = daemon.registry.partial, daemon.registry
     if layer.digest in daemon.store.blobs:
-        yield [_told(layer, layer.size, layer.size)]
+        yield [_progress_line(layer, layer.size, layer.size)]
         return
     done = partial.get(layer.digest, 0)
     lasts = daemon.options.pull_s if entry.seconds is None else entry.seconds
@@ -157,7 +157,7 @@ async def _layer(daemon: EmulatedDaemon, entry: RegistryEntry, layer: Layer) -> 
     steps = max(2, int(seconds / transfer.TICK_S))
     while True:
         if layer.size >= _TOLD_BYTES:
-            yield [_told(layer, layer.size, min(done, int(layer.size * _LAST_SHARE)))]
+            yield [_progress_line(layer, layer.size, min(done, int(layer.size * _LAST_SHARE)))]
         if done >= layer.size:
             break
         await daemon.clock.sleep(seconds / steps)

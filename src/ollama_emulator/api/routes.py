@@ -66,9 +66,9 @@ _ROUTES: dict[str, dict[str, Handler]] = {
     "/v1/chat/completions": {"POST": openai.chat},
     "/v1/completions": {"POST": openai.completions},
     "/v1/embeddings": {"POST": openai.embeddings},
-    "/v1/models": {"GET": openai.listed},
+    "/v1/models": {"GET": openai.list_models},
 }
-_MODEL: dict[str, Handler] = {"GET": openai.retrieved}
+_MODEL: dict[str, Handler] = {"GET": openai.retrieve_model}
 _BLOBS: dict[str, Handler] = {"HEAD": listing.blob, "POST": listing.blob}
 _UNQUOTED = "/:@!$&'()*+,;=~"
 _METHODS = ("HEAD", "GET", "POST", "DELETE")
@@ -89,11 +89,11 @@ async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Answer any request: call its handler, or refuse it."""
     path = unquote(request.path)
     methods = _find(daemon, path)
-    moved = _moved(daemon, request, path)
+    moved = _redirect_cleaned(daemon, request, path)
     if moved is not None:
         daemon.note(request)
         return moved
-    allowed = _allowed(daemon, request)
+    allowed = _check_origin(daemon, request)
     if isinstance(allowed, HttpReply):
         daemon.note(request)
         return replace(allowed, headers=(*_allow(methods), *allowed.headers)) if allowed.status == 204 else allowed
@@ -101,7 +101,7 @@ async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     try:
         if handler is None:
             daemon.note(request)
-            answer: Answer = _unrouted(methods)
+            answer: Answer = _unrouted_reply(methods)
         else:
             answer = await handler(daemon, request)
     except ApiError as fault:
@@ -113,6 +113,7 @@ async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 def _find(daemon: EmulatedDaemon, path: str) -> dict[str, Handler]:
+    """Return the handlers of a path by HTTP method, {} for an unknown path."""
     if path.startswith(("/api/blobs/", "/v1/models/")) and path.count("/") == 3 and not path.endswith("/"):
         return _BLOBS if path.startswith("/api") else _MODEL
     if daemon.options.control and path in _CONTROL:
@@ -120,7 +121,7 @@ def _find(daemon: EmulatedDaemon, path: str) -> dict[str, Handler]:
     return _ROUTES.get(path, {})
 
 
-def _moved(daemon: EmulatedDaemon, request: HttpRequest, path: str) -> HttpReply | None:
+def _redirect_cleaned(daemon: EmulatedDaemon, request: HttpRequest, path: str) -> HttpReply | None:
     """Return the router's redirect to the path without needless dots and slashes, or None."""
     clean = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
     if path.endswith("/") and clean != "/":
@@ -134,6 +135,7 @@ def _moved(daemon: EmulatedDaemon, request: HttpRequest, path: str) -> HttpReply
 
 
 def _redirect(request: HttpRequest, path: str, status: int) -> HttpReply:
+    """Return the redirect to a path, with Go's HTML for a GET."""
     where = (("Location", quote(path, safe=_UNQUOTED)),)
     if request.method not in ("GET", "HEAD"):
         return HttpReply(status, content_type="", headers=where)
@@ -142,7 +144,8 @@ def _redirect(request: HttpRequest, path: str, status: int) -> HttpReply:
     return HttpReply(status, text.encode(), "text/html; charset=utf-8", where)
 
 
-def _unrouted(methods: dict[str, Handler]) -> HttpReply:
+def _unrouted_reply(methods: dict[str, Handler]) -> HttpReply:
+    """Return 404 for an unknown path, or 405 for a path that takes other methods."""
     if not methods:
         return plain(404, "404 page not found")
     return plain(405, "405 method not allowed", *_allow(methods))
@@ -152,12 +155,12 @@ def _allow(methods: dict[str, Handler]) -> tuple[tuple[str, str], ...]:
     return (("Allow", ", ".join(sorted(methods, key=_METHODS.index))),) if methods else ()
 
 
-def _allowed(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[tuple[str, str], ...]:
+def _check_origin(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[tuple[str, str], ...]:
     """Return the headers of a reply to a page of another origin, or the refusal of the origin or the host."""
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     told: tuple[tuple[str, str], ...] = ()
     if origin and origin not in (f"http://{host}", f"https://{host}"):
-        if not _origin_allowed(origin) and not _also_allowed(daemon, origin):
+        if not _is_default_origin(origin) and not _is_configured_origin(daemon, origin):
             return HttpReply(403, content_type="")
         if request.method == "OPTIONS":
             return HttpReply(204, content_type="", headers=(*_PREFLIGHT, ("Access-Control-Allow-Origin", origin)))
@@ -165,14 +168,18 @@ def _allowed(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[
     if not _is_loopback(daemon.options.host):
         return told
     numbered = _address(host)
-    if numbered is not None and _local(numbered):
+    if numbered is not None and _is_local(numbered):
         return told
-    if _named(host) in _HOSTS or _named(host).endswith(_LOCAL_HOSTS) or _named(host) == socket.gethostname().lower():
+    if (
+        _host_name(host) in _HOSTS
+        or _host_name(host).endswith(_LOCAL_HOSTS)
+        or _host_name(host) == socket.gethostname().lower()
+    ):
         return HttpReply(204, content_type="", headers=told) if request.method == "OPTIONS" else told
     return HttpReply(403, content_type="", headers=told)
 
 
-def _named(header: str) -> str:
+def _host_name(header: str) -> str:
     """Return the host in a Host header, without its port."""
     name = header.rpartition(":")[0] if header.rpartition(":")[2].isdecimal() and ":" in header else header
     return name.strip("[]").lower()
@@ -180,13 +187,14 @@ def _named(header: str) -> str:
 
 @short(64, 256)
 def _address(header: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address in a Host header, None for a name."""
     try:
-        return ip_address(_named(header))
+        return ip_address(_host_name(header))
     except ValueError:
         return None
 
 
-def _local(address: IPv4Address | IPv6Address) -> bool:
+def _is_local(address: IPv4Address | IPv6Address) -> bool:
     if address.is_loopback or address.is_unspecified:
         return True
     return any(address in network for network in _PRIVATE if network.version == address.version)
@@ -197,14 +205,15 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _origin_allowed(origin: str) -> bool:
+def _is_default_origin(origin: str) -> bool:
+    """Test if an origin is allowed without OLLAMA_ORIGINS: a local host, or a scheme of an app."""
     scheme, _, rest = origin.partition("://")
     if scheme in ("http", "https"):
         return rest.partition(":")[0] in _LOCAL_NAMES
     return origin.startswith(_ORIGINS)
 
 
-def _also_allowed(daemon: EmulatedDaemon, origin: str) -> bool:
+def _is_configured_origin(daemon: EmulatedDaemon, origin: str) -> bool:
     """Return whether OLLAMA_ORIGINS allows an origin; a `*` in a pattern stands for any text."""
     for pattern in (daemon.options.environ or {}).get("OLLAMA_ORIGINS", "").strip(" \"'").split(","):
         start, wild, end = pattern.strip().partition("*")

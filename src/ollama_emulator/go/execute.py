@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ollama_emulator.go import template_functions as gofuncs
-from ollama_emulator.go.go_values import StructValue, shown, true, type_name
-from ollama_emulator.go.lex import Malformed, quoted
+from ollama_emulator.go.go_values import StructValue, format_value, true, type_name
+from ollama_emulator.go.lex import Malformed, quote
 from ollama_emulator.go.template_functions import LONGEST, Wrong
 from ollama_emulator.go.tree import (
     ActionNode,
@@ -68,9 +68,10 @@ class TemplateRun:
 
     def _fail(self, node: Node, text: str) -> Failed:
         place = self._tree.place(node.at)
-        return Failed(f"template: :{place}: executing {quoted(self._name)} at <{node}>: {text}")
+        return Failed(f"template: :{place}: executing {quote(self._name)} at <{node}>: {text}")
 
     def _write(self, text: str) -> None:
+        """Add text to the output. Raises: Failed: the output is longer than the emulator renders."""
         self._written += len(text)
         if self._written > LONGEST:
             raise Failed(f"template: : the emulator renders no more than {LONGEST} characters")
@@ -99,7 +100,7 @@ class TemplateRun:
     def _act(self, node: ActionNode, dot: Any) -> None:
         value = self._pipe(node.pipe, dot)
         if not node.pipe.declared:
-            self._write("<no value>" if value is None else value if isinstance(value, str) else shown(value))
+            self._write("<no value>" if value is None else value if isinstance(value, str) else format_value(value))
 
     def _if(self, node: BranchNode, dot: Any) -> int:
         """Execute an `if` or `with`; return as `_walk` does."""
@@ -147,13 +148,13 @@ class TemplateRun:
             if value > STEPS:
                 raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
             return [(at, at) for at in range(value)]
-        raise self._fail(node, f"range can't iterate over {shown(value)}")
+        raise self._fail(node, f"range can't iterate over {format_value(value)}")
 
     def _call(self, node: CallNode, dot: Any) -> None:
         """Execute a defined template with its own dot and variables."""
         nodes = None if self._fresh else self._tree.defined.get(node.name)
         if nodes is None:
-            raise self._fail(node, f"template {quoted(node.name)} not defined")
+            raise self._fail(node, f"template {quote(node.name)} not defined")
         if self._deep >= _DEEPEST:
             raise self._fail(node, "exceeded maximum template depth (100000)")
         value = self._pipe(node.pipe, dot) if node.pipe is not None else None
@@ -181,6 +182,7 @@ class TemplateRun:
         return value
 
     def _assign(self, variable: VariableNode, value: Any) -> None:
+        """Set the innermost variable of that name. Raises: Failed: it is undefined."""
         name = variable.names[0]
         for at in range(len(self._variables) - 1, -1, -1):
             if self._variables[at][0] == name:
@@ -223,6 +225,7 @@ class TemplateRun:
         raise self._fail(node, f"can't handle {node}")
 
     def _variable(self, node: VariableNode, arguments: bool) -> Any:
+        """Evaluate a variable and the fields that follow it, such as `$x.Name`."""
         name = node.names[0]
         value = next((value for known, value in reversed(self._variables) if known == name), None)
         if len(node.names) == 1:
@@ -243,6 +246,7 @@ class TemplateRun:
         return value
 
     def _field(self, value: Any, node: Node, name: str) -> Any:
+        """Return a field of a value, or a key of a map."""
         if value is None:
             return None
         if isinstance(value, dict):

@@ -96,7 +96,7 @@ def real(value: float) -> str:
     return text.removesuffix(".0")
 
 
-def shown(value: Any, inner: bool = False) -> str:
+def format_value(value: Any, inner: bool = False) -> str:
     """Return the text of a value as fmt's %v prints it; `inner` is set for a value within another one."""
     if isinstance(value, str):
         return value
@@ -106,6 +106,7 @@ def shown(value: Any, inner: bool = False) -> str:
 
 
 def _single(value: Any) -> str:
+    """Return the text of a value without parts, as fmt's %v prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -118,26 +119,28 @@ def _single(value: Any) -> str:
 
 
 def _several(value: list[Any] | dict[str, Any]) -> str:
+    """Return the text of a list or a map, as fmt's %v prints it: a map's keys are sorted."""
     if isinstance(value, Types):
         return str(value)
     if isinstance(value, Rows | JsonMap):
-        return "{}" if isinstance(value, JsonMap) and value.absent else marshalled(value)
+        return "{}" if isinstance(value, JsonMap) and value.absent else marshal(value)
     if isinstance(value, list):
-        return "[" + " ".join(shown(item, True) for item in value) + "]"
-    return "map[" + " ".join(f"{key}:{shown(value[key], True)}" for key in sorted(value)) + "]"
+        return "[" + " ".join(format_value(item, True) for item in value) + "]"
+    return "map[" + " ".join(f"{key}:{format_value(value[key], True)}" for key in sorted(value)) + "]"
 
 
 def _struct(value: StructValue, inner: bool) -> str:
+    """Return the text of a struct, as fmt's %v prints it or as its own String method does."""
     if value.spoken is not None:
         return value.spoken(value)
     pointed = value.kind.startswith("*")
     if pointed and inner:
         return "0xc000000000"  # fmt prints the address of an inner pointer
-    body = " ".join(shown(item, True) for item in value.fields.values())
+    body = " ".join(format_value(item, True) for item in value.fields.values())
     return ("&" if pointed else "") + "{" + body + "}"
 
 
-def marshalled(value: Any) -> str:
+def marshal(value: Any) -> str:
     """Return the JSON of a value as Go's `json.Marshal` writes it."""
     return gojson.encode(_plain(value))
 
@@ -163,10 +166,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def floated(value: Any) -> Any:
+def with_floats(value: Any) -> Any:
     """Convert all integers within a JSON value to floats, the only numbers that Go's `any` holds."""
     if isinstance(value, dict):
-        return {str(key): floated(item) for key, item in value.items()}
+        return {str(key): with_floats(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [floated(item) for item in value]
+        return [with_floats(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -39,14 +39,14 @@ def encode(value: Any) -> str:
 
 def layer_text(value: Any) -> bytes:
     """Return the bytes of a model's JSON layer: the JSON of `value` with sorted keys and a newline at the end."""
-    value = _sorted(value) if isinstance(value, dict) else value
+    value = _sort_keys(value) if isinstance(value, dict) else value
     return (encode(value) + "\n").encode()
 
 
-def _sorted(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _go(text: str, value: Any) -> str:
@@ -129,10 +129,11 @@ def quote(text: str) -> str:
     """Return a string in quotes and with escapes, as Go's `%q` prints it."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(map(_quoted, text)) + '"'
+    return '"' + "".join(map(_escape, text)) + '"'
 
 
-def _quoted(character: str) -> str:
+def _escape(character: str) -> str:
+    """Escape a character as Go's %q does."""
     if character in _NAMED:
         return _NAMED[character]
     if character.isprintable():

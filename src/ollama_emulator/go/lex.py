@@ -41,13 +41,13 @@ class TemplateToken:
             return self.text
         if self.kind in _KEYWORDS:
             return f"<{self.text}>"
-        return f"{quoted(self.text[:10])}..." if len(self.text) > 10 else quoted(self.text)
+        return f"{quote(self.text[:10])}..." if len(self.text) > 10 else quote(self.text)
 
 
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"', "\a": "\\a", "\b": "\\b"}
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a string in quotes and with escapes, as Go's %q prints it."""
     parts = []
     for letter in text:
@@ -133,6 +133,7 @@ class Lexer:
         return self._action()
 
     def _comment(self) -> bool:
+        """Read a comment up to its end, which must be the end of the action; return False after an error."""
         found = self._text.find("*/", self._at + 2)
         if found < 0:
             return self._error("unclosed comment")
@@ -180,6 +181,7 @@ class Lexer:
                 return self._error(wrong)
 
     def _blank(self) -> str:
+        """Read blanks as one token, except the blank before `-}}`; return "", since that cannot fail."""
         while self._peek() and self._peek() in _SPACES and not self._closing()[1]:
             self._at += 1
         if self._at > self._start:
@@ -197,7 +199,7 @@ class Lexer:
             return self._identifier()
         quote = {'"': "string", "`": "raw", "'": "charconst"}.get(letter)
         if quote is not None:
-            return self._quoted(quote, letter)
+            return self._quoted_constant(quote, letter)
         if letter == "$":
             return self._name("variable")
         return self._sign(letter, following)
@@ -224,6 +226,7 @@ class Lexer:
         return ""
 
     def _identifier(self) -> str:
+        """Read a keyword, a constant or a name; return an error's text, "" without one."""
         while _alphanumeric(self._peek()):
             self._at += 1
         if not self._ends():
@@ -250,7 +253,7 @@ class Lexer:
         letter = self._peek()
         return not letter or letter in _SPACES or letter in ".,|:)(" or self._text.startswith(RIGHT[0], self._at)
 
-    def _quoted(self, kind: str, quote: str) -> str:
+    def _quoted_constant(self, kind: str, quote: str) -> str:
         """Read a string or a character constant up to its closing `quote`."""
         self._at += 1
         while True:
@@ -271,6 +274,7 @@ class Lexer:
                 return ""
 
     def _number(self) -> str:
+        """Read a number, which may be complex; return an error's text, "" without one."""
         good = self._scanned()
         if good and self._peek() and self._peek() in "+-":
             good = self._scanned() and self._text[self._at - 1] == "i"
@@ -278,7 +282,7 @@ class Lexer:
                 self._emit("complex")
                 return ""
         if not good:
-            return f"bad number syntax: {quoted(self._text[self._start : self._at])}"
+            return f"bad number syntax: {quote(self._text[self._start : self._at])}"
         self._emit("number")
         return ""
 
@@ -309,6 +313,7 @@ class Lexer:
         return True
 
     def _accept(self, valid: str) -> bool:
+        """Take the next character if it is one of `valid`; return whether it was."""
         letter = self._peek()
         if letter and letter in valid:
             self._at += 1

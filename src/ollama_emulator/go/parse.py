@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
-from ollama_emulator.go.lex import Lexer, Malformed, TemplateToken, quoted
+from ollama_emulator.go.lex import Lexer, Malformed, TemplateToken, quote
+from ollama_emulator.go.literals import number, unescape
 from ollama_emulator.go.template_functions import ADDED, OWN
 from ollama_emulator.go.tree import (
     ActionNode,
@@ -27,8 +27,6 @@ from ollama_emulator.go.tree import (
 FUNCTIONS = frozenset(("and", "or", *OWN, *ADDED))
 _DEEPEST = 100
 _ESCAPE = re.compile(r"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
-_BYTE = re.compile(r"\\(?:([0-7]{3})|x([0-9a-fA-F]{2}))")
-_INT = re.compile(r"[+-]?(0[xX][\da-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[\d_]+)\Z")
 
 
 def parse(text: str) -> Tree:
@@ -67,6 +65,7 @@ class _Parser:
     # tokens
 
     def _next(self) -> TemplateToken:
+        """Take the next token; after the end the last one is returned again."""
         token = self._tokens[min(self._at, len(self._tokens) - 1)]
         self._at += 1
         self._seen = max(self._seen, self._at)
@@ -77,6 +76,7 @@ class _Parser:
         return self._tokens[min(self._at, len(self._tokens) - 1)]
 
     def _after_blank(self, at: int) -> TemplateToken:
+        """Return the first token from `at` that is no blank, without taking it."""
         while at < len(self._tokens) and self._tokens[at].kind == "space":
             at += 1
         self._seen = max(self._seen, at + 1)
@@ -98,7 +98,8 @@ class _Parser:
         last = self._tokens[min(max(self._seen, 1), len(self._tokens)) - 1]
         return Malformed(f"template: :{last.line}: {text}")
 
-    def _unexpected(self, token: TemplateToken, context: str) -> Malformed:
+    def _unexpected_token(self, token: TemplateToken, context: str) -> Malformed:
+        """Return the error for a token that cannot stand here, in Go's words."""
         if token.kind != "error":
             return self._wrong(f"unexpected {token} in {context}")
         extra = ""
@@ -109,9 +110,10 @@ class _Parser:
         return self._wrong(f"{token}{extra}")
 
     def _expect(self, kind: str, context: str) -> TemplateToken:
+        """Take the next token that is no blank. Raises: Malformed: it is of another kind."""
         token = self._real()
         if token.kind != kind:
-            raise self._unexpected(token, context)
+            raise self._unexpected_token(token, context)
         return token
 
     # structure
@@ -122,7 +124,7 @@ class _Parser:
         if token.kind == "text":
             return TextNode(token.at, token.text)
         if token.kind != "left":
-            raise self._unexpected(token, "input")
+            raise self._unexpected_token(token, "input")
         self._began = token.line
         node = self._action()
         self._began = 0
@@ -139,6 +141,7 @@ class _Parser:
         raise self._wrong("unexpected EOF")
 
     def _action(self) -> Node:
+        """Parse the action after `{{`: a branch, a call, a definition, or a pipeline."""
         token = self._real()
         if token.kind in ("if", "range", "with"):
             return self._branch(token.kind, token.at)
@@ -157,9 +160,10 @@ class _Parser:
         return ActionNode(self._peek().at, self._pipe("command", "right"))
 
     def _leave(self, token: TemplateToken) -> Node:
+        """Parse `break` or `continue`. Raises: Malformed: there is no `range` around it."""
         following = self._real()
         if following.kind != "right":
-            raise self._unexpected(following, f"{{{{{token.kind}}}}}")
+            raise self._unexpected_token(following, f"{{{{{token.kind}}}}}")
         if not self._loops:
             raise self._wrong(f"{{{{{token.kind}}}}} outside {{{{range}}}}")
         return MarkNode(token.at, token.kind)
@@ -192,11 +196,12 @@ class _Parser:
             raise self._wrong("max expression depth exceeded")
 
     def _call(self, token: TemplateToken) -> Node:
+        """Parse `template` or `block`, with the name and the pipeline that follow."""
         context = f"{token.kind} clause"
         named = self._real()
         if named.kind not in ("string", "raw"):
-            raise self._unexpected(named, context)
-        name = self._unquoted(named)
+            raise self._unexpected_token(named, context)
+        name = self._unquote(named)
         if token.kind == "block":
             pipe: PipeNode | None = self._pipe(context, "right")
             self._define(name, context)
@@ -207,14 +212,16 @@ class _Parser:
         return CallNode(named.at, name, self._pipe(context, "right"))
 
     def _definition(self) -> None:
+        """Parse `define` with its name and body."""
         named = self._real()
         if named.kind not in ("string", "raw"):
-            raise self._unexpected(named, "define clause")
-        name = self._unquoted(named)
+            raise self._unexpected_token(named, "define clause")
+        name = self._unquote(named)
         self._expect("right", "define clause")
         self._define(name, "define clause")
 
     def _define(self, name: str, context: str) -> None:
+        """Parse the body of a definition up to its `end`; an empty one does not replace another of that name."""
         outer, self._variables = self._variables, ["$"]
         loops, self._loops = self._loops, 0
         self._enter()
@@ -227,7 +234,7 @@ class _Parser:
         if known is None or empty(known):
             self._defined[name] = nodes
         elif not empty(nodes):
-            raise self._wrong(f"template: multiple definition of template {quoted(name)}")
+            raise self._wrong(f"template: multiple definition of template {quote(name)}")
 
     # pipelines
 
@@ -242,7 +249,7 @@ class _Parser:
                 self._check(pipe, context)
                 return pipe
             if not token.operand:
-                raise self._unexpected(token, context)
+                raise self._unexpected_token(token, context)
             self._at -= 1
             pipe.commands.append(self._command())
 
@@ -271,6 +278,10 @@ class _Parser:
         raise self._wrong(f"too many declarations in {context}")
 
     def _check(self, pipe: PipeNode, context: str) -> None:
+        """Check that a pipeline has commands, and that all but the first can be executed.
+
+        Raises: Malformed: they are not.
+        """
         if not pipe.commands:
             raise self._wrong(f"missing value for {context}")
         for stage, command in enumerate(pipe.commands[1:], 2):
@@ -279,6 +290,7 @@ class _Parser:
                 raise self._wrong(f"non executable command in pipeline stage {stage}")
 
     def _command(self) -> CommandNode:
+        """Parse one command of a pipeline: operands with blanks between them."""
         command = CommandNode(self._peek_real().at)
         while True:
             self._peek_real()
@@ -291,7 +303,7 @@ class _Parser:
             if token.kind in ("right", ")"):
                 self._at -= 1
             elif token.kind != "pipe":
-                raise self._unexpected(token, "operand")
+                raise self._unexpected_token(token, "operand")
             break
         if not command.args:
             raise self._wrong("empty command")
@@ -311,7 +323,7 @@ class _Parser:
         if isinstance(node, VariableNode):
             return VariableNode(at, (*node.names, *names))
         if isinstance(node, WordNode) and node.kind != "function":
-            raise self._wrong(f"unexpected . after term {quoted(str(node))}")
+            raise self._wrong(f"unexpected . after term {quote(str(node))}")
         return ChainNode(at, node, tuple(names))
 
     def _term(self) -> Node | None:
@@ -319,11 +331,11 @@ class _Parser:
         token = self._real()
         if token.kind == "identifier":
             if token.text not in FUNCTIONS:
-                raise self._wrong(f"function {quoted(token.text)} not defined")
+                raise self._wrong(f"function {quote(token.text)} not defined")
             return WordNode(token.at, "function", token.text)
         if token.kind == "variable":
             if token.text not in self._variables:
-                raise self._wrong(f"undefined variable {quoted(token.text)}")
+                raise self._wrong(f"undefined variable {quote(token.text)}")
             return VariableNode(token.at, (token.text,))
         if token.kind == "field":
             return FieldNode(token.at, (token.text[1:],))
@@ -338,60 +350,34 @@ class _Parser:
         return word
 
     def _word(self, token: TemplateToken) -> WordNode | None:
+        """Parse a constant or a name; return None for any other token."""
         if token.kind in (".", "nil"):
             return WordNode(token.at, "dot" if token.kind == "." else "nil", token.text)
         if token.kind == "bool":
             return WordNode(token.at, "bool", token.text, token.text == "true")
         if token.kind in ("string", "raw"):
-            return WordNode(token.at, "string", token.text, self._unquoted(token))
+            return WordNode(token.at, "string", token.text, self._unquote(token))
         if token.kind in ("number", "complex", "charconst"):
             return WordNode(token.at, "number", token.text, self._number(token))
         return None
 
-    def _unquoted(self, token: TemplateToken) -> str:
+    def _unquote(self, token: TemplateToken) -> str:
+        """Return the text of a string constant. Raises: Malformed: an escape is invalid."""
         if token.kind == "raw":
             return token.text[1:-1].replace("\r", "")
         body = token.text[1:-1]
         if "\\" in _ESCAPE.sub("", body):
             raise self._wrong("invalid syntax")
-        return unescaped(body)
+        return unescape(body)
 
     def _number(self, token: TemplateToken) -> int | float | complex:
+        """Return the value of a number or a character. Raises: Malformed: it is none."""
         if token.kind == "charconst":
             letter = token.text[1:-1]
-            if "\\" in _ESCAPE.sub("", letter) or len(unescaped(letter)) != 1:
+            if "\\" in _ESCAPE.sub("", letter) or len(unescape(letter)) != 1:
                 raise self._wrong(f"malformed character constant: {token.text}")
-            return ord(unescaped(letter))
+            return ord(unescape(letter))
         value = number(token.text)
         if value is None:
-            raise self._wrong(f"illegal number syntax: {quoted(token.text)}")
+            raise self._wrong(f"illegal number syntax: {quote(token.text)}")
         return value
-
-
-def unescaped(body: str) -> str:
-    """Return the text between a string's quotes without its escapes, which the caller has checked."""
-    if "\\" not in body:
-        return body
-    body = _BYTE.sub(lambda found: f"\\x{int(found[1], 8) & 255:02x}" if found[1] else f"\\x{found[2]}", body)
-    try:
-        return str(ast.literal_eval('"' + body.replace('\\"', '"').replace('"', '\\"').replace("\n", "\\n") + '"'))
-    except (SyntaxError, ValueError):
-        return body
-
-
-def number(text: str) -> int | float | complex | None:
-    """Return the value of a number in Go's syntax, or None if the text is no number."""
-    try:
-        if text.endswith("i"):
-            return complex(text[:-1] + "j")
-        if _INT.match(text):
-            sign = -1 if text.startswith("-") else 1
-            bare = text.lstrip("+-")
-            if bare.isdigit() and len(bare) > 1 and bare.startswith("0"):
-                bare = "0o" + bare[1:]
-            return sign * int(bare, 0)
-        if "0x" in text.lower():
-            return float.fromhex(text)
-        return float(text)
-    except (ValueError, OverflowError):
-        return None

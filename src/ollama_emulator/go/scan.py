@@ -40,14 +40,14 @@ class Pairs(list[tuple[str, Any]]):
     __slots__ = ()
 
 
-def _replaced(fault: UnicodeError) -> tuple[str, int]:
+def _replace_bytes(fault: UnicodeError) -> tuple[str, int]:
     """Handle a decoding error: put one replacement character for every byte that is no UTF-8."""
     if not isinstance(fault, UnicodeDecodeError):
         raise fault
     return "\ufffd" * (fault.end - fault.start), fault.end
 
 
-codecs.register_error("go-replacement", _replaced)
+codecs.register_error("go-replacement", _replace_bytes)
 
 
 class _Unusual(Exception):
@@ -55,6 +55,7 @@ class _Unusual(Exception):
 
 
 def _whole(digits: str) -> int | float:
+    """Return a whole number; beyond 2**53 it becomes a float. Raises: _Unusual: it has too many digits."""
     if len(digits) > _DIGITS:
         raise _Unusual
     value = int(digits)
@@ -62,6 +63,7 @@ def _whole(digits: str) -> int | float:
 
 
 def _real(digits: str) -> float:
+    """Return a number with a point or an exponent. Raises: _Unusual: it overflows."""
     value = float(digits)
     if isinf(value):
         raise _Unusual
@@ -73,6 +75,7 @@ def _constant(name: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object from its pairs. Raises: _Unusual: a key stands twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _Unusual
@@ -133,7 +136,7 @@ def number(digits: Literal) -> tuple[int | float, str]:
     return (int(digits) if digits.lstrip("-").isdigit() and abs(value) <= _SAFE else value), ""
 
 
-def quoted(byte: int) -> str:
+def quote_byte(byte: int) -> str:
     """Return a byte as Go's message of a syntax error shows it, in single quotes."""
     character = chr(byte)
     if character == "'":
@@ -146,7 +149,8 @@ def quoted(byte: int) -> str:
     return f"'{character}'" if byte < 0x7F or (byte > 0xA0 and byte != 0xAD) else f"'\\u00{byte:02x}'"
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
+    """Return the character that an escape stands for; half of a surrogate pair becomes U+FFFD."""
     high, low, code, other = found.groups()
     if high:
         return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
@@ -205,7 +209,7 @@ class _Scanner:
         return self._data[self._at]
 
     def _wrong(self, context: str) -> GoError:
-        return GoError(f"invalid character {quoted(self._next())} {context}")
+        return GoError(f"invalid character {quote_byte(self._next())} {context}")
 
     def _container(self, key: str) -> list[Any] | None:
         """Return a new, empty container if one begins here, else None."""
@@ -261,7 +265,7 @@ class _Scanner:
         word, value = _WORDS[byte]
         for expected in word:
             if self._next() != expected:
-                raise self._wrong(f"in literal {word.decode()} (expecting {quoted(expected)})")
+                raise self._wrong(f"in literal {word.decode()} (expecting {quote_byte(expected)})")
             self._at += 1
         return value
 
@@ -313,7 +317,7 @@ class _Scanner:
             self._escape()
         text = self._data[start : self._at].decode("utf-8", "go-replacement")
         self._at += 1
-        return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+        return _ESCAPE.sub(_unescape, text) if "\\" in text else text
 
     def _escape(self) -> None:
         """Go past an escape of a string, which is replaced later. Raises: GoError: it is malformed."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
-from ollama_emulator.go.go_values import StructValue, marshalled, shown, true, type_name
-from ollama_emulator.go.lex import quoted
+from ollama_emulator.go.go_values import StructValue, format_value, marshal, true, type_name
+from ollama_emulator.go.lex import quote
 
 LONGEST = 1 << 20  # characters of the result of one call or one template
 _DAY = 24 * 3600
@@ -25,6 +25,7 @@ class Wrong(Exception):
 
 
 def _kind(value: Any) -> str:
+    """Return the kind of a value for comparisons, "" for nil."""
     for kind in (bool, int, float, complex, str):
         if isinstance(value, kind):
             return kind.__name__
@@ -44,7 +45,8 @@ def equal(first: Any, *others: Any) -> bool:
             if first is not None and other is not None:
                 raise Wrong(_MISMATCH)
         elif kind == "other":
-            raise Wrong(f"non-comparable types {shown(first)}: {type_name(first)}, {type_name(other)}: {shown(other)}")
+            shown = f"{format_value(first)}: {type_name(first)}, {type_name(other)}: {format_value(other)}"
+            raise Wrong(f"non-comparable types {shown}")
         elif first == other:
             return True
     return False
@@ -92,6 +94,7 @@ def index(value: Any, *steps: Any) -> Any:
 
 
 def _item(value: Any, step: Any) -> Any:
+    """Return an item of a list, or a byte of a string. Raises: Wrong: the index is invalid."""
     if step is None:
         raise Wrong("cannot index slice/array with nil")
     if not isinstance(step, int) or isinstance(step, bool):
@@ -102,7 +105,7 @@ def _item(value: Any, step: Any) -> Any:
     return items[step]
 
 
-def sliced(value: Any, *ends: Any) -> Any:
+def slice_value(value: Any, *ends: Any) -> Any:
     """Compute `slice`: return the part of a string or a list between the given ends. Raises: Wrong: there is none."""
     if value is None:
         raise Wrong("slice of untyped nil")
@@ -126,17 +129,17 @@ def sliced(value: Any, *ends: Any) -> Any:
     return part.decode("utf-8", "replace") if isinstance(value, str) else [*part]
 
 
-def printed(*values: Any) -> str:
+def sprint(*values: Any) -> str:
     """Compute `print`: join the arguments as fmt.Sprint does, with a blank between two that are not strings."""
     text = ""
     for at, value in enumerate(values):
         if at and not isinstance(value, str) and not isinstance(values[at - 1], str):
             text += " "
-        text += shown(value)
+        text += format_value(value)
     return text
 
 
-def formatted(form: Any, *values: Any) -> str:
+def sprintf(form: Any, *values: Any) -> str:
     """Compute `printf`: fill in a format as fmt.Sprintf does, with the verbs that templates use.
 
     Raises: Wrong: `form` is no string, or the result is too long.
@@ -166,7 +169,7 @@ def formatted(form: Any, *values: Any) -> str:
     text = _VERB.sub(write, form)
     extra = list(given)
     if extra:
-        text += "%!(EXTRA " + ", ".join(f"{type_name(value)}={shown(value)}" for value in extra) + ")"
+        text += "%!(EXTRA " + ", ".join(f"{type_name(value)}={format_value(value)}" for value in extra) + ")"
     return text
 
 
@@ -175,30 +178,30 @@ def _verb(verb: str, value: Any, flags: str, places: str | None) -> str:
     plus = "+" if "+" in flags else ""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if verb in "sv":
-        return shown(value)[: int(places)] if places is not None and verb == "s" else shown(value)
+        return format_value(value)[: int(places)] if places is not None and verb == "s" else format_value(value)
     if verb == "T":
         return type_name(value)
     if verb == "t" and isinstance(value, bool):
-        return shown(value)
+        return format_value(value)
     if isinstance(value, str) and verb in "qxX":
         digits = value.encode("utf-8", "surrogatepass").hex()
-        return quoted(value) if verb == "q" else digits.upper() if verb == "X" else digits
+        return quote(value) if verb == "q" else digits.upper() if verb == "X" else digits
     if whole and verb == "c":
         return chr(value) if 0 <= value < 0x110000 else "\ufffd"
     if whole and verb in "dxXob":
         return f"{value:{plus}{verb}}"
     if isinstance(value, float) and verb in "fFgGeE":
-        return f"{value:{plus}.{places or 6}{verb}}" if places or verb in "fFeE" else shown(value)
-    return f"%!{verb}({type_name(value)}={shown(value)})"
+        return f"{value:{plus}.{places or 6}{verb}}" if places or verb in "fFeE" else format_value(value)
+    return f"%!{verb}({type_name(value)}={format_value(value)})"
 
 
 def _html(*values: Any) -> str:
-    text = html.escape(printed(*values), quote=True)
+    text = html.escape(sprint(*values), quote=True)
     return text.replace("&quot;", "&#34;").replace("&#x27;", "&#39;").replace("\x00", "\ufffd")
 
 
 def _js(*values: Any) -> str:
-    return "".join(_JS.get(letter, letter) for letter in printed(*values))
+    return "".join(_JS.get(letter, letter) for letter in sprint(*values))
 
 
 def _typescript(value: Any) -> str:
@@ -214,7 +217,7 @@ def _typescript(value: Any) -> str:
     return " | ".join(named.get(kind, kind if kind in plain else "any") for kind in kinds) or "any"
 
 
-def _called(value: Any, *_: Any) -> Any:
+def _refuse_call(value: Any, *_: Any) -> Any:
     """Refuse `call`: templates are given no functions as values."""
     raise Wrong("call of nil" if value is None else f"non-function of type {type_name(value)}")
 
@@ -224,7 +227,7 @@ def day(back: int = 0) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(time.time() - back * _DAY))
 
 
-def _dated(back: int) -> Callable[..., str]:
+def _date_function(back: int) -> Callable[..., str]:
     """Return a template's function for the date `back` days ago."""
 
     def date(*forms: Any) -> str:
@@ -253,20 +256,20 @@ OWN: dict[str, _Entry] = {
     "not": (_not, 1, 1),
     "len": (length, 1, 1),
     "index": (index, 1, _ANY),
-    "slice": (sliced, 1, _ANY),
-    "print": (printed, 0, _ANY),
-    "printf": (formatted, 1, _ANY),
-    "println": (lambda *values: " ".join(shown(value) for value in values) + "\n", 0, _ANY),
+    "slice": (slice_value, 1, _ANY),
+    "print": (sprint, 0, _ANY),
+    "printf": (sprintf, 1, _ANY),
+    "println": (lambda *values: " ".join(format_value(value) for value in values) + "\n", 0, _ANY),
     "html": (_html, 0, _ANY),
     "js": (_js, 0, _ANY),
-    "urlquery": (lambda *values: quote_plus(printed(*values)), 0, _ANY),
-    "call": (_called, 1, _ANY),
+    "urlquery": (lambda *values: quote_plus(sprint(*values)), 0, _ANY),
+    "call": (_refuse_call, 1, _ANY),
 }
 #: The functions that the daemon adds.
 ADDED: dict[str, _Entry] = {
-    "json": (marshalled, 1, 1),
-    "currentDate": (_dated(0), 0, _ANY),
-    "yesterdayDate": (_dated(1), 0, _ANY),
+    "json": (marshal, 1, 1),
+    "currentDate": (_date_function(0), 0, _ANY),
+    "yesterdayDate": (_date_function(1), 0, _ANY),
     "toTypeScriptType": (_typescript, 1, 1),
 }
 
@@ -278,7 +281,7 @@ def call(name: str, values: Sequence[Any], own_only: bool) -> Any:
     """
     entry = OWN.get(name) or (None if own_only else ADDED.get(name))
     if entry is None:
-        raise Wrong(f"{quoted(name)} is not a defined function")
+        raise Wrong(f"{quote(name)} is not a defined function")
     function, fewest, most = entry
     if most is None and len(values) < fewest:
         raise Wrong(f"wrong number of args for {name}: want at least {fewest} got {len(values)}")

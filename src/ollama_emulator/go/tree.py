@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ollama_emulator.go.lex import quoted
+from ollama_emulator.go.lex import quote
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class CallNode(Node):
     pipe: PipeNode | None
 
     def __str__(self) -> str:
-        return f"{{{{template {quoted(self.name)}{f' {self.pipe}' if self.pipe else ''}}}}}"
+        return f"{{{{template {quote(self.name)}{f' {self.pipe}' if self.pipe else ''}}}}}"
 
 
 @dataclass(slots=True)

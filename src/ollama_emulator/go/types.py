@@ -115,7 +115,7 @@ def decode(kind: Type, node: Any) -> Any:
     try:
         value = state.value(kind, node, None)
     except GoError as fault:
-        raise state.placed(fault) from None
+        raise state.place(fault) from None
     if state.saved is not None:
         raise state.saved
     return value
@@ -151,7 +151,7 @@ class _Decoding:
     path: list[str] = field(default_factory=list)
     saved: GoError | None = None
 
-    def placed(self, fault: GoError) -> GoError:
+    def place(self, fault: GoError) -> GoError:
         """Put the place being read into a mismatch, before the path that it has; return the fault."""
         if isinstance(fault, GoMismatch) and (self.struct or self.path):
             fault.struct = self.struct
@@ -160,7 +160,7 @@ class _Decoding:
 
     def save(self, fault: GoError) -> None:
         """Keep a fault to be raised at the end, unless there is an earlier one."""
-        placed = self.placed(fault)
+        placed = self.place(fault)
         self.saved = self.saved or placed
 
     def value(self, kind: Type, node: Any, old: Any) -> Any:
@@ -179,19 +179,21 @@ class _Decoding:
         return self._struct(kind, node, old) if isinstance(kind, GoStruct) else self._map(kind, node, old)
 
     def _slice(self, kind: Slice, node: Any, old: Any) -> list[Any]:
+        """Decode an array, each item over the one that stood there before, as Go does."""
         before = old or []
         return [
-            _filled(kind.element, self.value(kind.element, item, before[at] if at < len(before) else None))
+            _element_or_zero(kind.element, self.value(kind.element, item, before[at] if at < len(before) else None))
             for at, item in enumerate(node)
         ]
 
     def _map(self, kind: Map, node: Any, old: Any) -> dict[str, Any]:
+        """Decode an object's values into those that were there before."""
         found = dict(old or {})
         for key, item in _items(node):
             if kind.element is ANY and item.__class__ in _READY:
                 found[key] = item
             else:
-                found[key] = _filled(kind.element, self.value(kind.element, item, None))
+                found[key] = _element_or_zero(kind.element, self.value(kind.element, item, None))
         return found
 
     def _struct(self, kind: GoStruct, node: Any, old: Any) -> dict[str, Any]:
@@ -257,6 +259,7 @@ class _Decoding:
         return old
 
     def _base64(self, text: str, old: Any) -> Any:
+        """Return a text of base64, or the old value after noting the byte at which it is wrong."""
         if BASE64.fullmatch(text.replace("\r", "").replace("\n", "")):
             return text
         self.save(GoError(f"illegal base64 data at input byte {_corrupt(text)}"))
@@ -273,7 +276,7 @@ def _keeps(kind: Type) -> bool:
     return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, GoStruct)
 
 
-def _filled(kind: Type, value: Any) -> Any:
+def _element_or_zero(kind: Type, value: Any) -> Any:
     """Return the element of a container, Go's zero value for null."""
     if value is not None:
         return value

@@ -41,7 +41,7 @@ class HttpServer:
         return len(self._state.connections)
 
     @property
-    def held(self) -> int:
+    def body_bytes(self) -> int:
         """Return the bytes of bodies in memory, of all current requests."""
         return self._room.held
 

@@ -25,7 +25,7 @@ _CONFIG = GoStruct(
 )
 
 
-def staged(given: Mapping[str, str]) -> dict[str, str]:
+def stage(given: Mapping[str, str]) -> dict[str, str]:
     """Return the files of a conversion, digests by path. Raises: ApiError: 400, a path or a digest is invalid."""
     found = {}
     for path, digest in given.items():
@@ -55,16 +55,17 @@ async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
         raise ApiError(400, f"open {missing}: no such file or directory")
     told = config.get("lora_parameters") or {}
     alpha = float(told.get("alpha") or config.get("lora_alpha") or 0)
-    blob, fresh = await _converted(stored, [blob for blob in blobs if blob], config, alpha, base)
-    return Layer(store.ADAPTER, blob.digest, blob.size, note=noted(blob.digest, fresh))
+    blob, fresh = await _convert(stored, [blob for blob in blobs if blob], config, alpha, base)
+    return Layer(store.ADAPTER, blob.digest, blob.size, note=layer_line(blob.digest, fresh))
 
 
-def noted(digest: str, fresh: bool) -> str:
+def layer_line(digest: str, fresh: bool) -> str:
     """Return the progress line that `create` prints for a layer."""
     return f"{'creating new' if fresh else 'using existing'} layer {digest}"
 
 
 def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
+    """Read an adapter's configuration. Raises: ApiError: 400, it is missing or invalid."""
     digest = given.get("adapter_config.json")
     if digest is None or digest not in stored.blobs:
         raise ApiError(400, "open adapter_config.json: no such file or directory")
@@ -76,7 +77,7 @@ def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
     return dict(found or {})
 
 
-async def _converted(
+async def _convert(
     stored: Store, blobs: list[Blob], config: Mapping[str, Any], alpha: float, base: Card
 ) -> tuple[Blob, bool]:
     """Return the converted file's blob, and whether it is new. Weights that `lora` cannot convert stay
@@ -99,10 +100,11 @@ async def _converted(
 
 def _write(path: Path, sides: list[lora.LoraMatrix], alpha: float, base: Card, target: Any) -> str:
     info = {"general.architecture": base.architecture, **base.info}
-    return lora.converted(path, sides, alpha, info, target)
+    return lora.convert(path, sides, alpha, info, target)
 
 
 def _readable(path: Path) -> bool:
+    """Test if a file is a safetensors file."""
     try:
         safetensors.read(path)
     except NotWeights:

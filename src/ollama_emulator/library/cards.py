@@ -115,14 +115,14 @@ class Card:
         return dict(sorted(shown.items()))
 
 
-def of_header(header: gguf.GgufHeader) -> Card:
+def card_of_header(header: gguf.GgufHeader) -> Card:
     """Return the metadata of an uploaded file from its GGUF header."""
     kind = gguf.FILE_TYPES.get(int(header.metadata.get("general.file_type", 1)), "F16")
     tensors = tuple({"name": each.name, "type": each.type, "shape": list(each.shape)} for each in header.tensors)
     return Card(header.metadata, header.parameters, kind, tensors)
 
 
-def quantized(card: Card, kind: str) -> tuple[Card, int]:
+def quantize(card: Card, kind: str) -> tuple[Card, int]:
     """Return the metadata after quantisation to `kind`, and the growth in bytes, negative if it shrinks."""
     numbers = {label: number for number, (label, _, _) in gguf.TYPES.items()}
     before = [(str(each["name"]), tuple(each["shape"]), numbers.get(each["type"], -1)) for each in card.tensors]

@@ -53,12 +53,12 @@ class LoraMatrix:
         )
 
     @property
-    def written(self) -> tuple[int, ...]:
+    def gguf_shape(self) -> tuple[int, ...]:
         """Return the shape for GGUF, with the inputs first."""
         return self.shape if self.turned else self.shape[::-1]
 
 
-def renamed(name: str) -> str:
+def gguf_name(name: str) -> str:
     """Return the name in GGUF of a tensor of a PEFT adapter."""
     for old, new in _NAMES.items():
         name = name.replace(old, new)
@@ -73,7 +73,7 @@ def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
     turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
     found = []
     for key, tensor in safetensors.read(path).tensors.items():
-        name = renamed(key)
+        name = gguf_name(key)
         turn = next((count for ending, count in turns.items() if name.endswith(ending)), 0)
         found.append(LoraMatrix(name, tensor.shape, tensor.dtype, tensor.start, turn))
     return sorted(found, key=lambda side: by_layer(side.name))
@@ -89,7 +89,7 @@ def _splits(side: LoraMatrix) -> bool:
     return not side.heads or (not side.turned and side.shape[1] % (2 * side.heads) == 0)
 
 
-def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
+def convert(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
     """Write the adapter as a GGUF file of f16 matrices to `target`; return its digest.
 
     `alpha` is the adapter's scale, `base` the metadata of the weights that it is for.
@@ -107,7 +107,7 @@ def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping
         if isinstance(base.get(key), int):
             keys[key] = (4, struct.pack("<I", base[key]))
     writer = GgufWriter(target, [(key, *keys[key]) for key in sorted(keys)])
-    writer.tensors = [(side.name, side.written, F16, 2 * prod(side.shape)) for side in found]
+    writer.tensors = [(side.name, side.gguf_shape, F16, 2 * prod(side.shape)) for side in found]
     writer.head()
     with source.open("rb") as opened:
         for side in found:
@@ -132,10 +132,10 @@ def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
     rows, columns = side.shape
     if side.turned:
         return b"".join(packed[2 * (row * columns + at) :][:2] for at in range(columns) for row in range(rows))
-    return b"".join(_interleaved(packed, side)) if side.heads else packed
+    return b"".join(_permuted_rows(packed, side)) if side.heads else packed
 
 
-def _interleaved(packed: bytes, side: LoraMatrix) -> Iterator[bytes]:
+def _permuted_rows(packed: bytes, side: LoraMatrix) -> Iterator[bytes]:
     """Yield the rows, permuted as llama.cpp's rotary positions need them."""
     rows, columns = side.shape
     half = columns // side.heads // 2

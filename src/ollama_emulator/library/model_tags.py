@@ -49,7 +49,7 @@ class Name:
         """Return the full name in small letters, the same for all spellings."""
         return self.full.lower()
 
-    def spelled(self, known: dict[str, str]) -> Name:
+    def with_spelling(self, known: dict[str, str]) -> Name:
         """Return the name with its parts spelled as in `known`, which maps a part in small letters to its spelling."""
         parts = {part: known.get(f"{part} {text.lower()}", text) for part, text in self.parts()}
         return replace(self, **parts)
@@ -102,15 +102,16 @@ def refer(raw: str) -> Reference:
     text = raw.strip(_BLANKS)
     if not text:
         raise ApiError(400, REQUIRED)
-    found = _suffixed(text)
+    found = _parse_suffix(text)
     if found is None:
         return Reference(text, "")
-    if _suffixed(found.base) is not None:
+    if _parse_suffix(found.base) is not None:
         raise ApiError(400, f"use either :local or :cloud, not both: {quote(text)}")
     return found
 
 
-def _suffixed(text: str) -> Reference | None:
+def _parse_suffix(text: str) -> Reference | None:
+    """Parse `:cloud`, `:local` or `-cloud` at the end of a name; return None if there is none."""
     base, colon, last = text.rpartition(":")
     suffix = last.strip(_BLANKS)
     if not colon:
@@ -134,7 +135,7 @@ def select(raw: str, cloud: str = "is") -> Name:
     return name
 
 
-def stored(raw: str) -> Name:
+def stored_name(raw: str) -> Name:
     """Return the name under which `pull` and `delete` find a model; a cloud model's stub has the suffix in its tag."""
     found = refer(raw)
     if found.source != "cloud":

@@ -185,6 +185,7 @@ def _template(model: Model) -> str:
 
 
 def _remote_info(model: Model) -> dict[str, Any]:
+    """Return the `model_info` of a cloud model, as far as its stub knows it."""
     family = model.config.get("model_family")
     if not family:
         return {}
@@ -202,19 +203,19 @@ def _each(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _literal(value: Any) -> str:
     """Return a value as Go's `%#v` prints it."""
-    return quote(value) if isinstance(value, str) else _printed(value)
+    return quote(value) if isinstance(value, str) else _print_value(value)
 
 
-def _printed(value: Any) -> str:
+def _print_value(value: Any) -> str:
     """Return a value as Go's `%v` prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_printed(value[key])}" for key in sorted(value)) + "]"
+        return "map[" + " ".join(f"{key}:{_print_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
-        return "[" + " ".join(map(_printed, value)) + "]"
+        return "[" + " ".join(map(_print_value, value)) + "]"
     if isinstance(value, str):
         return value
     return general(value)
@@ -234,7 +235,7 @@ def _modelfile(model: Model, store: Store, system: str, parameters: Mapping[str,
     lines.append(f"TEMPLATE {_value(model.template or PROMPT_ALONE)}")
     said = (("SYSTEM", system), ("RENDERER", model.config.get("renderer")), ("PARSER", model.config.get("parser")))
     lines += [f"{word} {_value(str(text))}" for word, text in said if text]
-    lines += [f"PARAMETER {key} {_value(_printed(value))}" for key, value in _each(parameters)]
+    lines += [f"PARAMETER {key} {_value(_print_value(value))}" for key, value in _each(parameters)]
     lines += [f"LICENSE {_value(text)}" for text in model.licenses]
     lines += [f"MESSAGE {each.get('role', '')} {_value(each.get('content', ''))}" for each in model.messages]
     return "\n".join(lines) + "\n"

@@ -139,7 +139,7 @@ def can_write(kind: int) -> bool:
     return kind in _WRITTEN
 
 
-def written(kind: int, numbers: Sequence[float]) -> bytes:
+def encode_row(kind: int, numbers: Sequence[float]) -> bytes:
     """Encode a row of numbers in a type that `can_write` accepts."""
     encode = _WRITTEN[kind]
     return b"".join(encode(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK))

@@ -88,6 +88,7 @@ class _HeaderWalk:
         return self._data[self._at - length : self._at].decode("utf-8", "surrogateescape")
 
     def _key(self) -> tuple[str, int, bytes]:
+        """Read a key of the header: its name, its kind, and its value as bytes."""
         name, kind = self._text(), self._number("<I")
         start = self._at
         self._skip(kind)
@@ -168,14 +169,14 @@ def word(text: str) -> tuple[int, bytes]:
     return _STRING, _text(text)
 
 
-def copied(source: Path, target: IO[bytes]) -> str:
+def copy_file(source: Path, target: IO[bytes]) -> str:
     """Write an uploaded file to `target` as the daemon stores it; return its digest. Raises: NotWeights: as `parts`."""
-    return _rewritten(source, parts(source), target, None)
+    return _rewrite(source, parts(source), target, None)
 
 
-def shrunk(source: Path, target: IO[bytes], wanted: str) -> str:
+def quantize_file(source: Path, target: IO[bytes], wanted: str) -> str:
     """Write a file quantised to `wanted`, such as Q4_K_M, and return its digest. Raises: NotWeights: as `parts`."""
-    return _rewritten(source, parts(source), target, wanted)
+    return _rewrite(source, parts(source), target, wanted)
 
 
 def can_shrink(path: Path, wanted: str) -> bool:
@@ -183,11 +184,11 @@ def can_shrink(path: Path, wanted: str) -> bool:
     if path.stat().st_size > _SMALLEST:
         return False
     found = parts(path)
-    changed = [(tensor.kind, kind) for tensor, kind in _planned(found, wanted) if tensor.kind != kind]
+    changed = [(tensor.kind, kind) for tensor, kind in _plan_tensors(found, wanted) if tensor.kind != kind]
     return all(quantizing.can_write(kind) and before in (F16, F32) for before, kind in changed)
 
 
-def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, int]]:
+def _plan_tensors(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, int]]:
     """Return the tensors in the order of the new file, each with its new type."""
     tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
     if wanted is None:
@@ -196,13 +197,13 @@ def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, in
     return list(zip(tensors, chosen, strict=True))
 
 
-def _rewritten(source: Path, found: GgufParts, target: IO[bytes], wanted: str | None) -> str:
+def _rewrite(source: Path, found: GgufParts, target: IO[bytes], wanted: str | None) -> str:
     """Write a file anew, quantised if `wanted` names a type; return its digest."""
     file_type = quantizing.FILE_TYPES[wanted] if wanted else found.number("general.file_type", 1)
     keys = [key for key in found.keys if key[0] not in _MOVED]
     keys.append((_MOVED[0], 4, struct.pack("<I", 2)))
     keys.append((_MOVED[1], 4, struct.pack("<I", file_type)))
-    planned = _planned(found, wanted)
+    planned = _plan_tensors(found, wanted)
     writer = GgufWriter(target, keys)
     for tensor, kind in planned:
         size = tensor.size if kind == tensor.kind else replace(tensor, kind=kind).size
@@ -217,6 +218,7 @@ def _rewritten(source: Path, found: GgufParts, target: IO[bytes], wanted: str | 
 
 
 def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield a file's next `size` bytes in pieces. Raises: NotWeights: the file ends before."""
     while size:
         data = opened.read(min(size, _CHUNK))
         if not data:
@@ -232,4 +234,4 @@ def _rows(opened: IO[bytes], tensor: TensorPlace, kind: int) -> Iterator[bytes]:
         data = opened.read(tensor.shape[0] * width)
         if len(data) != tensor.shape[0] * width:
             raise NotWeights(f"its row {row} is not within the file", tensor.name)
-        yield quantizing.written(kind, struct.unpack(f"<{tensor.shape[0]}{code}", data))
+        yield quantizing.encode_row(kind, struct.unpack(f"<{tensor.shape[0]}{code}", data))

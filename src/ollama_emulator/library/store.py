@@ -192,7 +192,7 @@ class Store:
         if all(layer.digest != digest for manifest in self.manifests.values() for layer in manifest.all):
             self._unlink(digest)
 
-    def missing(self, digest: str) -> str:
+    def missing_text(self, digest: str) -> str:
         """Return the daemon's error message for a blob that does not exist."""
         return f"open {self.blob_path(digest)}: no such file or directory"
 
@@ -200,7 +200,7 @@ class Store:
         """Return the bytes of a blob. Raises: ApiError: 500, it does not exist or is too large to read."""
         blob = self.blobs.get(digest)
         if blob is None:
-            raise ApiError(500, self.missing(digest))
+            raise ApiError(500, self.missing_text(digest))
         if blob.data is not None:
             return blob.data
         if blob.size > _MOST_TEXT:
@@ -213,7 +213,7 @@ class Store:
         if blob is None or blob.card is not None or blob.path is None:
             return blob.card if blob is not None else None
         try:
-            card = cards.of_header(gguf.read(blob.path))
+            card = cards.card_of_header(gguf.read(blob.path))
         except NotWeights:
             return None
         self.blobs[digest] = replace(blob, card=card)
@@ -242,12 +242,12 @@ class Store:
         """Return the manifest of a name, compared without case, or None."""
         return self.manifests.get(name.key)
 
-    def spelled(self, name: Name) -> Name:
+    def with_stored_spelling(self, name: Name) -> Name:
         """Return the name with each part spelled as in a stored name, since names are compared without case."""
         known: dict[str, str] = {}
         for key in sorted(self.manifests, reverse=True):
             known |= {f"{part} {text.lower()}": text for part, text in self.manifests[key].name.parts()}
-        return name.spelled(known)
+        return name.with_spelling(known)
 
     def save(self, name: Name, layers: Iterable[Layer], config: dict[str, Any]) -> Manifest:
         """Store a manifest under a name, whose known spelling stays; remove layers that nothing refers to any more."""
@@ -260,7 +260,7 @@ class Store:
         Raises: ApiError: 500, its configuration does not exist.
         """
         older = self.manifests.get(name.key)
-        known = older.name if older is not None else self.spelled(name)
+        known = older.name if older is not None else self.with_stored_spelling(name)
         manifest = self._read(known, text, self.now_ns())
         self.manifests[name.key] = manifest
         self._texts[name.key] = text
@@ -286,6 +286,7 @@ class Store:
             self.drop(layer.digest)
 
     def _unlink(self, digest: str) -> None:
+        """Forget a blob and delete its files."""
         blob = self.blobs.pop(digest, None)
         if blob is not None and blob.path is not None:
             blob.path.unlink(missing_ok=True)
@@ -294,6 +295,7 @@ class Store:
             self._file(blob.digest).with_suffix(".card").unlink(missing_ok=True)
 
     def _read(self, name: Name, text: bytes, modified_ns: int) -> Manifest:
+        """Read a manifest that was stored at a time in nanoseconds. Raises: ApiError: 500, it is damaged."""
         found = read_json(text, dict)
         try:
             layers = tuple(map(layer_of, found.get("layers") or ()))
@@ -371,16 +373,17 @@ def layer_of(found: dict[str, Any]) -> Layer:
 
 
 def _manifest_text(held: Layer, layers: tuple[Layer, ...]) -> bytes:
+    """Return a manifest as the JSON that a registry stores."""
     document = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "config": _described(held),
-        "layers": [_described(layer) for layer in layers],
+        "config": _describe(held),
+        "layers": [_describe(layer) for layer in layers],
     }
     return (encode(document) + "\n").encode()
 
 
-def _described(layer: Layer) -> dict[str, Any]:
+def _describe(layer: Layer) -> dict[str, Any]:
     described: dict[str, Any] = {"mediaType": layer.media, "digest": layer.digest, "size": layer.size}
     return {**described, "from": layer.source} if layer.source else described
 

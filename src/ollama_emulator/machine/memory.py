@@ -56,7 +56,7 @@ def cache_type(kind: str) -> bool:
     return kind in _CACHE_BYTES
 
 
-def predicted(weights: int, card: Card, tokens: int) -> int:
+def predict(weights: int, card: Card, tokens: int) -> int:
     """Return the bytes that the daemon expects a load to take: the weights and an f16 cache of `tokens` tokens.
 
     Like the daemon it ignores adapters, explicit key and value lengths, and the cache's real type.
@@ -91,7 +91,7 @@ def footprint(weights: int, card: Card, window: int, parallel: int, kind: str) -
     return weights + cache + min(COMPUTE_BYTES, weights // 8)
 
 
-def placed(size: int, card: Card, layers: int, free: int) -> Footprint:
+def place_runner(size: int, card: Card, layers: int, free: int) -> Footprint:
     """Return the place of a runner of `size` bytes, given a card with `free` bytes.
 
     `layers` is num_gpu, the number of layers for the card; -1 means all that fit. Raises: OutOfMemory: they do not fit.

@@ -19,7 +19,7 @@ class Prefixes:
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=_KEPT)
 
-    def unread(self, prompt: str, tokens: int) -> int:
+    def count_unread(self, prompt: str, tokens: int) -> int:
         """Remember a prompt of `tokens` tokens; return the number that are not cached, at least 1 unless it is
         empty.
         """

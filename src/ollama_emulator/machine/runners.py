@@ -46,7 +46,9 @@ class Ask:
     draft: int = _DRAFT
 
     @classmethod
-    def of(cls, model: Model, options: Mapping[str, Any], window: int, fixed: bool, shift: bool | None) -> Ask:
+    def from_options(
+        cls, model: Model, options: Mapping[str, Any], window: int, fixed: bool, shift: bool | None
+    ) -> Ask:
         """Return the needs of a request from its merged options.
 
         `window` is the default for `num_ctx`, in tokens; `fixed` says that the settings gave it.
@@ -103,16 +105,16 @@ class Slots:
         self.used = 0
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """Return the number of requests that wait for a slot."""
         return len(self._waiting)
 
-    def locked(self) -> bool:
+    def is_full(self) -> bool:
         """Return whether all slots are taken."""
         return self.used >= self.many
 
     async def __aenter__(self) -> None:
-        if self.locked() or self._waiting:
+        if self.is_full() or self._waiting:
             place = asyncio.get_running_loop().create_future()
             self._waiting.append(place)
             try:
@@ -208,6 +210,6 @@ class ModelRunner:
             "requests": self.refs,
             "slots": self.slots.many,
             "answering": self.slots.used,
-            "waiting": self.slots.waiting,
+            "waiting": self.slots.waiting_count,
             "dead": self.dead,
         }

@@ -98,7 +98,7 @@ class Scheduler:
     def ask(self, model: Model, options: Mapping[str, Any], shift: bool | None = None) -> Ask:
         """Return the needs of a request from its merged options."""
         window = self.settings.window or self.default_window
-        return Ask.of(model, options, window, bool(self.settings.window), shift)
+        return Ask.from_options(model, options, window, bool(self.settings.window), shift)
 
     def runner(self, ask: Ask, keep_alive_ns: int | None) -> Lease:
         """Return a hold on a runner. Raises, when entered: ApiError: the queue is full or the load fails."""
@@ -141,7 +141,7 @@ class Scheduler:
             runner.expires_ns = self.clock.now_ns()
             self._expel(runner)
 
-    def exhausted(self) -> None:
+    def end_all(self) -> None:
         """End all runners as soon as they are idle, after one ran out of memory while answering."""
         for runner in list(self.runners.values()):
             self._expel(runner)
@@ -231,7 +231,7 @@ class Scheduler:
         answer = pending.answer
         try:
             while not answer.done():
-                runner = await self._found(pending)
+                runner = await self._find_runner(pending)
                 if runner is not None and not answer.done():
                     answer.set_result(self._hold(runner, pending.keep_alive_ns))
         except ApiError as refusal:
@@ -242,7 +242,7 @@ class Scheduler:
                 answer.set_exception(defect)
             raise
 
-    async def _found(self, pending: _Pending) -> ModelRunner | None:
+    async def _find_runner(self, pending: _Pending) -> ModelRunner | None:
         """Take one step towards a runner: take the resident one, end another, or load.
 
         Return None if more steps are needed.
@@ -251,14 +251,14 @@ class Scheduler:
         if resident is not None:
             if resident.serves(pending.ask):
                 return resident
-            await self._gone(resident)
-        elif len(self.runners) >= (self.settings.max_loaded or _MODELS_A_GPU) or self._crowded(pending):
-            await self._gone(self._victim())
+            await self._end_runner(resident)
+        elif len(self.runners) >= (self.settings.max_loaded or _MODELS_A_GPU) or self._is_crowded(pending):
+            await self._end_runner(self._victim())
         else:
             return await self._load(pending)
         return None
 
-    async def _gone(self, victim: ModelRunner) -> None:
+    async def _end_runner(self, victim: ModelRunner) -> None:
         """End a runner, and wait until any runner is unloaded: this one, or one that expired."""
         before = self._unloads
         self._expel(victim)
@@ -282,18 +282,18 @@ class Scheduler:
     def _free(self) -> int:
         return max(0, self.vram - sum(runner.footprint.on_card for runner in self.runners.values()))
 
-    def _crowded(self, pending: _Pending) -> bool:
+    def _is_crowded(self, pending: _Pending) -> bool:
         """Return whether a runner must end first: the load is predicted to take over 80% of the free memory."""
         ask = pending.ask
         partial = 0 < ask.layers < int(ask.model.card.value("block_count", 1)) + 1
         if not self.runners or not self.vram or ask.layers == 0 or partial:
             return False
-        return sum(self._expected(ask)[1:]) > self._free() * 80 // 100
+        return sum(self._expect_load(ask)[1:]) > self._free() * 80 // 100
 
-    def _expected(self, ask: Ask) -> tuple[int, int, int]:
+    def _expect_load(self, ask: Ask) -> tuple[int, int, int]:
         """Return the batch of a load, its predicted bytes, and the bytes that a large batch adds."""
         card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free()
-        expected = memory.predicted(ask.weights, card, tokens)
+        expected = memory.predict(ask.weights, card, tokens)
         if ask.batch is not None:
             return ask.batch, expected, 0
         batch, surcharge = memory.automatic_batch(card, ask.num_ctx, tokens, expected, free or self.vram)
@@ -310,12 +310,12 @@ class Scheduler:
             await self._start(pending)
             if pending.answer.done():
                 return None
-            runner = self._made(pending)
+            runner = self._make_runner(pending)
         except OutOfMemory:
             if not self._lighten(pending):
                 raise ApiError(500, NO_MEMORY) from None
             for other in list(self.runners.values()):
-                await self._gone(other)
+                await self._end_runner(other)
             return None
         finally:
             self.loading = None
@@ -357,16 +357,17 @@ class Scheduler:
         pending.retried = lower is not None or bool(self.runners)
         return pending.retried
 
-    def _made(self, pending: _Pending) -> ModelRunner:
+    def _make_runner(self, pending: _Pending) -> ModelRunner:
+        """Build the runner of a load with its place on the card and the processor, as faults change it."""
         ask, free = pending.ask, self._free()
         slots = self._slots(ask)
         size = memory.footprint(ask.weights, ask.model.card, ask.window, slots, self.settings.cache_type)
         layers = ask.layers if self.vram else 0
-        where = memory.placed(size, ask.model.card, layers, free)
+        where = memory.place_runner(size, ask.model.card, layers, free)
         if pending.trouble is not None:
             where = Footprint(size, min(where.on_card, int(size * pending.trouble.share)))
         kept = self.settings.keep_alive_ns if pending.keep_alive_ns is None else pending.keep_alive_ns
-        return ModelRunner(ask, where, slots, kept, self._expected(ask)[0], on_card=bool(layers))
+        return ModelRunner(ask, where, slots, kept, self._expect_load(ask)[0], on_card=bool(layers))
 
 
 async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:

@@ -115,7 +115,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
     form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
     if prompt.images:
         raise compiled_schema.refuse(_NO_IMAGES)
-    options = sampling.merged(model.parameters, fields.get("options", {}))
+    options = sampling.merge(model.parameters, fields.get("options", {}))
     if not prompt.native:  # the runner's own chat looks at the schema first
         sampling.within_limits(options)
     if isinstance(form, dict):
@@ -123,27 +123,27 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
     sampling.within_limits(options)
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
-    turn = _said(_Question(model, fields, form, found.messages), source, manner)
-    aloud = not (manner.on_and_on and _opened(model, fields, prompt))
+    turn = _whole_answer(_Question(model, fields, form, found.messages), source, manner)
+    aloud = not (manner.on_and_on and _is_opened(model, fields, prompt))
     if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
         second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
         found = rendering.read(ask, second, fields, options.get("num_keep"), None)
         turn = replace(turn, apart=True)
     budget = _budget(ask, options, found, fields, native=prompt.native)
-    turn = _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
+    turn = _limit(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
     return turn if aloud else replace(turn, thinking=turn.pieces, pieces=())
 
 
 def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
     """Return whether the format is never reached: the daemon waits for the end of thinking, which never comes."""
-    if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
+    if not (manner.on_and_on and fields.has("messages") and rendering.think_option(fields, model)) or prompt.native:
         return False
     return all(templates.parse(model.template).tags)
 
 
-def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
+def _is_opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
     """Return whether the prompt ends with the tag that opens thinking."""
-    if not rendering.thinking(fields, model):
+    if not rendering.think_option(fields, model):
         return False
     openings = templates.OPENINGS if prompt.native else templates.parse(model.template).tags[:1]
     return prompt.text.rstrip().endswith(tuple(opening for opening in openings if opening))
@@ -159,22 +159,22 @@ class _Question:
     messages: Sequence[Mapping[str, Any]]
 
 
-def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPlan:
+def _whole_answer(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPlan:
     """Return the whole answer to a question, not yet cut at a limit."""
     thinking: Sequence[str] = ()
     fields = asked.fields
-    if rendering.thinking(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
+    if rendering.think_option(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
         thinking = tokens.pieces(language.answer(source, 200, 1))
     calls = () if asked.form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
     if calls:
         written = tokens.pieces(json.dumps(calls[0]["function"]))
         return AnswerPlan(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
-    reply = _coded(asked, source, manner) or AuthorReply(_words(asked.form, source, manner.sorted_keys))
-    pieces = tokens.pieces(_spoilt(reply.text, manner.fault))
+    reply = _code_reply(asked, source, manner) or AuthorReply(_words(asked.form, source, manner.sorted_keys))
+    pieces = tokens.pieces(_spoil(reply.text, manner.fault))
     return AnswerPlan(thinking, pieces, "stop", 0, unseen=1, again=reply.again)
 
 
-def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorReply | None:
+def _code_reply(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorReply | None:
     """Return the reply to a request for code, or None for another request.
 
     The author is the one that a fault names, else the next of the roster.
@@ -184,7 +184,7 @@ def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorR
         return None
     fault = manner.fault
     author = fault.text("author", authors.GOOD) if fault is not None and fault.do == "author" else manner.roster.next()
-    drawn = _drawn(asked.form, source, sorted_keys=manner.sorted_keys)
+    drawn = _draw_instance(asked.form, source, sorted_keys=manner.sorted_keys)
     return authors.write(author, orders.read(shape, asked.messages), drawn, source.number("author"))
 
 
@@ -219,13 +219,13 @@ def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
         return language.answer(source)
     if form == "json":
         return json.dumps({"answer": language.answer(source)}, ensure_ascii=False)
-    drawn = _drawn(form, source, sorted_keys=sorted_keys)
+    drawn = _draw_instance(form, source, sorted_keys=sorted_keys)
     if isinstance(drawn, dict):
         drawn |= gadgets.wish(form, source)
     return json.dumps(drawn, ensure_ascii=False)
 
 
-def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
+def _draw_instance(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
     """Return an instance of a schema.
 
     Raises: ApiError: 400, the schema has no instance, or a keyword has an impossible value.
@@ -240,20 +240,20 @@ def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: boo
 
 def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:
     """Return a call of the first tool that the question names; no call if it names none."""
-    asked = source.asked.lower()
+    asked = source.question_line.lower()
     for tool in tools:
         function = tool.get("function", {}) if isinstance(tool, dict) else {}
         name = str(function.get("name", ""))
         if name and name.lower() in asked:
             form = function.get("parameters") or {"type": "object"}
             filled = {**form, "required": list(form.get("properties", {}))}
-            arguments = _drawn(filled, source, sorted_keys=True)
+            arguments = _draw_instance(filled, source, sorted_keys=True)
             call = {"index": 0, "name": name, "arguments": arguments}
             return ({"id": f"call_{source.number('call', name):x}"[:13], "function": call},)
     return ()
 
 
-def _spoilt(text: str, fault: InjectedFault | None) -> str:
+def _spoil(text: str, fault: InjectedFault | None) -> str:
     """Return the answer's text, changed by a fault; `blanks` and `repeat` make it run into its limit."""
     if fault is None:
         return text
@@ -278,7 +278,7 @@ class _Free:
     on_and_on: bool
 
 
-def _limited(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
+def _limit(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
     """Return the answer cut at its first stop sequence and at its limit, which an endless one fills."""
     turn = replace(turn, prompt_tokens=budget.prompt_tokens)
     text = "".join(turn.pieces)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.faults import InjectedFault
-from ollama_emulator.go.go_values import marshalled
+from ollama_emulator.go.go_values import marshal
 from ollama_emulator.go.lex import Malformed
 from ollama_emulator.library.models import PROMPT_ALONE, Model
 from ollama_emulator.machine.runners import Ask
@@ -93,12 +93,12 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     context = fields.given.get("context")
     whole: list[Message] = [{"role": "system", "content": system}] if system else []
     whole += [*(model.messages if context is None else ()), user]
-    before = _spelled(counted(ask), context) if context is not None else ""
+    before = _context_text(vocabulary_of(ask), context) if context is not None else ""
     if own or suffix:
         values = Values(
-            [] if suffix else whole, prompt=text if suffix else "", suffix=suffix, **_thought(fields, model)
+            [] if suffix else whole, prompt=text if suffix else "", suffix=suffix, **_think_values(fields, model)
         )
-        written = _rendered(own or model.template or PROMPT_ALONE, values)
+        written = _render_template(own or model.template or PROMPT_ALONE, values)
         return Prompt(before + written, [user], len(images))
     if not model.rendered and model.card.template:
         found = _native(ask, whole, fields, CHATML if plain else "")
@@ -107,7 +107,7 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     return replace(found, text=before + found.text, native=False) if before or found.native else found
 
 
-def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
+def _context_text(known: Vocabulary, ids: Sequence[int]) -> str:
     """Return the text of a request's `context`, a list of token ids. Raises: ApiError: 500, an id is unknown."""
     beyond = next((one for one in ids if known.size is not None and not 0 <= one < known.size), None)
     if beyond is None:
@@ -117,9 +117,9 @@ def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
     raise ApiError(500, f"detokenize error: {json.dumps(inner, separators=(',', ':'))}")
 
 
-def counted(ask: Ask) -> Vocabulary:
+def vocabulary_of(ask: Ask) -> Vocabulary:
     """Return the vocabulary of the model's weights, by which tokens are counted."""
-    return vocabulary.of(ask.model.base, ask.model.card)
+    return vocabulary.vocabulary_of(ask.model.base, ask.model.card)
 
 
 def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: InjectedFault | None) -> Read:
@@ -129,7 +129,7 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
     """
     if fault is not None and fault.do == "overflow":
         raise too_long(int(fault.number("n_prompt_tokens", ask.window + 1)), int(fault.number("n_ctx", ask.window)))
-    known = counted(ask)
+    known = vocabulary_of(ask)
     text = prompt.text
     if not prompt.native and known.adds_bos:
         text = text.removeprefix("<bos>")
@@ -141,7 +141,7 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
         raise too_long(len(ids), ask.window)
     if fault is not None and fault.do == "truncate":
         ids = ids[: int(fault.number("tokens", 256))]
-    messages = prompt.messages if len(ids) == whole else _shortened(prompt.messages, known, ids)
+    messages = prompt.messages if len(ids) == whole else _shorten_last(prompt.messages, known, ids)
     return Read(len(ids), messages)
 
 
@@ -165,7 +165,7 @@ def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence
     return [*ids[:keep], *ids[len(ids) - (room - keep) :]]
 
 
-def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
+def _shorten_last(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
     """Return the end of the last message, as much as the remaining tokens hold."""
     size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, Guessed) else len(known.decode(ids))
     last = messages[-1]
@@ -175,20 +175,21 @@ def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int
 # templates
 
 
-def _thought(fields: Fields, model: Model) -> dict[str, Any]:
+def _think_values(fields: Fields, model: Model) -> dict[str, Any]:
     """Return the values of `think` for a Go template, as arguments of `Values`."""
-    think = thinking(fields, model)
+    think = think_option(fields, model)
     level = think if isinstance(think, str) else "medium" if think else ""
     return {"think": bool(think), "level": level, "think_set": think is not None}
 
 
-def thinking(fields: Fields, model: Model) -> bool | str | None:
+def think_option(fields: Fields, model: Model) -> bool | str | None:
     """Return the `think` of a request; without one it is True for a model that can think, else None."""
     asked: bool | str | None = fields.get("think")
     return True if asked is None and "thinking" in model.capabilities else asked
 
 
-def _rendered(template: str, values: Values) -> str:
+def _render_template(template: str, values: Values) -> str:
+    """Render a Go template. Raises: ApiError: 500, it is malformed."""
     try:
         return templates.parse(template).render(values)
     except Malformed as wrong:
@@ -200,41 +201,41 @@ def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: st
 
     Results of tools are left out only together with their call.
     """
-    thought = _thought(fields, ask.model)
+    thought = _think_values(fields, ask.model)
     tools = fields.get("tools") if fields.has("messages") else []
 
     def write(kept: Sequence[Message]) -> str:
-        return _rendered(template, Values(kept, tools, **thought))
+        return _render_template(template, Values(kept, tools, **thought))
 
-    kept, text = _kept(ask, messages, fields, write, _block_start)
+    kept, text = _fit_messages(ask, messages, fields, write, _block_start)
     images = sum(len(message.get("images") or ()) for message in kept)
     if images:
-        kept = _tagged(kept)
+        kept = _tag_images(kept)
         text = write(kept)
     return Prompt(text, kept, images)
 
 
 def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
     """Render with a Jinja template: the given one, else the weights' own, else chatml."""
-    card, known = ask.model.card, counted(ask)
+    card, known = ask.model.card, vocabulary_of(ask)
     template = template or card.template or CHATML
     bos, eos = (vocabulary.token_text(known, name, card.info) for name in ("bos", "eos"))
-    think = thinking(fields, ask.model)
+    think = think_option(fields, ask.model)
     given: dict[str, Any] = {"bos_token": bos, "eos_token": eos, "enable_thinking": think is not False}
     if isinstance(think, str):
         given["reasoning_effort"] = think
     tools = fields.get("tools")
     if tools:
-        given["tools"] = json.loads(marshalled(templates.tools_of(tools)))
+        given["tools"] = json.loads(marshal(templates.tools_of(tools)))
 
     write = Script(template, given, known, bos, eos).write
-    asked = sampling.merged(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
+    asked = sampling.merge(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
     whole = len(messages) < 2 or asked <= 0  # the daemon leaves nothing out for a window of no size
-    kept, text = (messages, write(messages)) if whole else _kept(ask, messages, fields, write, _same)
+    kept, text = (messages, write(messages)) if whole else _fit_messages(ask, messages, fields, write, _same)
     return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
 
 
-def _kept(
+def _fit_messages(
     ask: Ask,
     messages: Sequence[Message],
     fields: Fields,
@@ -267,7 +268,7 @@ def _kept(
 
 def _fits(ask: Ask, text: str) -> bool:
     """Return whether a prompt fits the window; a short text is not counted."""
-    return len(text) < ask.num_ctx // 4 or len(counted(ask).encode(text)) <= ask.num_ctx
+    return len(text) < ask.num_ctx // 4 or len(vocabulary_of(ask).encode(text)) <= ask.num_ctx
 
 
 def _same(messages: Sequence[Message], at: int) -> int:
@@ -285,7 +286,7 @@ def _block_start(messages: Sequence[Message], at: int) -> int:
     return first - 1 if called else at
 
 
-def _tagged(messages: Sequence[Message]) -> list[Message]:
+def _tag_images(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with a mark for each image, numbered through all messages."""
     found: list[Message] = []
     number = 0

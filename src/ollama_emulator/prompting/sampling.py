@@ -17,7 +17,7 @@ _INTEGERS = frozenset(
 _FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_penalty frequency_penalty".split())
 
 
-def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merge(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options in force: the request's (`given`) over the model's (`stored`), without unknown ones and nulls.
 
     Raises: ApiError: 500, an option has a wrong type.
@@ -26,13 +26,13 @@ def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     for source in (stored, given):
         for name, value in source.items():
             if value is not None:
-                checked = _checked(name, value)
+                checked = _check_option(name, value)
                 if checked is not None:
                     options[name] = checked
     return options
 
 
-def _checked(name: str, value: Any) -> Any:
+def _check_option(name: str, value: Any) -> Any:
     """Return an option's value as Go holds it, None for an unknown option. Raises: ApiError: 500, its type is wrong."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _INTEGERS:

@@ -40,31 +40,32 @@ class Script:
                 inner = {"error": {"code": 500, "message": _NO_IMAGES, "type": "server_error"}}
                 raise ApiError(500, json.dumps(inner, separators=(",", ":")))
         if not messages or messages[-1].get("role") != "assistant":
-            return self._rendered(messages, opened=True)
+            return self._render(messages, opened=True)
         before, last = messages[:-1], messages[-1]
         if before and before[-1].get("role") == "assistant":
             raise compiled_schema.refuse("Cannot have 2 or more assistant messages at the end of the list.")
         if last.get("tool_calls"):
             raise compiled_schema.refuse("Cannot continue an assistant message that contains tool calls.")
         begun = str(last.get("content") or "")
-        written = self._rendered(before, opened=False)
+        written = self._render(before, opened=False)
         if not begun and not last.get("tool_name") and not last.get("tool_call_id"):
             return written
         return written + self._opening(before, written) + begun
 
     def _opening(self, messages: Sequence[Message], closed: str) -> str:
         """Return the text that the template adds to open an answer; `closed` is the prompt without it."""
-        opened = self._rendered(messages, opened=True)
+        opened = self._render(messages, opened=True)
         same = next((at for at, (one, two) in enumerate(zip(closed, opened, strict=False)) if one != two), len(closed))
         return opened[same:]
 
-    def _rendered(self, messages: Sequence[Message], *, opened: bool) -> str:
+    def _render(self, messages: Sequence[Message], *, opened: bool) -> str:
+        """Render the chat template, without or (`opened`) with the opening of an answer."""
         given = self.given if opened else {**self.given, "add_generation_prompt": False}
         try:
             text = chattemplate.render(self.template, [_as_runner(message) for message in messages], given)
         except NotRendered as wrong:
             raise compiled_schema.refuse(_NOT_WRITTEN + str(wrong)) from None
-        return chattemplate.stripped(text, (self.known.adds_bos, self.known.adds_eos), self.bos, self.eos)
+        return chattemplate.strip_marks(text, (self.known.adds_bos, self.known.adds_eos), self.bos, self.eos)
 
 
 def _as_runner(message: Message) -> dict[str, Any]:

@@ -104,7 +104,7 @@ async def fetch(
         lookup = f"dial tcp: lookup {parsed.hostname} on 127.0.0.53:53: no such host"
         raise Broken(f"{method.capitalize()} {quote(url)}: {lookup}")
     try:
-        reader, writer = await _connected(parsed)
+        reader, writer = await _connect(parsed)
         try:
             wire = h11.Connection(h11.CLIENT)
             sent = {
@@ -117,7 +117,7 @@ async def fetch(
             writer.write(wire.send(h11.Request(method=method, target=target, headers=[*sent.items()])) or b"")
             writer.write(wire.send(h11.EndOfMessage()) or b"")
             await writer.drain()
-            yield await _begun(wire, reader, url, read_s)
+            yield await _read_head(wire, reader, url, read_s)
         finally:
             writer.close()
             with suppress(OSError):
@@ -134,9 +134,10 @@ def parts_of(url: str) -> SplitResult:
     return parsed
 
 
-async def _connected(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a connection to a URL's host, over TLS for https."""
     # in a thread: loading the certificates takes 50 ms
-    trusted = await asyncio.to_thread(_trusted) if parsed.scheme == "https" else None
+    trusted = await asyncio.to_thread(_trust_context) if parsed.scheme == "https" else None
     opening = asyncio.open_connection(
         _address(parsed), _port(parsed), ssl=trusted, server_hostname=parsed.hostname if trusted else None
     )
@@ -144,11 +145,13 @@ async def _connected(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def _trust_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, read_s: float | None) -> RegistryReply:
+async def _read_head(
+    wire: h11.Connection, reader: asyncio.StreamReader, url: str, read_s: float | None
+) -> RegistryReply:
     """Return the reply once its head has arrived."""
     while True:
         event = await _event(wire, reader, read_s)

@@ -223,7 +223,7 @@ class Registry:
         }
 
 
-def shipped() -> Registry:
+def shipped_registry() -> Registry:
     """Return a new registry of the models that BAT OS uses by default, and a few similar ones."""
     registry = Registry()
     for entry in _SHIPPED:
@@ -239,7 +239,7 @@ def read(path: Path | None) -> Registry:
     The file: {"models": [{"name": ..., any field of RegistryEntry}], "only": bool (forget the shipped ones), "offline":
     bool}. A model may say "like": NAME and change some fields. Raises: OptionError: the file is wrong.
     """
-    registry = shipped()
+    registry = shipped_registry()
     if path is None:
         return registry
     try:
@@ -265,6 +265,7 @@ def _refuse_unknown(document: Any) -> None:
 
 
 def _key(text: str) -> str:
+    """Return the key of a model name. Raises: OptionError: it is no name."""
     name = parse(text)
     if name is None:
         raise OptionError(f"{text!r} is not a model name", field="registry")

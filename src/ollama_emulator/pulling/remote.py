@@ -67,11 +67,12 @@ async def manifest(source: RemoteModel) -> tuple[bytes, list[Layer]]:
 
     Raises: Broken: the registry does not serve it, or it is malformed.
     """
-    told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
+    told = await ask("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
     return told.body, await asyncio.to_thread(_layers, told.body)  # in a thread, for there may be a thousand layers
 
 
 def _layers(text: bytes) -> list[Layer]:
+    """Return the layers of a manifest's JSON. Raises: Broken: it is damaged."""
     try:
         found = decode(_MANIFEST, exact(text)) or {}
     except GoError as fault:
@@ -84,14 +85,14 @@ def _layers(text: bytes) -> list[Layer]:
     return [*map(layer_of, layers), *([held] if held.digest else [])]
 
 
-async def asked(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
+async def ask(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
     """Send a request, follow redirects, log in once if asked to, and return the reply.
 
     Raises: Broken: the registry refuses, in the daemon's words.
     """
     sent = dict(headers or {})
     for _ in range(2):
-        told = await _followed(method, url, sent)
+        told = await _follow_redirects(method, url, sent)
         if told.status == 401:
             sent["Authorization"] = f"Bearer {await _token(told, url)}"
         elif told.status == 404:
@@ -109,7 +110,7 @@ async def _token(told: Told, url: str) -> str:
     host, wanted = urlsplit(realm).netloc, urlsplit(url).netloc
     if host != wanted:
         raise Broken(f"realm host {quote(host)} does not match original host {quote(wanted)}")
-    given = await _followed("GET", realm, {})
+    given = await _follow_redirects("GET", realm, {})
     if given.status >= 400:
         raise Broken(f"{given.status}: {given.text}" if given.text else f"{given.status}")
     try:
@@ -118,7 +119,8 @@ async def _token(told: Told, url: str) -> str:
         raise Broken("unexpected end of JSON input") from None
 
 
-async def _followed(method: str, url: str, headers: dict[str, str]) -> Told:
+async def _follow_redirects(method: str, url: str, headers: dict[str, str]) -> Told:
+    """Send a request to where the redirects lead. Raises: Broken: there are too many."""
     for _ in range(REDIRECTS + 1):
         told = await once(method, url, headers)
         if not told.location:
@@ -135,6 +137,7 @@ async def once(method: str, url: str, headers: dict[str, str] | None = None, *, 
 
 
 async def _body(reply: RegistryReply) -> bytes:
+    """Read a reply's whole body. Raises: Broken: it is too large for a manifest."""
     body = bytearray()
     async for piece in reply.pieces():
         body += piece

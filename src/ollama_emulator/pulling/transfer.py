@@ -56,7 +56,7 @@ class Download:
         return sum(part.size for part in self.parts)
 
     @property
-    def done(self) -> int:
+    def stored_bytes(self) -> int:
         """Return the number of bytes that are stored."""
         return sum(part.done for part in self.parts)
 
@@ -73,7 +73,7 @@ class Download:
         self._resume()
         if self.parts:
             return
-        length = (await remote.asked("HEAD", self.url)).length
+        length = (await remote.ask("HEAD", self.url)).length
         if length > self.source.most:
             raise Broken(f"a layer of {length} bytes is refused: this emulator takes up to {self.source.most}")
         size = max(_SMALLEST_PART, min(length // _PARTS, _LARGEST_PART))
@@ -181,6 +181,7 @@ async def _last_of_host(url: str) -> str:
 
 
 def _near(url: str) -> str:
+    """Return the URL if its host is this machine. Raises: Broken: the emulator asks no other host."""
     host = urlsplit(url).hostname
     if not near(host or ""):
         raise Broken(f'Get "{url}": dial tcp: lookup {host} on 127.0.0.53:53: no such host')
@@ -200,7 +201,7 @@ async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
         while not known.task.done():
             await asyncio.wait([known.task], timeout=TICK_S)
             if not known.task.done() and known.parts:
-                yield known.total, known.done
+                yield known.total, known.stored_bytes
         known.task.result()
     finally:
         known.waiting -= 1
@@ -209,6 +210,7 @@ async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
 
 
 async def _all(download: Download) -> None:
+    """Run a download. Raises: Broken: its first failure, a full disk among them."""
     try:
         await download.prepare()
         await download.run()

@@ -31,7 +31,7 @@ class SchemaRefused(ApiError):
         super().__init__(whole.status, whole.text)
 
 
-def bounded(schema: Mapping[str, Any]) -> None:
+def check_merges(schema: Mapping[str, Any]) -> None:
     """Check that merging the `allOf` parts of a schema takes few enough steps. Raises: ApiError: 400, it does not."""
     _unfold(schema, schema, _SizeLeft(_PARTS))
 
@@ -109,21 +109,21 @@ def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
     return found
 
 
-def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with its `$ref` followed and its `allOf` parts merged; `true` becomes the empty schema."""
     seen = 0
     while isinstance(schema, dict) and "$ref" in schema and seen < 64:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = target(schema["$ref"], root)
         if rest and isinstance(schema, dict):
-            schema = _merged(schema, rest)
+            schema = _merge(schema, rest)
         seen += 1
     if not isinstance(schema, dict):
         return {}
     if schema.get("allOf"):
         whole: Mapping[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
         for part in schema["allOf"]:
-            whole = _merged(whole, resolved(part, root))
+            whole = _merge(whole, resolve(part, root))
         return whole
     return schema
 
@@ -132,7 +132,7 @@ _LARGEST = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
-def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]:
     """Merge two schemas: properties are united, bounds and enums take the narrower value, else `two` wins."""
     both = {**one, **two}
     for name in one.keys() & two.keys():
@@ -156,7 +156,7 @@ def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
     """
     if isinstance(schema, bool):
         return schema
-    schema = resolved(schema, root)
+    schema = resolve(schema, root)
     if not (_plainly_fits(value, schema) and _alternatives_fit(value, schema, root)):
         return False
     if isinstance(value, str):
@@ -169,6 +169,7 @@ def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def _plainly_fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Test a value against `const`, `enum` and `type`."""
     if "const" in schema and not same(value, schema["const"]):
         return False
     if "enum" in schema and not any(same(value, item) for item in schema["enum"]):
@@ -178,6 +179,7 @@ def _plainly_fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _alternatives_fit(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Test a value against `anyOf` and `oneOf`."""
     if "anyOf" in schema and not any(fits(value, part, root) for part in schema["anyOf"]):
         return False
     return "oneOf" not in schema or sum(fits(value, part, root) for part in schema["oneOf"]) == 1
@@ -204,6 +206,7 @@ def _string_fits(value: str, schema: Mapping[str, Any]) -> bool:
 
 
 def _number_fits(value: float, schema: Mapping[str, Any]) -> bool:
+    """Test a number against its bounds."""
     low, high = schema.get("minimum", value), schema.get("maximum", value)
     if not low <= value <= high:
         return False
@@ -213,6 +216,7 @@ def _number_fits(value: float, schema: Mapping[str, Any]) -> bool:
 
 
 def _array_fits(value: list[Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Test an array against its length, `uniqueItems`, and the schemas of its items."""
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         return False
     if schema.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
@@ -223,6 +227,7 @@ def _array_fits(value: list[Any], schema: Mapping[str, Any], root: Mapping[str, 
 
 
 def _object_fits(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Test an object against `required` and the schemas of its properties."""
     known = schema.get("properties", {})
     if any(key not in value for key in schema.get("required", ())):
         return False

@@ -51,7 +51,7 @@ def _check(text: str, native: bool) -> None:
         raise _refusal("\n".join(found.faults), native, _FAILED)
     if found.endless:
         raise compiled_schema.refuse(_UNPARSED)
-    compiled_schema.bounded(root)
+    compiled_schema.check_merges(root)
 
 
 def _refusal(why: str, native: bool, prefix: str) -> ApiError:
@@ -117,6 +117,7 @@ class _Reading:
             self.node(target, reference, (*chain, reference))
 
     def _alternatives(self, given: Any, path: str, chain: tuple[str, ...]) -> None:
+        """Check a list of schemas, each as a node of its own."""
         if not isinstance(given, list):
             raise SchemaRefused(path, "must be an array of schemas")
         if not given:
@@ -125,6 +126,7 @@ class _Reading:
             self.node(one, f"{path}/{at}", chain)
 
     def _object(self, given: Mapping[str, Any], path: str) -> None:
+        """Check the schemas of an object's properties."""
         properties = given.get("properties", {})
         if not isinstance(properties, dict):
             raise SchemaRefused(path, "properties must be an object")
@@ -137,6 +139,7 @@ class _Reading:
             raise SchemaRefused(path, "additionalProperties must be a boolean or a schema")
 
     def _array(self, given: Mapping[str, Any], path: str) -> None:
+        """Check the schemas of an array's items."""
         keyword = "items" if "items" in given else "prefixItems"
         inner = given.get(keyword, {})
         if isinstance(inner, list):
@@ -148,6 +151,7 @@ class _Reading:
         self.endless |= fewest - 1 > _REPEATED
 
     def _string(self, given: Mapping[str, Any], path: str, *, typed: bool) -> None:
+        """Check the pattern and the format of a string."""
         if not typed and not given.keys() & {"pattern", "minLength", "maxLength", "format"}:
             return
         pattern = given.get("pattern", "")

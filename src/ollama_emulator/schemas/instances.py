@@ -51,11 +51,11 @@ class Drawing:
         Raises: ApiError: 400, the instance would exceed a limit of the emulator.
         """
         self._enter(deep)
-        found = compiled_schema.resolved(wanted, self.root)
+        found = compiled_schema.resolve(wanted, self.root)
         if "const" in found:
             return found["const"]
         if found.get("enum"):
-            return self._chosen(found["enum"], name, at)
+            return self._choose(found["enum"], name, at)
         for keyword in ("anyOf", "oneOf"):
             if found.get(keyword):
                 return self._one_of(found, keyword, name, at, deep)
@@ -78,12 +78,12 @@ class Drawing:
         if self._values > _MOST_VALUES:
             raise compiled_schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
-    def _chosen(self, values: list[Any], name: str, at: int) -> Any:
+    def _choose(self, values: list[Any], name: str, at: int) -> Any:
         """Choose from an enum: a value that the question mentions, else one by hash.
 
         Items of one array take them in turn.
         """
-        asked = self.sources.asked.lower()
+        asked = self.sources.question_line.lower()
         named = [value for value in values if isinstance(value, str) and value and value.lower() in asked]
         first = values.index(named[0]) if named else self.sources.number("enum", name) % len(values)
         return values[(first + at) % len(values)]
@@ -93,10 +93,10 @@ class Drawing:
         base = {key: value for key, value in found.items() if key != keyword}
         parts = list(found[keyword])
         if deep >= _DEEP:
-            parts.sort(key=lambda part: _weight(compiled_schema.resolved(part, self.root)))
+            parts.sort(key=lambda part: _weight(compiled_schema.resolve(part, self.root)))
         drawn: Any = None
         for part in parts:
-            whole = compiled_schema.resolved({"allOf": [base, part]}, self.root) if base else part
+            whole = compiled_schema.resolve({"allOf": [base, part]}, self.root) if base else part
             drawn = self.draw(whole, name, at, deep + 1)
             if compiled_schema.fits(drawn, found, self.root):
                 return drawn
@@ -128,10 +128,10 @@ class Drawing:
         numbers = [name for name in names if language.plain_name(name).endswith(("document", "source"))]
         if not quotes:
             return {}
-        wanted = compiled_schema.resolved(properties.get(quotes[0], {}), self.root)
+        wanted = compiled_schema.resolve(properties.get(quotes[0], {}), self.root)
         allowed = None
         for name in numbers:
-            bounds = compiled_schema.resolved(properties.get(name, {}), self.root)
+            bounds = compiled_schema.resolve(properties.get(name, {}), self.root)
             allowed = frozenset(
                 block for block in self.sources.blocks if compiled_schema.fits(block, bounds, self.root)
             )
@@ -175,7 +175,7 @@ class Drawing:
         """Return the number of items to draw; lists whose name speaks of gaps or errors stay empty."""
         if deep >= _DEEP or _EMPTY_LISTS.search(language.plain_name(name)):
             return 0
-        inner = compiled_schema.resolved(items, self.root)
+        inner = compiled_schema.resolve(items, self.root)
         quotes = any(language.plain_name(key).endswith("quote") for key in inner.get("properties", ()))
         if quotes:
             return min(_MANY, len(self.sources.evidence))
@@ -188,13 +188,13 @@ class Drawing:
         self._characters += fewest
         if self._characters > _MOST_CHARACTERS:
             raise compiled_schema.excessive(f"instance of more than {_MOST_CHARACTERS} characters")
-        if matching.parsed(found.get("pattern", "")):
+        if matching.parse(found.get("pattern", "")):
             return patterns.match(found["pattern"], self.sources, fewest, longest, at)
         shape = _SHAPES.get(found.get("format", ""))
         if shape is not None and (longest is None or len(shape) <= longest):
             return shape
         text = language.text_for(name, self.sources, longest, at)
-        return patterns.lengthened(text, self.sources, fewest, longest)
+        return patterns.lengthen(text, self.sources, fewest, longest)
 
     def _number(self, found: Mapping[str, Any], kind: str, name: str, at: int) -> float:
         """Draw a number within its bounds; the property `document` or `source` gets the number of an evidence block."""

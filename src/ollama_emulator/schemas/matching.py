@@ -42,7 +42,7 @@ class Automaton:
         steps = 0
         active: set[int] = set()
         for at in range(len(text) + 1):
-            active = self._reached({*active, self.start}, text, at)
+            active = self._reachable({*active, self.start}, text, at)
             if 0 in active:
                 return True
             steps += len(active) + 1
@@ -57,7 +57,7 @@ class Automaton:
             }
         return False
 
-    def _reached(self, places: set[int], text: str, at: int) -> set[int]:
+    def _reachable(self, places: set[int], text: str, at: int) -> set[int]:
         """Return these states and all that follow from them without a character, at the offset `at` of the text."""
         waiting = list(places)
         while waiting:
@@ -167,6 +167,7 @@ def in_class(items: Iterable[Any], letter: str) -> bool:
 
 
 def _in_category(name: str, letter: str) -> bool:
+    """Test if a character is in a category of `re`, such as `CATEGORY_NOT_DIGIT`."""
     bare = name.replace("NOT_", "")
     inside = {
         "CATEGORY_DIGIT": letter.isdigit(),
@@ -177,7 +178,7 @@ def _in_category(name: str, letter: str) -> bool:
 
 
 @short(256, _KEPT)
-def parsed(pattern: str) -> Any:
+def parse(pattern: str) -> Any:
     """Return the parse tree of a pattern by Python's `re`, or None.
 
     None stands for a pattern that is invalid or too long; as in the runner, any string then fits.
@@ -196,7 +197,7 @@ def machine(pattern: str) -> Automaton | None:
 
     None stands for a pattern with lookarounds, back references or flags, and for one that is too large.
     """
-    tree = parsed(pattern)
+    tree = parse(pattern)
     if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
         return None
     made = Automaton()
@@ -210,7 +211,7 @@ def machine(pattern: str) -> Automaton | None:
 
 def found(pattern: str, text: str) -> bool:
     """Return whether a pattern matches within a text: True if it is invalid, False if it is not supported."""
-    if parsed(pattern) is None:
+    if parse(pattern) is None:
         return True
     known = machine(pattern)
     return known is not None and known.found_in(text)

@@ -18,22 +18,22 @@ def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: 
 
     `fewest` and `longest` bound its length in characters; a None for `longest` sets no bound.
     """
-    spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
+    spans = [word for sentence in sources.ranking[:8] for word in sentence.text.split()]
     sized = [span for span in spans if _within(span, fewest, longest)]
     fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
     if fitting:
         return fitting[at % len(fitting)]
     plainest = _plainest(pattern, fewest)
     if not _within(plainest, fewest, longest) and not pattern.startswith("^"):
-        return lengthened(plainest, sources, fewest, longest)
+        return lengthen(plainest, sources, fewest, longest)
     return plainest
 
 
-def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) -> str:
+def lengthen(text: str, sources: Sources, fewest: int, longest: int | None) -> str:
     """Return the text, lengthened with words of the prompt to `fewest` characters, and cut at `longest`."""
     if len(text) >= fewest:
         return text
-    supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
+    supply = " ".join([sentence.text for sentence in sources.ranking]) or sources.question_line or "-"
     while len(text) < fewest:
         text = f"{text} {supply}" if text else supply
     whole = cut(text, longest)
@@ -47,7 +47,7 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
 @short(256, 2000)
 def _plainest(pattern: str, fewest: int) -> str:
     """Return the shortest string of plain letters that a pattern matches; a repeat is stretched to reach `fewest`."""
-    parsed = matching.parsed(pattern)
+    parsed = matching.parse(pattern)
     short = _write(parsed, 0)
     if len(short) >= fewest:
         return short
@@ -85,7 +85,7 @@ def _one(kind: str, value: Any) -> str:
     if kind == "ANY":
         return "a"
     if kind == "IN":
-        return _of_class(value)
+        return _letter_of_class(value)
     if kind == "BRANCH":
         return min((_write(part, 0) for part in value[1]), key=len)
     if kind == "SUBPATTERN":
@@ -95,7 +95,7 @@ def _one(kind: str, value: Any) -> str:
     return ""  # anchors and lookarounds match no characters
 
 
-def _of_class(items: Any) -> str:
+def _letter_of_class(items: Any) -> str:
     """Return a character of a parsed class, the plainest first."""
     allowed = {character for character in _PLAIN if matching.in_class(items, character)}
     for character in _PLAIN:

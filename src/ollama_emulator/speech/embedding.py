@@ -22,7 +22,7 @@ def embed(text: str, width: int, salt: str = "") -> list[float]:
         marked = f"^{word}$"
         for at in range(len(marked) - 2):
             features[marked[at : at + 3]] += 1
-    vector = list(_ground(width, salt))
+    vector = list(_base_vector(width, salt))
     for feature, count in features.items():
         weight = sqrt(count)
         for place, sign in _places(feature, width, salt):
@@ -45,7 +45,7 @@ def _places(feature: str, width: int, salt: str) -> tuple[tuple[int, float], ...
 
 
 @lru_cache(maxsize=16)
-def _ground(width: int, salt: str) -> tuple[float, ...]:
+def _base_vector(width: int, salt: str) -> tuple[float, ...]:
     """Return the small vector that every embedding begins with."""
     seeds = [blake2b(f"{salt}#{at}".encode(), digest_size=1).digest()[0] for at in range(width)]
     return tuple(_GROUND * (seed - 127.5) / 127.5 for seed in seeds)

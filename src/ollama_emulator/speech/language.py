@@ -35,8 +35,8 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
     `at` varies the choice of sentences.
     """
-    ranked = sources.ranked
-    parts = len(clauses(sources.asked))
+    ranked = sources.ranking
+    parts = len(clauses(sources.question_line))
     many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
     text = NOTICE
     for sentence in _from(ranked, at)[:many]:
@@ -51,13 +51,13 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
 def query(sources: Sources, longest: int | None, at: int) -> str:
     """Return the variant `at` of the question: its clauses, then the whole, then its words in another order."""
-    parts = clauses(sources.asked)
-    variants = [*parts, sources.asked] if len(parts) > 1 else [sources.asked]
+    parts = clauses(sources.question_line)
+    variants = [*parts, sources.question_line] if len(parts) > 1 else [sources.question_line]
     if at < len(variants):
         return cut(variants[at], longest)
-    found = list(dict.fromkeys(words(sources.asked)))
+    found = list(dict.fromkeys(words(sources.question_line)))
     turn = at % len(found) if found else 0
-    return cut(" ".join(found[turn:] + found[:turn]) or sources.asked, longest)
+    return cut(" ".join(found[turn:] + found[:turn]) or sources.question_line, longest)
 
 
 def asks(name: str) -> bool:
@@ -68,8 +68,8 @@ def asks(name: str) -> bool:
 
 def line(sources: Sources, longest: int | None, at: int) -> str:
     """Return one sentence near to the question, at most `longest` characters; `at` chooses it."""
-    ranked = sources.ranked
-    return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.asked, longest)
+    ranked = sources.ranking
+    return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.question_line, longest)
 
 
 def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
@@ -77,8 +77,8 @@ def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sente
     if not sources.evidence:
         return ()
     if allowed is None or allowed.issuperset(sources.blocks):
-        return sources.ranked
-    return [sentence for sentence in sources.ranked if sentence.source in allowed]
+        return sources.ranking
+    return [sentence for sentence in sources.ranking if sentence.source in allowed]
 
 
 def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:

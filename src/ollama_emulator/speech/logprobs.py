@@ -14,7 +14,7 @@ _OTHERS = (
 )
 
 
-def of(pieces: Sequence[str], top: int) -> list[dict[str, Any]]:
+def entries(pieces: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Return an entry for each piece; with `top` > 0 each lists that many likely tokens, the piece itself first."""
     return [_entry(piece, top) for piece in pieces]
 

@@ -114,18 +114,18 @@ class Sources:
         return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
 
     @cached_property
-    def ranked(self) -> tuple[Sentence, ...]:
+    def ranking(self) -> tuple[Sentence, ...]:
         """Return the sentences of the evidence, or else of the conversation, nearest to the question first."""
-        return _ranked(self.evidence or self.spoken, self.question)
+        return _rank(self.evidence or self.spoken, self.question)
 
     @cached_property
-    def asked(self) -> str:
+    def question_line(self) -> str:
         """Return the question on one line."""
         return " ".join(self.question.split())
 
 
 @short(512, 1 << 12)
-def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
+def _rank(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
     """Rank sentences by the terms that they share with a question, rare terms counting more.
 
     The first `_PICKED` are each chosen for terms that the ones before them lack.
@@ -172,11 +172,11 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
     for message in messages:
         key.update(str(message.get("content")).encode("utf-8", "surrogatepass") + b"\x1e")
     before = messages[: max(len(messages) - len(texts), 0) + at]
-    own = _told_before(before, question) or sentences(question, 0)
+    own = _earlier_statements(before, question) or sentences(question, 0)
     return Sources(tuple(evidence), own or tuple(spoken), question, tuple(blocks), key.digest())
 
 
-def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
+def _earlier_statements(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
     """Return the user's earlier statements that share a term with a question, the newest first."""
     if not question.rstrip().endswith("?"):
         return ()

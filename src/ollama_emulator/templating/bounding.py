@@ -54,7 +54,7 @@ class RenderBudget:
             one = waiting.pop()
             visits += 1
             weight += len(one) if isinstance(one, str) else 1
-            sized(weight)
+            check_size(weight)
             if isinstance(one, Mapping):
                 waiting.extend(one.keys())
                 waiting.extend(one.values())
@@ -78,7 +78,7 @@ class RenderBudget:
             raise NotRendered(f"the emulator writes no more than {_WRITTEN} characters on the way to a prompt")
 
 
-def sized(length: int) -> None:
+def check_size(length: int) -> None:
     """Check the length of a text or list. Raises: NotRendered: it exceeds `LONGEST`."""
     if length > LONGEST:
         raise NotRendered(f"the emulator renders no more than {LONGEST} characters")
@@ -110,7 +110,7 @@ class BoundedFunctions:
     def bound_deep(self, context: Context, value: Any) -> Any:
         """Take steps for a value and all within it, for an operation that may read all of it."""
         if isinstance(value, str):
-            sized(len(value))
+            check_size(len(value))
             budget_of(context).look(value)
         elif not isinstance(value, int | float | Undefined | None):
             budget_of(context).weigh(value)
@@ -136,7 +136,7 @@ class BoundedFunctions:
     def bound_joined(self, context: Context, *parts: Any) -> str:
         """Return the texts of the parts joined, after checking their length."""
         texts = [str(self.bound_deep(context, part)) for part in parts]
-        sized(sum(map(len, texts)))
+        check_size(sum(map(len, texts)))
         return "".join(texts)
 
 
@@ -161,7 +161,7 @@ class BoundInserter(NodeTransformer):
         self.generic_visit(node)
         if node.node is not None:
             node.node = _call("shallow" if node.name in _SHALLOW else "deep", node.node)
-        node.args = [_looked(arg) for arg in node.args]
+        node.args = [_count_value(arg) for arg in node.args]
         return node
 
     def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802
@@ -169,15 +169,15 @@ class BoundInserter(NodeTransformer):
         self.generic_visit(node)
         if node.args:
             node.node = _call("deep", node.node)
-            node.args = [_looked(arg) for arg in node.args]
+            node.args = [_count_value(arg) for arg in node.args]
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802
         """Count the values that are compared."""
         self.generic_visit(node)
-        node.expr = _looked(node.expr)
+        node.expr = _count_value(node.expr)
         for operand in node.ops:
-            operand.expr = _looked(operand.expr)
+            operand.expr = _count_value(operand.expr)
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802
@@ -208,7 +208,7 @@ class BoundInserter(NodeTransformer):
     def visit_Output(self, node: nodes.Output) -> nodes.Output:  # noqa: N802
         """Count every value that is written."""
         self.generic_visit(node)
-        node.nodes = [_written(each) for each in node.nodes]
+        node.nodes = [_count_output(each) for each in node.nodes]
         return node
 
 
@@ -220,12 +220,12 @@ def _call(name: str, *args: Any) -> nodes.Call:
     return made
 
 
-def _looked(node: nodes.Expr) -> nodes.Expr:
+def _count_value(node: nodes.Expr) -> nodes.Expr:
     """Return a node whose value is counted, unless it is a constant."""
     return node if isinstance(node, nodes.Const) else _call("deep", node)
 
 
-def _written(node: nodes.Expr) -> nodes.Expr:
+def _count_output(node: nodes.Expr) -> nodes.Expr:
     """Return a node of the output whose text is counted, unless it is a short constant."""
     if isinstance(node, nodes.TemplateData):
         return node if len(node.data) <= _PLAIN_DATA else _call("written", nodes.Const(node.data, lineno=node.lineno))

@@ -20,8 +20,8 @@ from ollama_emulator.templating.bounding import (
     NotRendered,
     RenderBudget,
     budget_of,
+    check_size,
     number,
-    sized,
 )
 
 #: The runner's template for weights that have none.
@@ -47,20 +47,20 @@ _REMOVED = (
 )
 
 
-def _replaced(text: str, old: str, new: str, count: int | None = None) -> str:
+def _replace(text: str, old: str, new: str, count: int | None = None) -> str:
     """Compute `replace` after checking the length of the result."""
-    sized(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+    check_size(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
     return text.replace(old, new) if count is None else text.replace(old, new, count)
 
 
-def _strung(items: Iterable[Any], between: str = "", attribute: Any = None) -> str:
+def _join(items: Iterable[Any], between: str = "", attribute: Any = None) -> str:
     """Compute `join` after checking the length of the result."""
     if attribute is not None:
         items = [
             item.get(attribute, "") if isinstance(item, Mapping) else getattr(item, attribute, "") for item in items
         ]
     texts = [str(item) for item in items]
-    sized(sum(map(len, texts)) + len(between) * len(texts))
+    check_size(sum(map(len, texts)) + len(between) * len(texts))
     return between.join(texts)
 
 
@@ -83,10 +83,10 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
         if operator == "**" or (operator == "%" and isinstance(left, str)):
             raise NotRendered(f"the emulator renders no {operator} of these")
         if operator == "+" and isinstance(left, str | list) and isinstance(right, str | list):
-            sized(len(left) + len(right))
+            check_size(len(left) + len(right))
         if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
             many, text = (left, right) if isinstance(left, int) else (right, left)
-            sized(len(text) * many if isinstance(text, str | list | tuple) and isinstance(many, int) else 0)
+            check_size(len(text) * many if isinstance(text, str | list | tuple) and isinstance(many, int) else 0)
         return number(self.bound_deep(context, super().call_binop(context, operator, left, right)))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  # as the base has it
@@ -97,14 +97,16 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
         budget_of(__context).step()
         if isinstance(owner, str):
             given = {key: value for key, value in kwargs.items() if key not in _CALLERS}
-            return _called(__self.bound_deep(__context, owner), name, __obj, args, given)
+            return _call_method(__self.bound_deep(__context, owner), name, __obj, args, given)
         if name in ("format", "format_map"):
             raise NotRendered(f"the emulator calls no str.{name}")
         found = super().call(__context, __obj, *args, **kwargs)
         return found if isinstance(found, Namespace) else __self.bound_deep(__context, found)
 
 
-def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+def _call_method(
+    text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
+) -> Any:
     """Call a method of a text that a template calls.
 
     Raises: NotRendered: it is not allowed, or its result is too long.
@@ -112,9 +114,9 @@ def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, .
     if name not in _METHODS:
         raise NotRendered(f"the emulator calls no str.{name}")
     if name == "replace":
-        return _replaced(text, *args)
+        return _replace(text, *args)
     if name == "join":
-        return _strung(args[0], text)
+        return _join(args[0], text)
     if any(isinstance(arg, str) and len(arg) > _LONGEST_ARGUMENT for arg in (*args, *given.values())):
         raise NotRendered(f"the emulator gives str.{name} no more than {_LONGEST_ARGUMENT} characters")
     return method(*args, **given)
@@ -125,11 +127,11 @@ def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=min(indent, 8) if indent is not None else None)
 
 
-def _indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+def _indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
     """Compute `indent` after checking the length of the result."""
     before = " " * min(width, 64) if isinstance(width, int) else width[:64]
     lines = str(text).split("\n")
-    sized(len(text) + len(lines) * len(before))
+    check_size(len(text) + len(lines) * len(before))
     return "\n".join(before + line if (at or first) and (line or blank) else line for at, line in enumerate(lines))
 
 
@@ -139,14 +141,15 @@ def _environment() -> _Environment:
     made = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
     for name in _REMOVED:
         made.filters.pop(name, None)
-    made.filters |= {"tojson": _tojson, "indent": _indented, "join": _strung, "replace": _replaced}
+    made.filters |= {"tojson": _tojson, "indent": _indent, "join": _join, "replace": _replace}
     made.globals |= {"raise_exception": _raise, "strftime_now": lambda form: time.strftime(str(form)[:64])}
     made.globals.pop("lipsum", None)
     return made
 
 
 @lru_cache(maxsize=64)
-def _compiled(text: str) -> Template:
+def _compile(text: str) -> Template:
+    """Compile a chat template. Raises: NotRendered: it is too long."""
     if len(text) > LONGEST_TEMPLATE:
         raise NotRendered(f"the emulator reads no template of more than {LONGEST_TEMPLATE} characters")
     return _environment().from_string(text)
@@ -162,9 +165,9 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
     out: list[str] = []
     size = 0
     try:
-        for part in _compiled(text).generate(names):
+        for part in _compile(text).generate(names):
             size += len(part)
-            sized(size)
+            check_size(size)
             out.append(part)
     except RecursionError:
         raise NotRendered("the template calls itself without end") from None
@@ -175,7 +178,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
     return "".join(out)
 
 
-def stripped(text: str, vocabulary_adds: tuple[bool, bool], bos: str, eos: str) -> str:
+def strip_marks(text: str, vocabulary_adds: tuple[bool, bool], bos: str, eos: str) -> str:
     """Return a prompt without its bos and eos tokens, each if the tokenizer adds it anyway."""
     if vocabulary_adds[0] and bos and text.startswith(bos):
         text = text[len(bos) :]

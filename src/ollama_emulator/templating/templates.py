@@ -9,7 +9,7 @@ from typing import Any
 
 from ollama_emulator.go import parse as goparse
 from ollama_emulator.go.execute import TemplateRun
-from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, floated
+from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, with_floats
 from ollama_emulator.go.lex import Malformed
 from ollama_emulator.go.tree import (
     ActionNode,
@@ -79,7 +79,7 @@ class Template:
         if values.prompt and values.suffix:
             data = {"Prompt": values.prompt, "Suffix": values.suffix, _RESPONSE: "", **common}
             return TemplateRun(self.tree, data).text(self.tree.root)
-        system, messages = collated(values.messages)
+        system, messages = collate(values.messages)
         if "messages" in self.names:
             data = {"System": system, "Messages": Items("[]*template.templateMessage", [*map(_message, messages)])}
             data |= {"Tools": tools_of(values.tools), _RESPONSE: "", **common}
@@ -194,7 +194,7 @@ def _chat_round_trip(text: str) -> bool:
     return calls and any(mark in text for mark in ("tool_response", "tool_results", "ipython", *roles))
 
 
-def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+def collate(messages: Sequence[Message]) -> tuple[str, list[Message]]:
     """Return all system texts joined, and the messages, those of one role in a row joined, except tools' results."""
     system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
     whole: list[Message] = []
@@ -233,7 +233,9 @@ def _tool_call(call: Mapping[str, Any]) -> StructValue:
     inner = {
         "Index": int(function.get("index") or 0),
         "Name": str(function.get("name") or ""),
-        "Arguments": JsonMap("template.templateArgs", floated(arguments) if isinstance(arguments, Mapping) else None),
+        "Arguments": JsonMap(
+            "template.templateArgs", with_floats(arguments) if isinstance(arguments, Mapping) else None
+        ),
     }
     called = StructValue("template.templateToolCallFunction", inner, {})
     return StructValue("template.templateToolCall", {"ID": str(call.get("id") or ""), "Function": called}, {})
@@ -253,8 +255,8 @@ def _tool(tool: Mapping[str, Any]) -> StructValue:
     known = {name: _property(value) for name, value in properties.items()} if isinstance(properties, Mapping) else None
     parameters = {
         "Type": str(given.get("type") or ""),
-        "Defs": floated(given.get("$defs")),
-        "Items": floated(given.get("items")),
+        "Defs": with_floats(given.get("$defs")),
+        "Items": with_floats(given.get("items")),
         "Required": list(given.get("required") or ()),
         "Properties": JsonMap("template.templateProperties", known),
     }
@@ -266,7 +268,7 @@ def _tool(tool: Mapping[str, Any]) -> StructValue:
     }
     outer = {
         "Type": str(tool.get("type") or ""),
-        "Items": floated(tool.get("items")),
+        "Items": with_floats(tool.get("items")),
         "Function": StructValue("template.templateToolFunction", inner, _FUNCTION),
     }
     return StructValue("template.templateTool", outer, _TYPED, frozenset(("Items",)))
@@ -280,9 +282,9 @@ def _property(given: Any) -> StructValue:
     values = {
         "AnyOf": [_property(part) for part in given.get("anyOf") or ()],
         "Type": Types([kinds] if isinstance(kinds, str) else kinds or ()),
-        "Items": floated(given.get("items")),
+        "Items": with_floats(given.get("items")),
         "Description": str(given.get("description") or ""),
-        "Enum": floated(list(given.get("enum") or ())),
+        "Enum": with_floats(list(given.get("enum") or ())),
         "Properties": Ordered({name: _property(value) for name, value in nested.items()}) if nested else None,
         "Required": list(given.get("required") or ()),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merged
+from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merge_pairs
 
 _WORDS = 1 << 16
 _LAST = 0x323AF  # the last character that is a letter
@@ -80,7 +80,7 @@ class BytePairs:
             ranks.setdefault((left, right), rank)
         named = str(info.get("tokenizer.ggml.pre", "default"))
         known = _SAME.get(named, named)
-        return cls(lexicon, ranks, _compiled(known if known in _PATTERNS else "default"), named in _WHOLE)
+        return cls(lexicon, ranks, _compile(known if known in _PATTERNS else "default"), named in _WHOLE)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
         """Return the token ids of a text without special tokens."""
@@ -88,7 +88,7 @@ class BytePairs:
         for word in self._words(text):
             ids = self._known.get(word)
             if ids is None:
-                ids = self._merged("".join(_letters()[one] for one in word.encode("utf-8", "surrogatepass")))
+                ids = self._merge("".join(_letters()[one] for one in word.encode("utf-8", "surrogatepass")))
                 if len(self._known) >= _WORDS:
                     self._known.clear()
                 if len(word) <= KEPT:
@@ -97,19 +97,20 @@ class BytePairs:
         return found
 
     def _words(self, text: str) -> list[str]:
+        """Cut a text into words by each pattern in turn."""
         parts = [text]
         for pattern in self.patterns:
             parts = [piece for part in parts for piece in _cut(pattern, part)]
         return parts
 
-    def _merged(self, word: str) -> tuple[int, ...]:
+    def _merge(self, word: str) -> tuple[int, ...]:
         """Return the ids of one word, merging the leftmost pair of the lowest rank until no pair has a rank."""
         if self.whole and word in self.lexicon.ids:
             return (self.lexicon.ids[word],)
-        parts = merged([*word], lambda left, right: self.ranks.get((left, right)))
-        return tuple(one for part in parts for one in self._spelled(part))
+        parts = merge_pairs([*word], lambda left, right: self.ranks.get((left, right)))
+        return tuple(one for part in parts for one in self._part_ids(part))
 
-    def _spelled(self, part: str) -> Sequence[int]:
+    def _part_ids(self, part: str) -> Sequence[int]:
         """Return the id of a part, or the ids of its letters if it is no piece."""
         one = self.lexicon.ids.get(part)
         if one is not None:
@@ -131,7 +132,7 @@ def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
     return found
 
 
-def spelled(piece: str) -> bytes:
+def bytes_of_piece(piece: str) -> bytes:
     """Return the bytes that a piece's letters stand for."""
     known = _bytes()
     return b"".join(bytes([known[letter]]) if letter in known else letter.encode() for letter in piece)
@@ -157,7 +158,7 @@ def _bytes() -> dict[str, int]:
 
 
 @lru_cache(maxsize=8)
-def _compiled(name: str) -> tuple[re.Pattern[str], ...]:
+def _compile(name: str) -> tuple[re.Pattern[str], ...]:
     """Compile the patterns of a `tokenizer.ggml.pre`, with ranges of characters for their classes."""
     known = _classes()
     letters, numbers, signs = known["L"], known["N"], known["P"]

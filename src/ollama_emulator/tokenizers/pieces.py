@@ -64,7 +64,7 @@ class Lexicon:
         """Set the function that turns a plain piece into its bytes, instead of its text with blanks."""
         self._spelled = spelled
 
-    def spelled(self, one: int) -> bytes:
+    def token_bytes(self, one: int) -> bytes:
         """Return the bytes of a token by its id, b"" for an unknown id."""
         if not 0 <= one < len(self.pieces):
             return b""
@@ -86,7 +86,7 @@ def _id(info: Mapping[str, Any], key: str, pieces: Sequence[str]) -> int:
     return given if isinstance(given, int) and 0 <= given < len(pieces) else 0
 
 
-def merged(parts: list[str], rank: Callable[[str, str], float | None]) -> list[str]:
+def merge_pairs(parts: list[str], rank: Callable[[str, str], float | None]) -> list[str]:
     """Merge neighbouring parts, the pair of the lowest rank first and the leftmost of equals, until no pair has a rank.
 
     `rank` returns None for a pair that is never merged. The result is a new list.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merged
+from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merge_pairs
 
 BLANK = "▁"
 _SEGMENT = re.compile(f"{BLANK}*[^{BLANK}]+|{BLANK}+")
@@ -38,13 +38,13 @@ class SentencePiece:
             text = " " + text
         text = text.replace(" ", BLANK)
         if not self.parted:
-            return self._merged(text)
+            return self._merge(text)
         found: list[int] = []
         known = self._known
         for segment in _SEGMENT.findall(text):
             ids = known.get(segment)
             if ids is None:
-                ids = self._merged(segment)
+                ids = self._merge(segment)
                 if len(known) >= _WORDS:
                     known.clear()
                 if len(segment) <= KEPT:
@@ -52,15 +52,16 @@ class SentencePiece:
             found.extend(ids)
         return found
 
-    def _merged(self, text: str) -> tuple[int, ...]:
+    def _merge(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text, merging the neighbours of the highest score first."""
         lexicon = self.lexicon
 
         def rank(left: str, right: str) -> float | None:
             one = lexicon.ids.get(left + right)
             return -lexicon.scores[one] if one is not None and one < len(lexicon.scores) else None
 
-        return tuple(one for part in merged([*text], rank) for one in self._spelled(part))
+        return tuple(one for part in merge_pairs([*text], rank) for one in self._part_ids(part))
 
-    def _spelled(self, part: str) -> Sequence[int]:
+    def _part_ids(self, part: str) -> Sequence[int]:
         one = self.lexicon.ids.get(part)
         return (one,) if one is not None else self.lexicon.byte_ids(part)

@@ -113,9 +113,10 @@ class Real:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of token ids; bytes that are no UTF-8 become replacement characters."""
-        return b"".join(self.lexicon.spelled(one) for one in ids).decode("utf-8", "replace")
+        return b"".join(self.lexicon.token_bytes(one) for one in ids).decode("utf-8", "replace")
 
     def _ids(self, text: str) -> list[int]:
+        """Return the ids of a text, with special tokens where the text names them."""
         found: list[int] = []
         special = True
         for part in self.lexicon.split(text):
@@ -128,6 +129,7 @@ class Real:
         return found
 
     def _keep(self, text: str, ids: tuple[int, ...]) -> None:
+        """Remember the ids of a text, and forget the oldest ones beyond the bound."""
         self._known[text] = ids
         self._size += len(text)
         while self._size > _HELD and len(self._known) > 1:
@@ -143,13 +145,13 @@ class _Source:
     info: Mapping[str, Any] = field(compare=False)
 
 
-def of(digest: str, card: Card) -> Vocabulary:
+def vocabulary_of(digest: str, card: Card) -> Vocabulary:
     """Return the vocabulary of the weights with a digest; `card` has their metadata. Each is built once."""
-    return _of(_Source(digest, card.info))
+    return _build(_Source(digest, card.info))
 
 
 @lru_cache(maxsize=16)
-def _of(source: _Source) -> Vocabulary:
+def _build(source: _Source) -> Vocabulary:
     """Build the vocabulary of some weights; one of an unknown kind is guessed."""
     info = source.info
     pieces = info.get("tokenizer.ggml.tokens")
@@ -160,7 +162,7 @@ def _of(source: _Source) -> Vocabulary:
     if kind == "bert":
         return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True)
     if kind == "gpt2":
-        lexicon.spell(bytepairs.spelled)
+        lexicon.spell(bytepairs.bytes_of_piece)
         splitter: Splitter = bytepairs.BytePairs.read(lexicon, info)
         adds = bool(info.get("tokenizer.ggml.add_bos_token", bytepairs.starts(info)))
     else:

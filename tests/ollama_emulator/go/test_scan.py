@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ollama_emulator.go.scan import EMPTY, GoError, Literal, Pairs, exact, plain, quick, quoted
+from ollama_emulator.go.scan import EMPTY, GoError, Literal, Pairs, exact, plain, quick, quote_byte
 
 _VALUES = st.recursive(
     st.none()
@@ -121,4 +121,4 @@ def test_a_number_too_large_is_told_with_its_digits() -> None:
 @pytest.mark.parametrize(("byte", "shown"), [(0x7F, "'\\x7f'"), (0xA0, "'\\u00a0'"), (0xE9, "'é'"), (0x22, "'\"'")])
 def test_a_byte_is_shown_as_go_shows_it(byte: int, shown: str) -> None:
     """Control characters as escapes, the printable ones of Latin 1 as themselves."""
-    assert quoted(byte) == shown
+    assert quote_byte(byte) == shown

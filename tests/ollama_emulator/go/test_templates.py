@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ollama_emulator.go import parse as goparse
 from ollama_emulator.go import template_functions as gofuncs
 from ollama_emulator.go.execute import STEPS, Failed, TemplateRun
-from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, marshalled, shown
-from ollama_emulator.go.lex import Lexer, Malformed, quoted
+from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, format_value, marshal
+from ollama_emulator.go.lex import Lexer, Malformed, quote
 from ollama_emulator.go.tree import TextNode
 
 _PIECES = [
@@ -230,19 +230,19 @@ def test_a_tools_property_has_a_typescript_type() -> None:
 
 def test_values_of_named_types_print_as_go_prints_them() -> None:
     """Lists and maps of tools print as JSON, a nil one as null or as {}; structs as their fields."""
-    assert shown(Rows("template.templateTools", None)) == "null"
-    assert shown(Rows("template.templateTools", [StructValue("t", {"A": 1.0}, {"A": "a"})])) == '[{"a":1}]'
-    assert shown(JsonMap("template.templateArgs", None)) == "{}"
-    assert shown(JsonMap("template.templateArgs", {"b": 2.0, "a": True})) == '{"a":true,"b":2}'
-    assert marshalled(Items("[]int", None)) == "null"
-    assert marshalled(Ordered({"b": 1, "a": 2})) == '{"b":1,"a":2}'
-    assert shown(Types(["string", "null"])) == "[string null]"
-    assert shown(StructValue("t", {"Inner": StructValue("u", {"X": None}, {})}, {})) == "{{<nil>}}"
+    assert format_value(Rows("template.templateTools", None)) == "null"
+    assert format_value(Rows("template.templateTools", [StructValue("t", {"A": 1.0}, {"A": "a"})])) == '[{"a":1}]'
+    assert format_value(JsonMap("template.templateArgs", None)) == "{}"
+    assert format_value(JsonMap("template.templateArgs", {"b": 2.0, "a": True})) == '{"a":true,"b":2}'
+    assert marshal(Items("[]int", None)) == "null"
+    assert marshal(Ordered({"b": 1, "a": 2})) == '{"b":1,"a":2}'
+    assert format_value(Types(["string", "null"])) == "[string null]"
+    assert format_value(StructValue("t", {"Inner": StructValue("u", {"X": None}, {})}, {})) == "{{<nil>}}"
 
 
 def test_a_string_is_quoted_as_go_quotes_it() -> None:
     """Signs that cannot be seen by their numbers."""
-    assert quoted('a"\\\n\x00\u2028é') == '"a\\"\\\\\\n\\x00\\u2028é"'
+    assert quote('a"\\\n\x00\u2028é') == '"a\\"\\\\\\n\\x00\\u2028é"'
 
 
 def test_a_template_that_goes_on_for_ever_is_stopped() -> None:

@@ -140,13 +140,13 @@ async def test_all_bodies_share_one_room(start: Start) -> None:
         host, _, port = client.url.removeprefix("http://").partition(":")
         _, half = await asyncio.open_connection(host, int(port))
         half.write(head + b" " * 900)
-        await until(lambda: client.emulator.held == 900)
+        await until(lambda: client.emulator.body_bytes == 900)
         assert (await client.http.post("/api/chat", content=b" " * 601)).status_code == 503
         assert (await client.http.post("/api/chat", content=b" " * 600)).status_code == 400
         half.close()
-        await until(lambda: client.emulator.held == 0)
+        await until(lambda: client.emulator.body_bytes == 0)
         assert (await client.http.post("/api/chat", content=b" " * 1500)).status_code == 400
-        assert client.emulator.held == 0
+        assert client.emulator.body_bytes == 0
 
 
 @pytest.mark.parametrize("number", [b"9" * 5000, b"-" + b"9" * 5000, b"1e400", b"1" + b"0" * 400])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.ollama_emulator.clients import CHAT_MODEL, Client
 
 from ollama_emulator.emulator_errors import ApiError
-from ollama_emulator.library.model_tags import parse, select, stored
+from ollama_emulator.library.model_tags import parse, select, stored_name
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_suffixes_select_where_a_model_is(raw: str, status: int, text: str) -> N
 
 def test_pull_and_delete_mean_the_stub_of_a_cloud_model() -> None:
     """Whose tag keeps the suffix; `:local` is dropped everywhere."""
-    assert stored("x:cloud").display == "x:cloud"
-    assert stored("x:7b:cloud").display == "x:7b-cloud"
-    assert stored(" x:local ").display == select("x:Local").display == "x:latest"
+    assert stored_name("x:cloud").display == "x:cloud"
+    assert stored_name("x:7b:cloud").display == "x:7b-cloud"
+    assert stored_name(" x:local ").display == select("x:Local").display == "x:latest"
 
 
 async def test_a_part_is_spelled_as_some_model_has_it(client: Client) -> None:

@@ -68,14 +68,14 @@ def test_a_file_is_as_long_as_its_types_ask(wanted: str, size: int, tmp_path: Pa
     path = tmp_path / "made.gguf"
     source = tmp_path / "source.gguf"
     with source.open("wb") as target:
-        rewriting.copied(MODELS / "tiny-a.gguf", target)
+        rewriting.copy_file(MODELS / "tiny-a.gguf", target)
     with path.open("wb") as target:
-        rewriting.shrunk(source, target, wanted)
-    made, card = gguf.read(path), cards.of_header(gguf.read(source))
-    described, grown = cards.quantized(card, wanted)
+        rewriting.quantize_file(source, target, wanted)
+    made, card = gguf.read(path), cards.card_of_header(gguf.read(source))
+    described, grown = cards.quantize(card, wanted)
     assert (made.size, source.stat().st_size + grown) == (size, size)
-    assert cards.of_header(made).quantization == wanted
-    assert cards.of_header(made).tensors == described.tensors
+    assert cards.card_of_header(made).quantization == wanted
+    assert cards.card_of_header(made).tensors == described.tensors
     assert made.metadata["general.file_type"] == described.info["general.file_type"]
 
 
@@ -85,9 +85,9 @@ def test_weights_that_need_a_search_are_only_described(tmp_path: Path) -> None:
     assert not quantizing.can_write(Q4_K)
     path = tmp_path / "whole.gguf"
     with path.open("wb") as target:
-        rewriting.shrunk(MODELS / "tiny-a.gguf", target, "F32")
+        rewriting.quantize_file(MODELS / "tiny-a.gguf", target, "F32")
     again = io.BytesIO()
-    assert rewriting.shrunk(path, again, "F16") == rewriting.copied(MODELS / "tiny-a.gguf", io.BytesIO())
+    assert rewriting.quantize_file(path, again, "F16") == rewriting.copy_file(MODELS / "tiny-a.gguf", io.BytesIO())
 
 
 @given(_NUMBERS)

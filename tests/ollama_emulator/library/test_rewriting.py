@@ -26,14 +26,14 @@ _BASE = {"general.architecture": "llama", "llama.attention.head_count": 4, "llam
 def test_an_upload_is_copied_to_the_recorded_digest(name: str, digest: str) -> None:
     """Two keys move to the end, tensors are ordered by block and name."""
     target = io.BytesIO()
-    assert rewriting.copied(MODELS / f"{name}.gguf", target) == f"sha256:{digest}"
+    assert rewriting.copy_file(MODELS / f"{name}.gguf", target) == f"sha256:{digest}"
     assert hashlib.sha256(target.getvalue()).hexdigest() == digest
 
 
 def test_weights_are_quantised_to_the_recorded_digest() -> None:
     """Q8_0 of every matrix; vectors stay as they are."""
     target = io.BytesIO()
-    found = rewriting.shrunk(MODELS / "tiny-a.gguf", target, "Q8_0")
+    found = rewriting.quantize_file(MODELS / "tiny-a.gguf", target, "Q8_0")
     assert found == "sha256:79b71ecef83574aa4a298ce258dd783c81b60a9460d598b87d31695beabfdf08"
     assert len(target.getvalue()) == 127_328
 
@@ -42,8 +42,8 @@ def test_a_copy_of_a_copy_is_the_same(tmp_path: Path) -> None:
     """Its keys and tensors are where they belong already, and all weights are what they were."""
     path = tmp_path / "copy.gguf"
     with path.open("wb") as target:
-        digest = rewriting.copied(MODELS / "tiny-b.gguf", target)
-    assert rewriting.copied(path, io.BytesIO()) == digest
+        digest = rewriting.copy_file(MODELS / "tiny-b.gguf", target)
+    assert rewriting.copy_file(path, io.BytesIO()) == digest
     before, after = gguf.read(MODELS / "tiny-b.gguf"), gguf.read(path)
     assert {key: before.metadata[key] for key in before.metadata} == {
         key: value for key, value in after.metadata.items() if key != "general.quantization_version"
@@ -58,7 +58,7 @@ def test_a_file_without_its_weights_is_not_copied(tmp_path: Path) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes((MODELS / "tiny-a.gguf").read_bytes()[:150_000])
     with pytest.raises(NotWeights):
-        rewriting.copied(path, io.BytesIO())
+        rewriting.copy_file(path, io.BytesIO())
 
 
 def test_a_peft_adapter_is_converted_to_the_recorded_digest() -> None:
@@ -66,7 +66,7 @@ def test_a_peft_adapter_is_converted_to_the_recorded_digest() -> None:
     path = MODELS / "peft" / "robin" / "adapter_model.safetensors"
     sides = lora.sides(path, (4, 0))
     assert lora.can_convert(sides)
-    found = lora.converted(path, sides, 8.0, _BASE, io.BytesIO())
+    found = lora.convert(path, sides, 8.0, _BASE, io.BytesIO())
     assert found == "sha256:c9e7fe78791172f77706613758977d9e100d2bc34329da009a381939caeb3535"
 
 
@@ -74,5 +74,5 @@ def test_a_matrix_that_lies_the_other_way_is_turned() -> None:
     """Some trainers write what goes in first; the converted file has it last, as the others do."""
     side = lora.LoraMatrix("blk.0.ffn_up.weight.lora_a", (64, 4), "F32", 0)
     assert side.turned
-    assert side.written == (64, 4)
+    assert side.gguf_shape == (64, 4)
     assert not lora.LoraMatrix("blk.0.ffn_up.weight.lora_a", (4, 64), "F32", 0).turned

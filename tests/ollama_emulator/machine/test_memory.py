@@ -29,7 +29,7 @@ WEIGHTS = 4_920_738_944
 
 def test_the_prediction_is_the_file_and_an_f16_cache() -> None:
     """128 KiB a token for an 8B Llama: 1 GiB at 8192."""
-    assert memory.predicted(WEIGHTS, LLAMA_8B, 8192) - WEIGHTS == GIB
+    assert memory.predict(WEIGHTS, LLAMA_8B, 8192) - WEIGHTS == GIB
 
 
 @pytest.mark.parametrize(("kind", "share"), [("", 1), ("f16", 1), ("q8_0", 17 / 32), ("q4_0", 9 / 32), ("f32", 2)])
@@ -57,7 +57,7 @@ def test_the_window_is_lowered_by_tiers(window: int, lower: int | None) -> None:
 )
 def test_the_automatic_batch_needs_headroom(tokens: int, free: float, batch: int) -> None:
     """Larger windows get a larger batch where 75 or 60 % of the memory hold the rest."""
-    expected = memory.predicted(WEIGHTS, LLAMA_8B, tokens)
+    expected = memory.predict(WEIGHTS, LLAMA_8B, tokens)
     assert memory.automatic_batch(LLAMA_8B, tokens, tokens, expected, int(free * GIB))[0] == batch
 
 
@@ -65,7 +65,7 @@ def test_the_automatic_batch_needs_headroom(tokens: int, free: float, batch: int
 def test_what_lies_on_the_card_fits_it(free: int, layers: int, size: int) -> None:
     """Never more than is free nor than there is; left to itself the runner keeps a GiB clear."""
     try:
-        found = memory.placed(size, LLAMA_8B, layers, free)
+        found = memory.place_runner(size, LLAMA_8B, layers, free)
     except OutOfMemory:
         assert layers > 0
         return
@@ -76,7 +76,7 @@ def test_what_lies_on_the_card_fits_it(free: int, layers: int, size: int) -> Non
 def test_layers_are_whole() -> None:
     """A third of the memory holds a third of the layers; none of a layer lies on both sides."""
     size = 33 * 1000
-    assert memory.placed(size, LLAMA_8B, -1, GIB + 11_500).on_card == 11_000
-    assert memory.placed(size, LLAMA_8B, 33, size).on_card == size
+    assert memory.place_runner(size, LLAMA_8B, -1, GIB + 11_500).on_card == 11_000
+    assert memory.place_runner(size, LLAMA_8B, 33, size).on_card == size
     with pytest.raises(OutOfMemory):
-        memory.placed(size, LLAMA_8B, 20, 19_000)
+        memory.place_runner(size, LLAMA_8B, 20, 19_000)

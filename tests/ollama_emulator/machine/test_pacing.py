@@ -15,10 +15,10 @@ from ollama_emulator.machine.pacing import Pace, Prefixes
 def test_a_prompt_is_read_once() -> None:
     """The first time whole; the same again costs one token; half of it new, half of it is read."""
     prefixes = Prefixes()
-    assert prefixes.unread("a" * 100, 50) == 50
-    assert prefixes.unread("a" * 100, 50) == 1
-    assert prefixes.unread("a" * 50 + "b" * 50, 50) == 25
-    assert prefixes.unread("", 0) == 0
+    assert prefixes.count_unread("a" * 100, 50) == 50
+    assert prefixes.count_unread("a" * 100, 50) == 1
+    assert prefixes.count_unread("a" * 50 + "b" * 50, 50) == 25
+    assert prefixes.count_unread("", 0) == 0
 
 
 @given(st.lists(st.text("ab", max_size=12), min_size=1, max_size=6))
@@ -27,7 +27,7 @@ def test_it_is_the_longest_shared_beginning(prompts: list[str]) -> None:
     prefixes = Prefixes()
     for at, prompt in enumerate(prompts):
         known = max((_shared(prompt, other) for other in prompts[:at]), default=0)
-        assert prefixes.unread(prompt, len(prompt)) == (max(1, len(prompt) - known) if prompt else 0)
+        assert prefixes.count_unread(prompt, len(prompt)) == (max(1, len(prompt) - known) if prompt else 0)
 
 
 def _shared(one: str, other: str) -> int:

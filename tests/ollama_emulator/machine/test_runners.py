@@ -31,7 +31,7 @@ MODELS = {name: _model(name) for name in (CHAT, EMBEDDER)}
 
 def ask(name: str = CHAT, *, shift: bool | None = None, **options: Any) -> Ask:
     """What a request with these options asks, on a machine whose automatic window is 4096."""
-    return Ask.of(MODELS[name], options, 4096, False, shift)
+    return Ask.from_options(MODELS[name], options, 4096, False, shift)
 
 
 def runner(asked: Ask, *, slots: int = 1, batch: int = 512, on_card: bool = True) -> ModelRunner:
@@ -112,7 +112,7 @@ async def test_slots_go_to_those_who_asked_first() -> None:
 
     await asyncio.gather(*(take(number) for number in range(9)))
     assert order == list(range(9))
-    assert (slots.used, slots.waiting) == (0, 0)
+    assert (slots.used, slots.waiting_count) == (0, 0)
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -137,7 +137,7 @@ async def test_a_slot_is_not_lost_with_a_client_that_leaves(turns: int) -> None:
     second.cancel()
     await asyncio.gather(first, second, third, return_exceptions=True)
     assert "third" in done
-    assert (slots.used, slots.waiting) == (0, 0)
+    assert (slots.used, slots.waiting_count) == (0, 0)
 
 
 @pytest.mark.parametrize(("asked", "shown", "window"), [(1, 4, 256), (256, 256, 256), (300, 300, 512)])

@@ -374,7 +374,7 @@ async def test_slots_are_served_in_turn(start: Start) -> None:
         asked = [asyncio.create_task(client.chat()) for _ in range(5)]
         runner = next(iter(client.emulator.scheduler.runners.values()))
         await until(lambda: runner.refs == 5)
-        assert runner.slots.locked()
+        assert runner.slots.is_full()
         while not all(task.done() for task in asked):
             clock.advance(1)
             await asyncio.sleep(0)

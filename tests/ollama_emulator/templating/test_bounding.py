@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client
 
 from ollama_emulator.templating.bounding import LONGEST, NotRendered, RenderBudget
-from ollama_emulator.templating.templates import collated
+from ollama_emulator.templating.templates import collate
 
 
 async def test_more_texts_than_vectors_are_held_of_are_refused(client: Client) -> None:
@@ -34,14 +34,14 @@ async def test_a_talk_without_end_is_refused(client: Client) -> None:
 def test_neighbours_of_one_role_are_one_message(said: list[tuple[str, str]]) -> None:
     """But those of tools; no text is lost, and what is collated once stays as it is."""
     messages = [{"role": role, "content": content} for role, content in said]
-    system, whole = collated(messages)
+    system, whole = collate(messages)
     assert system == "\n\n".join(content for role, content in said if role == "system")
     roles = [message["role"] for message in whole]
     assert all(one != two or one == "tool" for one, two in pairwise(roles))
     assert sum(len(message["content"]) for message in whole) == sum(len(content) for _, content in said) + 2 * (
         len(said) - len(whole)
     )
-    assert collated(whole)[1] == whole
+    assert collate(whole)[1] == whole
 
 
 def test_a_value_weighs_what_its_text_would_be() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.ollama_emulator.recordings import header
 
 from ollama_emulator.templating.bounding import LONGEST, NotRendered
-from ollama_emulator.templating.chattemplate import CHATML, render, stripped
+from ollama_emulator.templating.chattemplate import CHATML, render, strip_marks
 
 _TALK = [{"role": "system", "content": "S"}, {"role": "user", "content": "<x>"}]
 
@@ -145,6 +145,6 @@ def test_any_text_is_a_prompt_or_refused(text: str) -> None:
 
 def test_what_the_tokenizer_adds_itself_is_taken_away() -> None:
     """Or a prompt would begin with it twice."""
-    assert stripped("<s>hi</s>", (True, True), "<s>", "</s>") == "hi"
-    assert stripped("<s>hi</s>", (False, False), "<s>", "</s>") == "<s>hi</s>"
-    assert stripped("hi", (True, True), "", "") == "hi"
+    assert strip_marks("<s>hi</s>", (True, True), "<s>", "</s>") == "hi"
+    assert strip_marks("<s>hi</s>", (False, False), "<s>", "</s>") == "<s>hi</s>"
+    assert strip_marks("hi", (True, True), "", "") == "hi"

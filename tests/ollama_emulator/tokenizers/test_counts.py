@@ -14,7 +14,7 @@ from ollama_emulator.speech import tokens
 from ollama_emulator.templating import templates
 from ollama_emulator.templating.templates import Values
 from ollama_emulator.tokenizers import bytepairs, vocabulary, wordpiece
-from ollama_emulator.tokenizers.pieces import Lexicon, merged
+from ollama_emulator.tokenizers.pieces import Lexicon, merge_pairs
 from ollama_emulator.tokenizers.sentencepiece import SentencePiece
 from ollama_emulator.tokenizers.vocabulary import Guessed, Real, Vocabulary
 
@@ -32,7 +32,7 @@ def paired(merges: list[str], pre: str = "default", special: tuple[str, ...] = (
         "tokenizer.ggml.token_type": [1] * (len(whole) - len(special)) + [3] * len(special),
         "tokenizer.ggml.merges": merges,
     }
-    found = vocabulary.of(f"{pre}{merges}{special}", Card(info, 0, "F16"))
+    found = vocabulary.vocabulary_of(f"{pre}{merges}{special}", Card(info, 0, "F16"))
     assert isinstance(found, Real)
     return found
 
@@ -92,8 +92,8 @@ def test_a_blank_is_put_before_what_follows_a_special_token() -> None:
 def test_the_best_score_merges_first_and_the_leftmost_of_equals() -> None:
     """`abab` with pieces ab and ba of one score is ab ab, never a ba b."""
     ranks = {"ab": 1.0, "ba": 1.0, "aba": 0.5}
-    assert merged([*"abab"], lambda left, right: ranks.get(left + right)) == ["aba", "b"]
-    assert merged([*"abab"], lambda left, right: {"ab": 1.0, "ba": 1.0}.get(left + right)) == ["ab", "ab"]
+    assert merge_pairs([*"abab"], lambda left, right: ranks.get(left + right)) == ["aba", "b"]
+    assert merge_pairs([*"abab"], lambda left, right: {"ab": 1.0, "ba": 1.0}.get(left + right)) == ["ab", "ab"]
 
 
 def test_a_word_without_an_end_is_merged_in_time() -> None:
@@ -168,7 +168,7 @@ def test_weights_that_are_not_here_count_four_bytes_a_token() -> None:
     text = "<|start_header_id|>user<|end_header_id|>\n\n" + "y" * 42 + "<|eot_id|>"
     assert len(Guessed().encode(text)) == 3 + (4 + 2 + 42) // 4
     assert len(Guessed().encode(text, whole=True)) == 16
-    embedder = vocabulary.of("some embedder", Card({"bert.pooling_type": 1}, 0, "F16"))
+    embedder = vocabulary.vocabulary_of("some embedder", Card({"bert.pooling_type": 1}, 0, "F16"))
     assert len(embedder.encode("12345678", whole=True)) == 4
 
 

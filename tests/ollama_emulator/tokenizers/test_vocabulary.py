@@ -63,6 +63,6 @@ def test_the_header_says_which_it_is() -> None:
     """By the name of its tokenizer; one of a kind that is unknown, or without pieces, is guessed."""
     pieces: dict[str, Any] = {"tokenizer.ggml.tokens": ["a"]}
     for number, info in enumerate(({}, pieces, {**pieces, "tokenizer.ggml.model": "t5"})):
-        assert isinstance(vocabulary.of(f"unknown {number}", Card(info, 0, "F16")), Guessed)
+        assert isinstance(vocabulary.vocabulary_of(f"unknown {number}", Card(info, 0, "F16")), Guessed)
     splitters = [type(found.splitter).__name__ for kind in KINDS if isinstance(found := KINDS[kind](), Real)]
     assert splitters == ["SentencePiece", "WordPiece", "BytePairs"]

@@ -37,9 +37,9 @@ class Decimal:
         elif isinstance(value, (bool, int)):
             self.n, self.e = int(value), 0
         elif isinstance(value, float):
-            self.n, self.e = _of_float(value)
+            self.n, self.e = _split_float(value)
         elif isinstance(value, str):
-            self.n, self.e = _of_text(value)
+            self.n, self.e = _parse_text(value)
         else:
             raise TypeError("conversion from " + type(value).__name__ + " to Decimal is not supported")
 
@@ -48,7 +48,7 @@ class Decimal:
         sign = "-" if self.n < 0 else ""
         left = self.e + len(digits)
         if self.e <= 0 and left > -6:
-            return sign + _pointed(digits, self.e)
+            return sign + _with_point(digits, self.e)
         text = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
         power = left - 1
         return sign + text + "E" + ("+" if power >= 0 else "") + str(power)
@@ -73,21 +73,21 @@ class Decimal:
         return float(str(self))
 
     def __neg__(self) -> Decimal:
-        return _fixed(-self.n, self.e)
+        return _fix(-self.n, self.e)
 
     def __pos__(self) -> Decimal:
-        return _fixed(self.n, self.e)
+        return _fix(self.n, self.e)
 
     def __abs__(self) -> Decimal:
-        return _fixed(abs(self.n), self.e)
+        return _fix(abs(self.n), self.e)
 
     def __add__(self, other: Any) -> Decimal:
         other = _number(other)
         e = min(self.e, other.e)
         if (self.n == 0) != (other.n == 0):
             e = max(e, (self.e if self.n else other.e) - _PRECISION - 1)
-            return _fixed(*((self.n * 10 ** (self.e - e), e) if self.n else (other.n * 10 ** (other.e - e), e)))
-        return _fixed(self.n * 10 ** (self.e - e) + other.n * 10 ** (other.e - e), e)
+            return _fix(*((self.n * 10 ** (self.e - e), e) if self.n else (other.n * 10 ** (other.e - e), e)))
+        return _fix(self.n * 10 ** (self.e - e) + other.n * 10 ** (other.e - e), e)
 
     def __radd__(self, other: Any) -> Decimal:
         return self.__add__(other)
@@ -101,7 +101,7 @@ class Decimal:
 
     def __mul__(self, other: Any) -> Decimal:
         other = _number(other)
-        return _fixed(self.n * other.n, self.e + other.e)
+        return _fix(self.n * other.n, self.e + other.e)
 
     def __rmul__(self, other: Any) -> Decimal:
         return self.__mul__(other)
@@ -113,16 +113,16 @@ class Decimal:
         return _quotient(_number(other), self)
 
     def __floordiv__(self, other: Any) -> Decimal:
-        return _divided(self, _number(other))[0]
+        return _divide(self, _number(other))[0]
 
     def __rfloordiv__(self, other: Any) -> Decimal:
-        return _divided(_number(other), self)[0]
+        return _divide(_number(other), self)[0]
 
     def __mod__(self, other: Any) -> Decimal:
-        return _divided(self, _number(other))[1]
+        return _divide(self, _number(other))[1]
 
     def __rmod__(self, other: Any) -> Decimal:
-        return _divided(_number(other), self)[1]
+        return _divide(_number(other), self)[1]
 
     def __pow__(self, other: Any) -> Decimal:
         power = _number(other)
@@ -134,7 +134,7 @@ class Decimal:
         if not self.n and times > 0:
             return Decimal(0, 0)
         whole = Decimal(self.n ** abs(times), self.e * abs(times))
-        return _quotient(Decimal(1), whole) if times < 0 else _fixed(whole.n, whole.e)
+        return _quotient(Decimal(1), whole) if times < 0 else _fix(whole.n, whole.e)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Decimal, int, float)):
@@ -146,23 +146,23 @@ class Decimal:
 
     def __round__(self, digits: Any = None) -> Any:
         if digits is None:
-            return _rescaled(self, 0, ROUND_HALF_EVEN).n
-        return _rescaled(self, -digits, ROUND_HALF_EVEN)
+            return _rescale(self, 0, ROUND_HALF_EVEN).n
+        return _rescale(self, -digits, ROUND_HALF_EVEN)
 
     def quantize(self, exp: Any, rounding: Any = None) -> Decimal:
         """Return the number rounded to as many places as another has."""
-        found = _rescaled(self, _number(exp).e, rounding or ROUND_HALF_EVEN)
+        found = _rescale(self, _number(exp).e, rounding or ROUND_HALF_EVEN)
         if len(str(abs(found.n))) > _PRECISION:
             raise ArithmeticError("quantize: more than 28 digits")
         return found
 
     def to_integral_value(self, rounding: Any = None) -> Decimal:
         """Return the nearest whole number."""
-        return self if self.e >= 0 else _rescaled(self, 0, rounding or ROUND_HALF_EVEN)
+        return self if self.e >= 0 else _rescale(self, 0, rounding or ROUND_HALF_EVEN)
 
     def normalize(self) -> Decimal:
         """Return the number without zeros at its end."""
-        short = _fixed(self.n, self.e)
+        short = _fix(self.n, self.e)
         n, e = short.n, short.e
         if n == 0:
             return Decimal(0, 0)
@@ -205,11 +205,11 @@ def _root(number: Decimal) -> Decimal:
         found = better
     e = ideal - shift
     if found * found != n:
-        return _fixed(found + (1 if found % 5 == 0 else 0), e)
+        return _fix(found + (1 if found % 5 == 0 else 0), e)
     while e < ideal and found % 10 == 0:
         found //= 10
         e += 1
-    return _fixed(found, e)
+    return _fix(found, e)
 
 
 def _number(value: Any) -> Decimal:
@@ -220,7 +220,7 @@ def _number(value: Any) -> Decimal:
     raise TypeError("unsupported operand type(s): 'Decimal' and '" + type(value).__name__ + "'")
 
 
-def _of_text(text: str) -> tuple[int, int]:
+def _parse_text(text: str) -> tuple[int, int]:
     """Return the digits and the power of ten that a text spells."""
     plain = text.strip().replace("_", "").lower()
     front, _, power = plain.partition("e")
@@ -234,7 +234,7 @@ def _of_text(text: str) -> tuple[int, int]:
     return sign * int(whole + part), (int(power) if power else 0) - len(part)
 
 
-def _of_float(value: float) -> tuple[int, int]:
+def _split_float(value: float) -> tuple[int, int]:
     """Return the exact value of a float, as digits and a power of ten."""
     if not float("-inf") < value < float("inf"):
         raise ArithmeticError("no number")
@@ -245,7 +245,7 @@ def _of_float(value: float) -> tuple[int, int]:
     return int(value) * 5**twos, -twos
 
 
-def _pointed(digits: str, e: int) -> str:
+def _with_point(digits: str, e: int) -> str:
     if e == 0:
         return digits
     digits = digits.rjust(1 - e, "0")
@@ -260,18 +260,18 @@ def _whole(number: Decimal) -> int:
     return -found if number.n < 0 else found
 
 
-def _fixed(n: int, e: int) -> Decimal:
+def _fix(n: int, e: int) -> Decimal:
     """Return a number rounded to at most 28 digits."""
     over = len(str(abs(n))) - _PRECISION
     if over <= 0:
         return Decimal(n, e)
-    found = _rescaled(Decimal(n, e), e + over, ROUND_HALF_EVEN)
+    found = _rescale(Decimal(n, e), e + over, ROUND_HALF_EVEN)
     if len(str(abs(found.n))) > _PRECISION:
         return Decimal(found.n // 10, found.e + 1)
     return found
 
 
-def _rescaled(number: Decimal, e: int, rounding: str) -> Decimal:
+def _rescale(number: Decimal, e: int, rounding: str) -> Decimal:
     """Return the number rounded to this power of ten."""
     if number.e >= e:
         return Decimal(number.n * 10 ** (number.e - e), e)
@@ -316,10 +316,10 @@ def _quotient(one: Decimal, other: Decimal) -> Decimal:
         while e < one.e - other.e and n % 10 == 0:
             n //= 10
             e += 1
-    return _fixed(-n if (one.n < 0) != (other.n < 0) else n, e)
+    return _fix(-n if (one.n < 0) != (other.n < 0) else n, e)
 
 
-def _divided(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
+def _divide(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
     """Return the whole quotient of two numbers, cut toward zero, and the remainder."""
     if other.n == 0:
         raise ZeroDivisionError("division by zero")
@@ -329,7 +329,7 @@ def _divided(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
     rest = abs(n) - times * abs(by)
     return (
         Decimal(-times if (n < 0) != (by < 0) else times, 0),
-        _fixed(-rest if n < 0 else rest, e),
+        _fix(-rest if n < 0 else rest, e),
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.cell.library.decimal import ROUND_HALF_EVEN, Decimal, _difference, _pointed, _rescaled
+from batos.cell.library.decimal import ROUND_HALF_EVEN, Decimal, _difference, _rescale, _with_point
 
 
-def _compared(one: Any, op: str, other: Any) -> bool:
+def _compare(one: Any, op: str, other: Any) -> bool:
     """Say whether `one < other`, or whichever of the four comparisons `op` is."""
     left, right = one, other
     if isinstance(one, Decimal) or isinstance(other, Decimal):
@@ -27,10 +27,10 @@ def _before(one: Any, other: Any) -> bool:
             if left != right:
                 return _before(left, right)
         return len(one) < len(other)
-    return _compared(one, "<", other)
+    return _compare(one, "<", other)
 
 
-def _ordered(values: Any, key: Any = None, reverse: bool = False) -> list[Any]:
+def _sort(values: Any, key: Any = None, reverse: bool = False) -> list[Any]:
     """Do as `sorted` does, stably, for values that may be Decimals."""
     pairs = [(each if key is None else key(each), each) for each in values]
     if reverse:
@@ -58,15 +58,15 @@ def _ordered(values: Any, key: Any = None, reverse: bool = False) -> list[Any]:
 
 def _least(*values: Any, key: Any = None, default: Any = None) -> Any:
     """Do as `min` does, for values that may be Decimals."""
-    return _picked(values, key, default, False)
+    return _pick(values, key, default, False)
 
 
 def _greatest(*values: Any, key: Any = None, default: Any = None) -> Any:
     """Do as `max` does, for values that may be Decimals."""
-    return _picked(values, key, default, True)
+    return _pick(values, key, default, True)
 
 
-def _picked(values: Any, key: Any, default: Any, greatest: bool) -> Any:
+def _pick(values: Any, key: Any, default: Any, greatest: bool) -> Any:
     given = list(values[0]) if len(values) == 1 else list(values)
     if not given:
         if default is None:
@@ -80,7 +80,7 @@ def _picked(values: Any, key: Any, default: Any, greatest: bool) -> Any:
     return found
 
 
-def _shown(value: Any, spec: str) -> str:
+def _format(value: Any, spec: str) -> str:
     """Do as `format(value, spec)` does, for values that may be Decimals."""
     if not isinstance(value, Decimal):
         return format(value, spec)
@@ -90,17 +90,17 @@ def _shown(value: Any, spec: str) -> str:
         return format(float(value) if spec[-1:].isalpha() else str(value), spec)
     if kind == "%":
         value = Decimal(value.n, value.e + 2)
-    number = _rescaled(value, -int(places[:-1]), ROUND_HALF_EVEN) if places else value
-    text = _pointed(str(abs(number.n)), number.e) if number.e <= 0 else str(abs(number.n) * 10**number.e)
+    number = _rescale(value, -int(places[:-1]), ROUND_HALF_EVEN) if places else value
+    text = _with_point(str(abs(number.n)), number.e) if number.e <= 0 else str(abs(number.n) * 10**number.e)
     front = front if places else front[:-1]
     if "," in front:
         front = front.replace(",", "")
-        text = _grouped(text)
+        text = _group_digits(text)
     text += "%" if kind == "%" else ""
     return _wide(text, number.n < 0, front)
 
 
-def _grouped(text: str) -> str:
+def _group_digits(text: str) -> str:
     """Put a comma before every group of three digits."""
     whole, point, part = text.partition(".")
     groups = []

@@ -25,10 +25,10 @@ def _tree(module: str) -> ast.Module:
 
 
 def _public(tree: ast.Module) -> frozenset[str]:
-    return frozenset(name for name in _defined(tree) if not name.startswith("_"))
+    return frozenset(name for name in _top_level_names(tree) if not name.startswith("_"))
 
 
-def _defined(tree: ast.Module) -> list[str]:
+def _top_level_names(tree: ast.Module) -> list[str]:
     """List the names that a text binds at its top level, in order."""
     found: list[str] = []
     for node in tree.body:
@@ -47,7 +47,7 @@ SERVED: Final = {module: _public(_tree(module)) for module in _MODULES}
 def library(module: str) -> str:
     """Return the text of a module as part of a program, in which `statistics.mean` is named `<ours>statistics_mean`."""
     tree = copy.deepcopy(_tree(module))
-    names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _defined(tree)}
+    names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _top_level_names(tree)}
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]
     _LibraryNames(names).visit(tree)
     text = ast.unparse(ast.fix_missing_locations(tree))

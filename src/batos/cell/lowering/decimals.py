@@ -9,7 +9,7 @@ from batos.cell.lowering.lowered_names import OURS, Names
 
 _OURS: Final = OURS + "decimal_"
 _ORDERS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_BUILTINS: Final = {"sorted": "ordered", "min": "least", "max": "greatest", "format": "shown"}
+_BUILTINS: Final = {"sorted": "sort", "min": "least", "max": "greatest", "format": "format"}
 
 
 def lower_decimals(tree: ast.Module, names: Names) -> ast.Module:
@@ -37,7 +37,7 @@ class _Lowered(ast.NodeTransformer):
             last = index + 1 == len(node.ops)
             held = OURS + f"held{index}"
             kept = other if last else ast.NamedExpr(ast.Name(held, ast.Store()), other)
-            parts.append(_compared(first, op, kept))
+            parts.append(_comparison(first, op, kept))
             first = ast.Name(held, ast.Load())
         found = parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
         return ast.copy_location(found, node)
@@ -46,7 +46,7 @@ class _Lowered(ast.NodeTransformer):
         self.generic_visit(node)
         if node.format_spec is None or node.conversion != -1:
             return node
-        called = ast.Name(_OURS + "shown", ast.Load())
+        called = ast.Name(_OURS + "format", ast.Load())
         return ast.copy_location(
             ast.FormattedValue(ast.Call(called, [node.value, node.format_spec], []), -1, None), node
         )
@@ -59,8 +59,8 @@ class _Lowered(ast.NodeTransformer):
         return node
 
 
-def _compared(one: ast.expr, op: ast.cmpop, other: ast.expr) -> ast.expr:
+def _comparison(one: ast.expr, op: ast.cmpop, other: ast.expr) -> ast.expr:
     """Write `one < other` as a call of ours; the left is computed first, as in Python."""
     if type(op) not in _ORDERS:
         return ast.Compare(one, [op], [other])
-    return ast.Call(ast.Name(_OURS + "compared", ast.Load()), [one, ast.Constant(_ORDERS[type(op)]), other], [])
+    return ast.Call(ast.Name(_OURS + "compare", ast.Load()), [one, ast.Constant(_ORDERS[type(op)]), other], [])

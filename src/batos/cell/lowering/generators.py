@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from batos.cell.lowering.lowered_names import OURS, refused
+from batos.cell.lowering.lowered_names import OURS, refusal
 
 _OUT = OURS + "out"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,7 +20,7 @@ def lower_generators(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, Function) and _yields(node):
             collector = _Collector()
-            body = [each for statement in node.body for each in collector.lowered(statement)]
+            body = [each for statement in node.body for each in collector.lower(statement)]
             start = ast.Assign(targets=[_name(_OUT, ast.Store())], value=ast.List(elts=[], ctx=ast.Load()))
             node.body = [start, *body, _finish()]
     return tree
@@ -40,7 +40,7 @@ def _yields(function: Function) -> bool:
 class _Collector(ast.NodeTransformer):
     """Rewrites the body of one generator; functions within it have been or will be seen on their own."""
 
-    def lowered(self, statement: ast.stmt) -> list[ast.stmt]:
+    def lower(self, statement: ast.stmt) -> list[ast.stmt]:
         found = self.visit(statement)
         return found if isinstance(found, list) else [found]
 
@@ -59,7 +59,7 @@ class _Collector(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         if isinstance(node.value, ast.Yield):
             value = node.value.value or ast.Constant(None)
-            return _placed(_keep(self.visit(value)), node)
+            return _copy_place(_keep(self.visit(value)), node)
         if isinstance(node.value, ast.YieldFrom):
             each = OURS + "each"
             loop = ast.For(
@@ -68,17 +68,17 @@ class _Collector(ast.NodeTransformer):
                 body=[_keep(_name(each, ast.Load()))],
                 orelse=[],
             )
-            return _placed(loop, node)
+            return _copy_place(loop, node)
         return self.generic_visit(node)
 
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
-        raise refused(node, "a `yield` whose value is used: a local generator is a list that is read once")
+        raise refusal(node, "a `yield` whose value is used: a local generator is a list that is read once")
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        raise refused(node, "a `yield from` whose value is used: a local generator is a list that is read once")
+        raise refusal(node, "a `yield from` whose value is used: a local generator is a list that is read once")
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
-        return _placed(_finish(), node)
+        return _copy_place(_finish(), node)
 
 
 def _keep(value: ast.expr) -> ast.stmt:
@@ -95,5 +95,5 @@ def _name(name: str, context: ast.expr_context) -> ast.Name:
     return ast.Name(id=name, ctx=context)
 
 
-def _placed(new: ast.stmt, old: ast.AST) -> ast.stmt:
+def _copy_place(new: ast.stmt, old: ast.AST) -> ast.stmt:
     return ast.fix_missing_locations(ast.copy_location(new, old))

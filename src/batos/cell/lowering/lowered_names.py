@@ -31,14 +31,14 @@ _KERNEL: Final = re.compile(
 )
 
 
-def slot_allowed(name: str) -> bool:
+def is_allowed_slot(name: str) -> bool:
     """Test if a method may name this slot of an object: an ASCII, public name that the kernel does not need."""
     return bool(_SLOT.fullmatch(name)) and not _PROTECTED.search(name.replace("_", "").lower())
 
 
-def selector_allowed(name: str) -> bool:
+def is_allowed_selector(name: str) -> bool:
     """Test if a method may send this selector: neither a slot nor a verb of the kernel."""
-    return slot_allowed(name) and not _KERNEL.search(name.replace("_", "").lower())
+    return is_allowed_slot(name) and not _KERNEL.search(name.replace("_", "").lower())
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def survey(tree: ast.Module) -> Names:
     names = Names()
     nodes = list(ast.walk(tree))
     for node in nodes:
-        for said in _said(node):
+        for said in _names_in_node(node):
             _allow(said, node)
         if isinstance(node, ast.Import):
             names.modules.update((alias.asname or alias.name.partition(".")[0], alias.name) for alias in node.names)
@@ -88,7 +88,7 @@ def survey(tree: ast.Module) -> Names:
                 each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
             )
         elif isinstance(node, ast.Global):
-            raise refused(node, "`global`: a method has no state but its receiver's slots")
+            raise refusal(node, "`global`: a method has no state but its receiver's slots")
         names.yields = names.yields or isinstance(node, ast.Yield | ast.YieldFrom)
         names.awaits = names.awaits or isinstance(node, ast.AsyncFunctionDef)
     names.awaits = names.awaits or "asyncio" in names.modules.values()
@@ -113,7 +113,7 @@ def _attributes(nodes: list[ast.AST], names: Names) -> None:
                 names.deleted.add(node.attr)
 
 
-def _said(node: ast.AST) -> Iterator[str]:
+def _names_in_node(node: ast.AST) -> Iterator[str]:
     """Yield every name in a node, in each position in which a name can stand."""
     for name, value in ast.iter_fields(node):
         if name in ("id", "attr", "arg", "name", "asname", "rest", "module") and isinstance(value, str):
@@ -124,13 +124,13 @@ def _said(node: ast.AST) -> Iterator[str]:
 
 def _allow(name: str, node: ast.AST) -> None:
     if name.startswith(OURS):
-        raise refused(node, f"the name {name!r}: names that begin with {OURS!r} are the cell's")
+        raise refusal(node, f"the name {name!r}: names that begin with {OURS!r} are the cell's")
     if isinstance(node, ast.Name) and name in _FORBIDDEN:
-        raise refused(node, f"the name {name!r}")
+        raise refusal(node, f"the name {name!r}")
     if isinstance(node, _NAMING) and name.startswith("__"):
-        raise refused(node, f"the name {name!r}: what begins with two underscores is Python's own")
+        raise refusal(node, f"the name {name!r}: what begins with two underscores is Python's own")
 
 
-def refused(node: ast.AST, what: str) -> MethodFailed:
+def refusal(node: ast.AST, what: str) -> MethodFailed:
     """Return the error for syntax that the cell does not run."""
     return MethodFailed(f"line {getattr(node, 'lineno', 1)}: the cell does not run {what}")

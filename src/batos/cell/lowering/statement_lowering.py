@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from batos.cell.lowering.lowered_names import MODULES, OURS, Names, refused
+from batos.cell.lowering.lowered_names import MODULES, OURS, Names, refusal
 from batos.guardian.parsing import parse_expression
 
 #: Builtins whose calls go through ours: they reach attributes by name.
@@ -63,14 +63,14 @@ class StatementLowering(ast.NodeTransformer):
         mine = isinstance(node.value, ast.Name) and node.value.id == self._receiver
         if not isinstance(node.ctx, ast.Load) or self._names.is_module(node.value):
             return node
-        if self._of_type(node):
+        if self._is_of_type(node):
             return _unbound(node)
         if node.attr.startswith(OURS) or (mine and node.attr not in self._names.deleted):
             return node
         self.read.add(node.attr)
         return _call(OURS + "get_" + node.attr, [node.value], node)
 
-    def _of_type(self, node: ast.Attribute) -> bool:
+    def _is_of_type(self, node: ast.Attribute) -> bool:
         """Test for a method taken from a builtin type, as in `str.strip`: the interpreter has no such values."""
         return isinstance(node.value, ast.Name) and node.value.id in _TYPES and node.attr not in _OF_TYPES
 
@@ -78,7 +78,7 @@ class StatementLowering(ast.NodeTransformer):
         """Rewrite a call, whose attribute stays a call and becomes no read; `str.strip(text)` becomes
         `text.strip()`.
         """
-        if isinstance(node.func, ast.Attribute) and self._of_type(node.func) and node.args:
+        if isinstance(node.func, ast.Attribute) and self._is_of_type(node.func) and node.args:
             node.func.value = node.args.pop(0)  # str.strip(text) is text.strip()
         if isinstance(node.func, ast.Attribute):  # a call is no read: the attribute itself stays
             node.func.value = self.visit(node.func.value)
@@ -114,9 +114,9 @@ class StatementLowering(ast.NodeTransformer):
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
         """Replace `del` by one statement for each target."""
-        return [ast.copy_location(self._deleted(target), node) for target in _flat(node.targets)]
+        return [ast.copy_location(self._lower_delete(target), node) for target in _flat(node.targets)]
 
-    def _deleted(self, target: ast.expr) -> ast.stmt:
+    def _lower_delete(self, target: ast.expr) -> ast.stmt:
         if isinstance(target, ast.Name):
             return ast.Assign(targets=[ast.Name(id=target.id, ctx=ast.Store())], value=ast.Constant(None))
         if isinstance(target, ast.Attribute):
@@ -127,13 +127,13 @@ class StatementLowering(ast.NodeTransformer):
                 part = ast.Subscript(value=value, slice=self.visit(target.slice), ctx=ast.Store())
                 return ast.Assign(targets=[part], value=ast.List(elts=[], ctx=ast.Load()))
             return ast.Expr(_call(OURS + "delitem", [value, self.visit(target.slice)], target))
-        raise refused(target, "this `del`")
+        raise refusal(target, "this `del`")
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         """Replace imports of modules that the cell provides itself."""
-        return _each(node, [self._imported(alias) or ast.Import(names=[alias]) for alias in node.names])
+        return _each(node, [self._lower_import(alias) or ast.Import(names=[alias]) for alias in node.names])
 
-    def _imported(self, alias: ast.alias) -> ast.stmt | None:
+    def _lower_import(self, alias: ast.alias) -> ast.stmt | None:
         if alias.name not in MODULES:
             return _missing(alias.name)
         if alias.name not in self._served:
@@ -156,7 +156,7 @@ class StatementLowering(ast.NodeTransformer):
         self.modules.add(module)
         for alias in node.names:
             if alias.name not in self._served[module]:
-                raise refused(
+                raise refusal(
                     node, f"`from {module} import {alias.name}`: it has {', '.join(sorted(self._served[module]))}"
                 )
         return _each(node, [_bind(alias.asname or alias.name, f"{OURS}{module}_{alias.name}") for alias in node.names])

@@ -76,7 +76,7 @@ class _Later:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             self._mark_spread(node.func.id, node.args)
         else:
-            for each in _given(node):
+            for each in _yielded_values(node):
                 self.mark(each)
 
     def _mark_spread(self, name: str, args: list[ast.expr]) -> None:
@@ -91,7 +91,7 @@ class _Later:
             attribute.attr = LATER + attribute.attr
 
 
-def _given(node: ast.expr) -> list[ast.expr]:
+def _yielded_values(node: ast.expr) -> list[ast.expr]:
     """List the expressions whose values a display, a comprehension or a conditional expression yields."""
     if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
         return [node.elt]
@@ -114,20 +114,20 @@ class _AwaitLowering(ast.NodeTransformer):
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
         self.generic_visit(node)
-        loop = ast.For(target=node.target, iter=_waited(node.iter), body=node.body, orelse=node.orelse)
+        loop = ast.For(target=node.target, iter=_await_if_awaitable(node.iter), body=node.body, orelse=node.orelse)
         return ast.fix_missing_locations(ast.copy_location(loop, node))
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
         if node.is_async:
-            node.iter, node.is_async = _waited(node.iter), 0
+            node.iter, node.is_async = _await_if_awaitable(node.iter), 0
         return node
 
     def visit_Await(self, node: ast.Await) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.value, ast.Call | ast.Await):
             return node.value if isinstance(node.value, ast.Await) else node
-        return _waited(node.value)
+        return _await_if_awaitable(node.value)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -142,7 +142,7 @@ class _AwaitLowering(ast.NodeTransformer):
         return node
 
 
-def _waited(value: ast.expr) -> ast.Await:
+def _await_if_awaitable(value: ast.expr) -> ast.Await:
     """Build an expression that awaits an awaitable and passes any other value on."""
     call = ast.Call(func=ast.Name(id=OURS + "waited", ctx=ast.Load()), args=[value], keywords=[])
     return ast.fix_missing_locations(ast.copy_location(ast.Await(call), value))

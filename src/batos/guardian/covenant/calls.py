@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from batos.guardian.covenant.effects import Effects
-from batos.guardian.covenant.things import (
+from batos.guardian.covenant.abstract_values import (
     CHANGES,
     CLEAN,
     PLAIN,
@@ -14,9 +13,10 @@ from batos.guardian.covenant.things import (
     AbstractValue,
     State,
     Value,
+    creation_order,
     elements,
-    made_before,
 )  # fmt: skip
+from batos.guardian.covenant.effects import Effects
 
 #: Builtins that give an iterator over their last argument; functions among the others run when it is iterated.
 _LAZY: Final = frozenset({"enumerate", "filter", "iter", "map", "reversed", "zip"})
@@ -91,7 +91,7 @@ class Calls(Effects):
         values = []
         for one in node.args:
             if isinstance(one, ast.Starred):
-                values.append(self.iterated(self.eval(one.value), one))
+                values.append(self.iterate(self.eval(one.value), one))
             else:
                 values.append(self.eval(one))
         for keyword in node.keywords:
@@ -99,16 +99,16 @@ class Calls(Effects):
             values.append(value if keyword.arg else elements(value))
         return values
 
-    def iterated(self, value: Value, node: ast.AST) -> Value:
+    def iterate(self, value: Value, node: ast.AST) -> Value:
         """Return the values that iteration over a value gives, and apply the effects of a lazy iterator."""
         if not value:
             return PLAIN
-        for thing in sorted(value, key=made_before):
+        for thing in sorted(value, key=creation_order):
             if thing.effect and thing.function is None:
                 self.apply(thing.effect, node)
         return elements(value)
 
-    def consumed(self, values: list[Value], node: ast.AST) -> Value:
+    def pass_to_unknown(self, values: list[Value], node: ast.AST) -> Value:
         """Pass arguments to unknown code: functions among them may be called with the others."""
         result: Value = PLAIN
         for index, value in enumerate(values):
@@ -128,7 +128,7 @@ class Calls(Effects):
                 return self._call_member(node, found[0], name, self._arguments(node))
             if base.id in self.policy.functions and base.id not in self.bound:
                 return self._call_unbound(node, name)
-        if self._of_class(base):
+        if self._is_of_class(base):
             return self._call_member(node, self._module(base), name, self._arguments(node))
         owner = self.eval(base)
         if name in self.policy.mutators:
@@ -137,7 +137,7 @@ class Calls(Effects):
             return self._plain_method(node, name, owner)
         return self._message(node, name, exempt=False)
 
-    def _of_class(self, base: ast.expr) -> bool:
+    def _is_of_class(self, base: ast.expr) -> bool:
         """Test if a call's base is a class of a module, as in `date.today()` or
         `itertools.chain.from_iterable(rows)`.
         """
@@ -151,7 +151,7 @@ class Calls(Effects):
 
     def _message(self, node: ast.Call, selector: str, *, exempt: bool) -> Value:
         values = self._arguments(node)
-        self.consumed(values, node)
+        self.pass_to_unknown(values, node)
         self.may_raise()
         if exempt:
             self.pass_by()
@@ -160,7 +160,7 @@ class Calls(Effects):
         answer = self.fresh(node)
         function = self.frame.function
         if function is None or isinstance(function.node, ast.AsyncFunctionDef):
-            waiting = self.made(node, answer, part=1)
+            waiting = self.container_at(node, answer, part=1)
             waiting.effect = 0 if exempt else CLEAN | SENDS
             return frozenset((waiting,))
         return answer
@@ -168,7 +168,7 @@ class Calls(Effects):
     def _call_unbound(self, node: ast.Call, name: str) -> Value:
         """Follow a method that is called on its type: `dict.fromkeys(keys, value)`, `list.append(items, one)`."""
         values = self._arguments(node)
-        self.consumed(values, node)
+        self.pass_to_unknown(values, node)
         if name in self.policy.mutators and values:
             self.change(values[0], node, PLAIN.union(*values[1:]))
         return self.fresh(node, PLAIN.union(*values) if values else PLAIN)
@@ -177,13 +177,13 @@ class Calls(Effects):
         values = self._arguments(node)
         if name in _PICKS:
             keyless, values = values[:1], values[1:]
-            self.consumed(keyless, node)
+            self.pass_to_unknown(keyless, node)
         given = PLAIN.union(*values) if values else PLAIN
         if name == "sort":
-            self.consumed([elements(owner), *values], node)
+            self.pass_to_unknown([elements(owner), *values], node)
             self.may_raise()
         else:
-            self.consumed(values, node)
+            self.pass_to_unknown(values, node)
         held = given | elements(given) if name in ("extend", "update", "extendleft") else given
         self.change(owner, node, held)
         if node is not self.last or _stops_midway(node, name):
@@ -192,7 +192,7 @@ class Calls(Effects):
 
     def _plain_method(self, node: ast.Call, name: str, owner: Value) -> Value:
         values = self._arguments(node)
-        self.consumed(values, node)
+        self.pass_to_unknown(values, node)
         if name in _PICKS:
             return elements(owner).union(*values[1:])
         if name in _PAIRS:
@@ -204,7 +204,7 @@ class Calls(Effects):
         return PLAIN
 
     def _pairs(self, node: ast.AST, held: Value) -> Value:
-        pair = self.made(node, held, part=1)
+        pair = self.container_at(node, held, part=1)
         pair.keyed = True
         return self.container(node, frozenset((pair,)))
 
@@ -216,7 +216,7 @@ class Calls(Effects):
         values = self._arguments(node)
         if name in _LAZY:
             return self._lazy(node, name, values)
-        given = self.consumed(values, node)
+        given = self.pass_to_unknown(values, node)
         self.may_raise()
         if name in _COPIES:
             return self.container(node, PLAIN.union(*map(elements, values)) if values else PLAIN)
@@ -240,7 +240,7 @@ class Calls(Effects):
         receiver = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == self.policy.receiver
         owner = PLAIN if receiver or not node.args else self.eval(node.args[0])
         others = [self.eval(one) for one in (*node.args[2:], *(one.value for one in node.keywords))]
-        self.consumed(others, node)
+        self.pass_to_unknown(others, node)
         self.may_raise()
         if slot is None or name in ("hasattr", "type"):
             return PLAIN
@@ -251,12 +251,12 @@ class Calls(Effects):
             return (self.slot(slot) if receiver else self._foreign(node, owner)).union(*others)
         if receiver and slot != self.policy.marker:
             if name == "setattr":
-                self.stored(slot, PLAIN.union(*others) if others else PLAIN)
+                self.store(slot, PLAIN.union(*others) if others else PLAIN)
             self.write(node)
         return PLAIN
 
     def _foreign(self, node: ast.AST, owner: Value) -> Value:
-        thing = self.made(node, elements(owner))
+        thing = self.container_at(node, elements(owner))
         thing.foreign = True
         thing.elements |= {thing}
         return frozenset((thing,))
@@ -270,10 +270,10 @@ class Calls(Effects):
             rows = PLAIN.union(*map(elements, values[1:])) if values[1:] else PLAIN
             given = self.use(values[0], [frozenset((self._row(node, rows),)), rows], node) if values else PLAIN
             for one in values[1:]:
-                self.iterated(one, node)
+                self.iterate(one, node)
             effect = self.state.bits | (SENDS if self.frame.sends else 0)
             self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
-            thing = self.made(node, given)
+            thing = self.container_at(node, given)
             thing.effect = 0 if effect == CLEAN else effect
             return frozenset((thing,))
         effect = 0
@@ -281,22 +281,22 @@ class Calls(Effects):
             for thing in value:
                 effect |= thing.effect
         if name == "iter" and len(values) > 1:
-            effect |= self._deferred(values[0], [], node)
+            effect |= self._deferred_effect(values[0], [], node)
         if name == "filter" and values:
-            effect |= self._deferred(values[0], [PLAIN.union(*map(elements, values[1:]))], node)
+            effect |= self._deferred_effect(values[0], [PLAIN.union(*map(elements, values[1:]))], node)
         held = PLAIN.union(*map(elements, values)) if values else PLAIN
         if name in ("zip", "enumerate"):
-            pair = self.made(node, held, part=1)
+            pair = self.container_at(node, held, part=1)
             pair.keyed = name == "enumerate"
             held = frozenset((pair,))
-        made = self.made(node, held)
+        made = self.container_at(node, held)
         made.effect = effect if effect & ~CLEAN else 0
         return frozenset((made,))
 
     def _row(self, node: ast.AST, held: Value) -> AbstractValue:
-        return self.made(node, held, part=2)
+        return self.container_at(node, held, part=2)
 
-    def _deferred(self, value: Value, given: list[Value], node: ast.AST) -> int:
+    def _deferred_effect(self, value: Value, given: list[Value], node: ast.AST) -> int:
         """Compute the effect that a later use of a value will have, and leave the present state as it is."""
         before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
         self.state = State(before.variables, CLEAN)
@@ -314,7 +314,7 @@ class Calls(Effects):
             return elements(values[0])
         if module == "itertools":
             return self._iterator(node, values)
-        given = self.consumed(values, node)
+        given = self.pass_to_unknown(values, node)
         self.may_raise()
         if (module, member) == ("functools", "partial"):
             return self._partial(node, values)
@@ -341,7 +341,7 @@ class Calls(Effects):
             return self.container(node, given.union(*values[len(node.args) :]))
         held = PLAIN.union(*map(elements, values)) if values else PLAIN
         if member == "defaultdict":
-            held |= given or frozenset((self.made(node, part=5),))
+            held |= given or frozenset((self.container_at(node, part=5),))
         return self.container(node, held)
 
     def _iterator(self, node: ast.Call, values: list[Value]) -> Value:
@@ -352,17 +352,17 @@ class Calls(Effects):
         for thing in everything:
             effect |= thing.effect if thing.function is None else 0
             if thing.function is not None:
-                effect |= self._deferred(frozenset((thing,)), [held], node)
+                effect |= self._deferred_effect(frozenset((thing,)), [held], node)
                 result |= thing.function.result
         inner = self.fresh(node, held | result | elements(held), part=1)
-        made = self.made(node, held | result | inner)
+        made = self.container_at(node, held | result | inner)
         made.effect = effect if effect & ~CLEAN else 0
         return frozenset((made,))
 
     def _partial(self, node: ast.Call, values: list[Value]) -> Value:
-        made = self.made(node)
+        made = self.container_at(node)
         if values:
-            effect = self._deferred(values[0], [PLAIN.union(*values[1:])], node)
+            effect = self._deferred_effect(values[0], [PLAIN.union(*values[1:])], node)
             made.effect = effect | (CHANGES if any(thing.effect & CHANGES for thing in values[0]) else 0)
         return frozenset((made,)).union(*values)
 
@@ -370,9 +370,9 @@ class Calls(Effects):
 
     def _call_value(self, node: ast.Call, called: Value, values: list[Value]) -> Value:
         self.may_raise()
-        self.consumed(values, node)
+        self.pass_to_unknown(values, node)
         given = PLAIN.union(*values) if values else PLAIN
-        functions = [thing.function for thing in sorted(called, key=made_before) if thing.function]
+        functions = [thing.function for thing in sorted(called, key=creation_order) if thing.function]
         result: Value = PLAIN
         for function in functions:
             result |= self.enter(function, values, node, spread=False)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Final
 
-from batos.guardian.covenant.things import (
+from batos.guardian.covenant.abstract_values import (
     CHANGES,
     CLEAN,
     DIRTY,
@@ -19,9 +19,9 @@ from batos.guardian.covenant.things import (
     State,
     Value,
     after,
+    creation_order,
     elements,
-    joined,
-    made_before,
+    join,
     reachable,
 )  # fmt: skip
 from batos.guardian.forms import Forms
@@ -101,7 +101,7 @@ class Effects:
             thing.elements = frozenset((thing,))
         return self._stored.get(name, PLAIN) | {thing}
 
-    def made(self, node: object, held: Value = PLAIN, part: int = 0) -> AbstractValue:
+    def container_at(self, node: object, held: Value = PLAIN, part: int = 0) -> AbstractValue:
         """Return the abstract value made at a place of the source, and add `held` to its contents, which never
         shrink.
         """
@@ -113,14 +113,14 @@ class Effects:
 
     def fresh(self, node: object, held: Value = PLAIN, part: int = 0) -> Value:
         """Return a value of unknown depth from elsewhere: its elements are values like itself."""
-        thing = self.made(node, held, part)
+        thing = self.container_at(node, held, part)
         if thing not in thing.elements:
             thing.elements |= {thing}
         return frozenset((thing,))
 
     def container(self, node: object, held: Value) -> Value:
         """Return the container made at a node, which may hold `held`."""
-        return frozenset((self.made(node, held),))
+        return frozenset((self.container_at(node, held),))
 
     def hold(self, thing: AbstractValue, held: Value) -> None:
         """Add `held` to the contents of an abstract value; the contents of a slot become part of the slot."""
@@ -149,7 +149,7 @@ class Effects:
                 thing.slots |= slots
                 self.version += 1
 
-    def stored(self, slot: str, value: Value) -> None:
+    def store(self, slot: str, value: Value) -> None:
         """Store a value in a slot of the receiver. From now on the value is part of that slot."""
         known = self._stored.get(slot, PLAIN)
         if not value <= known:
@@ -208,7 +208,7 @@ class Effects:
         """Record that an exception may occur here, so that an enclosing `try` may continue from this state."""
         tries = self.frame.tries
         if tries:
-            tries[-1] = joined(tries[-1], self.state.copy())
+            tries[-1] = join(tries[-1], self.state.copy())
 
     def apply(self, effect: int, node: ast.AST, what: str = "a function") -> None:
         """Apply a known effect of something that is called, awaited or iterated."""
@@ -227,7 +227,7 @@ class Effects:
         """Call or iterate a value by code that was given `others` too; return the results of the calls."""
         given = PLAIN.union(*others)
         result: Value = PLAIN
-        for thing in sorted(value, key=made_before):
+        for thing in sorted(value, key=creation_order):
             if thing.function is not None:
                 result |= self.enter(thing.function, [given | elements(given)], node)
             if thing.effect & CHANGES:

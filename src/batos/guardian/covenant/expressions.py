@@ -6,8 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final
 
-from batos.guardian.covenant.calls import CHANGERS, Calls
-from batos.guardian.covenant.things import (
+from batos.guardian.covenant.abstract_values import (
     CHANGES,
     CLEAN,
     PLAIN,
@@ -15,11 +14,12 @@ from batos.guardian.covenant.things import (
     Function,
     State,
     Value,
+    creation_order,
     elements,
     field,
-    joined,
-    made_before,
+    join,
 )  # fmt: skip
+from batos.guardian.covenant.calls import CHANGERS, Calls
 
 #: Operators whose result may hold what their operands hold: lists, dicts and sets know them.
 _JOINING: Final = (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)
@@ -36,9 +36,9 @@ class Expressions(Calls):
             return PLAIN
         self.steps += 1
         follow = _FOLLOW.get(kind)
-        return self._unknown(node) if follow is None else follow(self, node)
+        return self._visit_unknown(node) if follow is None else follow(self, node)
 
-    def _unknown(self, node: ast.AST) -> Value:
+    def _visit_unknown(self, node: ast.AST) -> Value:
         """Follow the parts of syntax that is refused elsewhere, so that its slots are still listed."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -56,7 +56,7 @@ class Expressions(Calls):
         return self._changer(found) if found is not None and found in CHANGERS else PLAIN
 
     def _changer(self, found: tuple[str, str]) -> Value:
-        thing = self.made(found)
+        thing = self.container_at(found)
         thing.effect = CHANGES
         return frozenset((thing,))
 
@@ -81,7 +81,7 @@ class Expressions(Calls):
             return PLAIN
         for thing in owner:
             self.mutates |= thing.slots
-        made = self.made(node)
+        made = self.container_at(node)
         made.bound |= owner
         return frozenset((made,))
 
@@ -120,7 +120,7 @@ class Expressions(Calls):
 
     def meet(self, other: State) -> None:
         """Join this path with another."""
-        met = joined(self.state, other)
+        met = join(self.state, other)
         if met is not None:
             self.state = met
 
@@ -136,11 +136,11 @@ class Expressions(Calls):
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
         held: Value = PLAIN
         for one in node.elts:
-            held |= self.iterated(self.eval(one.value), one) if isinstance(one, ast.Starred) else self.eval(one)
+            held |= self.iterate(self.eval(one.value), one) if isinstance(one, ast.Starred) else self.eval(one)
         return self.container(node, held)
 
     def _dictionary(self, node: ast.Dict) -> Value:
-        made = self.made(node)
+        made = self.container_at(node)
         made.fields = made.fields or {}
         for key, one in zip(node.keys, node.values, strict=True):
             if key is not None:
@@ -153,16 +153,16 @@ class Expressions(Calls):
         for one in (node.left, *node.comparators):
             value = self.eval(one)
             if value:
-                self.iterated(value, node)
+                self.iterate(value, node)
         return PLAIN
 
-    def _formatted(self, node: ast.FormattedValue) -> Value:
+    def _formatted_value(self, node: ast.FormattedValue) -> Value:
         self.eval(node.value)
         if node.format_spec is not None:
             self.eval(node.format_spec)
         return PLAIN
 
-    def _joined(self, node: ast.JoinedStr) -> Value:
+    def _joined_string(self, node: ast.JoinedStr) -> Value:
         for one in node.values:
             self.eval(one)
         return PLAIN
@@ -173,7 +173,7 @@ class Expressions(Calls):
 
     def _await(self, node: ast.Await) -> Value:
         value = self.eval(node.value)
-        for thing in sorted(value, key=made_before):
+        for thing in sorted(value, key=creation_order):
             if thing.effect:
                 self.apply(thing.effect, node, "what is awaited")
         self.may_raise()
@@ -186,13 +186,13 @@ class Expressions(Calls):
         return self.fresh(node)
 
     def _yield_from(self, node: ast.YieldFrom) -> Value:
-        value = self.iterated(self.eval(node.value), node)
+        value = self.iterate(self.eval(node.value), node)
         if self.frame.function is not None:
             self.frame.function.yields |= value
         return self.fresh(node)
 
-    def _starred(self, node: ast.Starred) -> Value:
-        return self.iterated(self.eval(node.value), node)
+    def _starred_value(self, node: ast.Starred) -> Value:
+        return self.iterate(self.eval(node.value), node)
 
     def _lambda(self, node: ast.Lambda) -> Value:
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -202,7 +202,7 @@ class Expressions(Calls):
 
     def local_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
         """Return a function within the method as a value. Its effect is known once its body was followed."""
-        thing = self.made(node)
+        thing = self.container_at(node)
         if thing.function is None:
             thing.function = Function(node, generates=node in self.generators)
             self._defaults(thing.function)
@@ -250,11 +250,11 @@ class Expressions(Calls):
         for each in node.generators:
             value = self.eval(each.iter)
             if each.is_async:
-                for thing in sorted(value, key=made_before):
+                for thing in sorted(value, key=creation_order):
                     self.apply(thing.effect, each.iter, "what is iterated")
                 value = elements(value)
             self.may_raise()
-            self.bind(each.target, self.iterated(value, each.iter), each.target)
+            self.bind(each.target, self.iterate(value, each.iter), each.target)
             for condition in each.ifs:
                 self.eval(condition)
         if isinstance(node, ast.DictComp):
@@ -275,7 +275,7 @@ class Expressions(Calls):
         self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
         for name, known in variables.items():
             self.assign(name, known | self.state.variables.get(name, PLAIN))
-        thing = self.made(node, elements(value), part=3)
+        thing = self.container_at(node, elements(value), part=3)
         thing.effect = 0 if effect == CLEAN else effect
         return frozenset((thing,))
 
@@ -301,14 +301,14 @@ _FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], Value]]] = {
     ast.Tuple: Expressions._display,
     ast.Set: Expressions._display,
     ast.Dict: Expressions._dictionary,
-    ast.JoinedStr: Expressions._joined,
-    ast.FormattedValue: Expressions._formatted,
+    ast.JoinedStr: Expressions._joined_string,
+    ast.FormattedValue: Expressions._formatted_value,
     ast.Compare: Expressions._compare,
     ast.UnaryOp: Expressions._unary,
     ast.Await: Expressions._await,
     ast.Yield: Expressions._yield,
     ast.YieldFrom: Expressions._yield_from,
-    ast.Starred: Expressions._starred,
+    ast.Starred: Expressions._starred_value,
     ast.Lambda: Expressions._lambda,
     ast.ListComp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,

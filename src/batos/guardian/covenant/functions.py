@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from batos.guardian.covenant.abstract_values import CLEAN, DIRTY, PLAIN, SENDS, Function, State, Value, join
 from batos.guardian.covenant.effects import Frame
 from batos.guardian.covenant.expressions import Expressions
-from batos.guardian.covenant.things import CLEAN, DIRTY, PLAIN, SENDS, Function, State, Value, joined
 
 
 class Functions(Expressions):
@@ -29,7 +29,7 @@ class Functions(Expressions):
             self.follow(function)
         effect = function.bits | (SENDS if function.sends else 0)
         if function.generates or isinstance(function.node, ast.AsyncFunctionDef):
-            thing = self.made(node, function.yields if function.generates else function.result, part=4)
+            thing = self.container_at(node, function.yields if function.generates else function.result, part=4)
             thing.effect |= 0 if effect == CLEAN else effect
             if function.generates and thing.effect:
                 self.apply(thing.effect, node)  # in the cell it runs to its end when it is called
@@ -37,7 +37,7 @@ class Functions(Expressions):
         if function.wrote and self.frame.tries:
             failed = self.state.copy()
             failed.bits, failed.line = DIRTY, failed.line or getattr(node, "lineno", 0)
-            self.frame.tries[-1] = joined(self.frame.tries[-1], failed)
+            self.frame.tries[-1] = join(self.frame.tries[-1], failed)
         self.apply(effect, node, getattr(function.node, "name", "a lambda"))
         for name, value in function.outward.items():
             self.assign(name, self.state.variables.get(name, PLAIN) | value)

@@ -24,22 +24,22 @@ def covenant_of(
 
     Raises: TooIntricate: the method cannot be followed.
     """
-    faults, mutates = _followed(method, forms, policy)
+    faults, mutates = _follow(method, forms, policy)
     if not tidy or not faults:
         return faults, mutates
     if {fault.rule for fault in faults} == {_LAST}:
-        return _sunk(method, forms, policy) or set(), mutates
+        return _faults_with_sunk_markers(method, forms, policy) or set(), mutates
     flag = marking.Flag(method, policy)
     if not flag.found:
         return faults, mutates
     with flag.as_marker():
-        untold = {fault for fault in _followed(method, forms, policy)[0] if fault.rule != _LAST}
-    with flag.as_given():
-        missed = _sunk(method, forms, policy)
+        untold = {fault for fault in _follow(method, forms, policy)[0] if fault.rule != _LAST}
+    with flag.mark_at_guards():
+        missed = _faults_with_sunk_markers(method, forms, policy)
     return (faults if untold or missed else set()), mutates
 
 
-def _followed(
+def _follow(
     method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy
 ) -> tuple[set[SourceFault], frozenset[str]]:
     covenant = StatementFlow(policy, forms)
@@ -47,7 +47,9 @@ def _followed(
     return covenant.faults, frozenset(covenant.mutates)
 
 
-def _sunk(method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy) -> set[SourceFault]:
+def _faults_with_sunk_markers(
+    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy
+) -> set[SourceFault]:
     """Return the faults that remain when each marker stands behind what only speaks or computes."""
-    with marking.sunk(method, policy):
-        return _followed(method, forms, policy)[0]
+    with marking.sink_markers(method, policy):
+        return _follow(method, forms, policy)[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from batos.guardian.covenant.abstract_values import State, Value, elements, join, reachable
 from batos.guardian.covenant.functions import Functions
-from batos.guardian.covenant.things import State, Value, elements, joined, reachable
 from batos.guardian.forms import Forms
 from batos.guardian.policy import GuardianPolicy
 
@@ -21,7 +21,7 @@ class Paths(Functions):
     def _ends(self, ends: list[State | None]) -> bool:
         met: State | None = None
         for one in ends:
-            met = joined(met, one)
+            met = join(met, one)
         if met is None:
             return False
         self.state = met
@@ -53,7 +53,7 @@ class Paths(Functions):
             self._captures(case.pattern, subject, nested=False)
             if case.guard is not None:
                 self.eval(case.guard)
-                met = joined(missed, self.state.copy())
+                met = join(missed, self.state.copy())
                 missed = met if met is not None else missed
             ends.append(self._branch(case.body, self.state))
             self.state = missed
@@ -94,7 +94,7 @@ class Paths(Functions):
 
         def head() -> State | None:
             self.apply(effects, node.iter, "what is iterated")
-            given = self.iterated(value, node.iter)
+            given = self.iterate(value, node.iter)
             left = self.state.copy()
             self.bind(node.target, given, node)
             return left
@@ -105,7 +105,7 @@ class Paths(Functions):
         """Follow a loop until another round adds nothing; `head` is what happens before each round."""
         frame, entry = self.frame, self.state
         while True:
-            met = joined(entry.copy(), self.heads.get(node))
+            met = join(entry.copy(), self.heads.get(node))
             start = met if met is not None else entry
             self.heads[node] = start.copy()
             version = self.version
@@ -117,10 +117,10 @@ class Paths(Functions):
             live = self.run(node.body)
             broken, back = frame.breaks.pop(), frame.continues.pop()
             if live:
-                back = joined(back, self.state)
+                back = join(back, self.state)
             if back is None or (start.covers(back) and version == self.version):
                 break
-            again = joined(start, back)
+            again = join(start, back)
             if again is not None:
                 self.heads[node] = again
         if left is not None:
@@ -130,12 +130,12 @@ class Paths(Functions):
 
     def _break(self, node: ast.Break) -> bool:
         if self.frame.breaks:
-            self.frame.breaks[-1] = joined(self.frame.breaks[-1], self.state.copy())
+            self.frame.breaks[-1] = join(self.frame.breaks[-1], self.state.copy())
         return False
 
     def _continue(self, node: ast.Continue) -> bool:
         if self.frame.continues:
-            self.frame.continues[-1] = joined(self.frame.continues[-1], self.state.copy())
+            self.frame.continues[-1] = join(self.frame.continues[-1], self.state.copy())
         return False
 
     def _try(self, node: ast.Try) -> bool:
@@ -165,7 +165,7 @@ class Paths(Functions):
         if node.finalbody:
             return self._finally(node, ends, raised, first, (outer_break, outer_continue))
         if raised is not None and frame.tries:
-            frame.tries[-1] = joined(frame.tries[-1], raised)
+            frame.tries[-1] = join(frame.tries[-1], raised)
         return self._ends(ends)
 
     def _finally(
@@ -185,7 +185,7 @@ class Paths(Functions):
         if raised is not None:
             out = self._branch(node.finalbody, raised)
             if out is not None and frame.tries:
-                frame.tries[-1] = joined(frame.tries[-1], out)
+                frame.tries[-1] = join(frame.tries[-1], out)
         for state, statement in returns:
             out = self._branch(node.finalbody, state)
             if out is not None:
@@ -194,5 +194,5 @@ class Paths(Functions):
             if jumps and before:
                 jumped, jumps[-1] = jumps[-1], before[0]
                 out = self._branch(node.finalbody, jumped) if jumped is not None else None
-                jumps[-1] = joined(jumps[-1], out)
+                jumps[-1] = join(jumps[-1], out)
         return self._ends(ends) and self.run(node.finalbody)

@@ -6,10 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from batos.guardian.covenant.calls import is_computed
-from batos.guardian.covenant.effects import Frame
-from batos.guardian.covenant.paths import Paths
-from batos.guardian.covenant.things import (
+from batos.guardian.covenant.abstract_values import (
     CLEAN,
     DIRTY,
     PLAIN,
@@ -19,6 +16,9 @@ from batos.guardian.covenant.things import (
     elements,
     reachable,
 )  # fmt: skip
+from batos.guardian.covenant.calls import is_computed
+from batos.guardian.covenant.effects import Frame
+from batos.guardian.covenant.paths import Paths
 
 _MARK_LAST: Final = "let `self._p_changed = True` be the last statement of this path"
 #: Operators that change a list or a dict in place.
@@ -116,7 +116,7 @@ class StatementFlow(Paths):
             self.may_raise()
         self.bind(target, value, node)
 
-    def _annotated(self, node: ast.AnnAssign) -> bool:
+    def _annotated_assignment(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
             self.pass_by()
             self.last = node.value
@@ -130,7 +130,7 @@ class StatementFlow(Paths):
         elif isinstance(target, ast.Attribute):
             if isinstance(target.value, ast.Name) and target.value.id == self.policy.receiver:
                 if target.attr != self.policy.marker:
-                    self.stored(target.attr, value)
+                    self.store(target.attr, value)
                     self.write(node)
             else:
                 self.eval(target.value)
@@ -145,12 +145,12 @@ class StatementFlow(Paths):
             self._unpack(target, value, node)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:
-        parts = self.iterated(value, node)
+        parts = self.iterate(value, node)
         keyed = bool(value) and all(thing.keyed for thing in value)
         for index, each in enumerate(target.elts):
             self._bound_next(each, PLAIN if keyed and index == 0 else parts, node)
 
-    def _augmented(self, node: ast.AugAssign) -> bool:
+    def _augmented_assignment(self, node: ast.AugAssign) -> bool:
         self.pass_by()
         given = self.eval(node.value)
         target = node.target
@@ -169,7 +169,7 @@ class StatementFlow(Paths):
             receiver = isinstance(target.value, ast.Name) and target.value.id == self.policy.receiver
             if receiver and target.attr != self.policy.marker:
                 self.mutates.add(target.attr)
-                self.stored(target.attr, elements(given))
+                self.store(target.attr, elements(given))
                 self.write(node)
                 self._joined_midway(node)
             elif not receiver:
@@ -283,8 +283,8 @@ class StatementFlow(Paths):
 _FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], bool]]] = {
     ast.Expr: StatementFlow._expression,
     ast.Assign: StatementFlow._assign,
-    ast.AnnAssign: StatementFlow._annotated,
-    ast.AugAssign: StatementFlow._augmented,
+    ast.AnnAssign: StatementFlow._annotated_assignment,
+    ast.AugAssign: StatementFlow._augmented_assignment,
     ast.Delete: StatementFlow._delete,
     ast.Return: StatementFlow._return,
     ast.Raise: StatementFlow._raise,

@@ -10,7 +10,7 @@ Def = ast.FunctionDef | ast.AsyncFunctionDef
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def imported(tree: ast.AST, module: str) -> dict[str, str]:
+def imported_names(tree: ast.AST, module: str) -> dict[str, str]:
     """Return the local names of a module and of its imported members: name to member, "" for the module itself."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -32,7 +32,7 @@ def member(node: ast.AST, known: dict[str, str]) -> str:
 
 def unimport(tree: ast.AST, module: str, only: str = "") -> None:
     """Take away the imports of a module, or of one member of it, that nothing uses any more."""
-    known = imported(tree, module)
+    known = imported_names(tree, module)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     gone = {name for name, taken in known.items() if name not in used and only in ("", taken)}
     for block in blocks(tree):
@@ -64,7 +64,7 @@ def remove(block: list[ast.stmt], node: ast.stmt) -> None:
     block[block.index(node)] = ast.copy_location(ast.Pass(), node)
 
 
-def bound(function: Def) -> set[str]:
+def bound_by(function: Def) -> set[str]:
     """Return the names that a function binds itself: parameters, variables, imports, functions; not inner scopes'."""
     given = function.args
     found = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
@@ -90,7 +90,7 @@ def _binds(node: ast.AST) -> set[str]:
     return {node.rest} if isinstance(node, ast.MatchMapping) and node.rest else set()
 
 
-def said(tree: ast.AST) -> set[str]:
+def all_names(tree: ast.AST) -> set[str]:
     """Return every name, parameter and keyword that stands anywhere."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -110,6 +110,6 @@ def only(tree: ast.AST, made: list[ast.Assign]) -> set[str]:
     return found - {name for node in ast.walk(tree) if id(node) not in theirs for name in _binds(node)}
 
 
-def loaded(tree: ast.AST) -> set[str]:
+def loaded_names(tree: ast.AST) -> set[str]:
     """Return every name that is looked up anywhere in it."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

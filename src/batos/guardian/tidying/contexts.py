@@ -11,17 +11,17 @@ from batos.guardian.tidying import bound_names
 _LOCKS: Final = frozenset({"Lock", "RLock"})
 
 
-def unfolded(tree: ast.Module) -> None:
+def unfold(tree: ast.Module) -> None:
     """Rewrite each `with` whose parts are all of these."""
-    contexts = bound_names.imported(tree, "contextlib")
-    threads = bound_names.imported(tree, "threading")
+    contexts = bound_names.imported_names(tree, "contextlib")
+    threads = bound_names.imported_names(tree, "threading")
     locks = _locks(tree, threads)
     for block in bound_names.blocks(tree):
         for index in range(len(block) - 1, -1, -1):
             node = block[index]
             if isinstance(node, ast.With):
                 block[index : index + 1] = _plain(node, contexts, threads, locks)
-    _unlocked(tree, threads, locks)
+    _remove_locks(tree, threads, locks)
     for module in ("contextlib", "threading"):
         bound_names.unimport(tree, module)
 
@@ -41,7 +41,7 @@ def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
     return found - {node.id for node in loads if id(node) not in held}
 
 
-def _unlocked(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> None:
+def _remove_locks(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> None:
     for block in bound_names.blocks(tree):
         for node in list(block):
             target = node.targets[0] if isinstance(node, ast.Assign) else None

@@ -9,7 +9,7 @@ from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
 
 
-def wanted(tree: ast.Module, selector: str, receiver: str) -> Def | None:
+def find_method(tree: ast.Module, selector: str, receiver: str) -> Def | None:
     """Find the method of a source: the function of that name, else the only one with a receiver, else the first."""
     functions = [node for node in tree.body if isinstance(node, Def)]
     named = [node for node in functions if node.name == selector]
@@ -24,7 +24,7 @@ def _receives(node: Def, receiver: str) -> bool:
     return bool(given) and given[0].arg == receiver
 
 
-def gathered(tree: ast.Module, method: Def, receiver: str) -> None:
+def gather(tree: ast.Module, method: Def, receiver: str) -> None:
     """Move what stands beside the method to its beginning, where nothing there has the same name."""
     beside = {name: node for node in tree.body if node is not method and (name := _defines(node))}
     if len(beside) != sum(1 for node in tree.body if node is not method and _defines(node)):
@@ -32,9 +32,9 @@ def gathered(tree: ast.Module, method: Def, receiver: str) -> None:
     if method.name in beside:
         return  # the last of two is meant, and in the method the first would be
     _public(tree, beside, receiver)
-    taken = bound_names.bound(method) - beside.keys()
-    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, bound_names.bound(method))]
-    used = _used(method, moved, beside, receiver)
+    taken = bound_names.bound_by(method) - beside.keys()
+    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, bound_names.bound_by(method))]
+    used = _used_names(method, moved, beside, receiver)
     moved = [node for node in moved if not isinstance(node, Def) or _name_of(node, beside) in used]
     for node in moved:
         if isinstance(node, Def):
@@ -67,27 +67,27 @@ def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str
         return False
     if hasattr(builtins, name):
         return False  # until it is defined the name means the builtin
-    own = bound_names.bound(node) if isinstance(node, Def) else set()
-    return not (bound_names.loaded(node) - own - beside.keys()) & (taken - {"self"})
+    own = bound_names.bound_by(node) if isinstance(node, Def) else set()
+    return not (bound_names.loaded_names(node) - own - beside.keys()) & (taken - {"self"})
 
 
-def _used(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], receiver: str) -> set[str]:
+def _used_names(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], receiver: str) -> set[str]:
     """Return the names that the method uses, itself or by others: a second method that nothing calls is no helper."""
     used: set[str] = set()
     todo: list[ast.AST] = [method, *(node for node in moved if not isinstance(node, Def))]
     while todo:
         node = todo.pop()
-        fresh = (bound_names.loaded(node) | _sent(node, receiver)) & beside.keys() - used
+        fresh = (bound_names.loaded_names(node) | _sent_selectors(node, receiver)) & beside.keys() - used
         used |= fresh
         todo.extend(beside[name] for name in fresh)
     return used
 
 
-def _sent(tree: ast.AST, receiver: str) -> set[str]:
-    return {node.attr for node in ast.walk(tree) if _of_receiver(node, receiver) and isinstance(node, ast.Attribute)}
+def _sent_selectors(tree: ast.AST, receiver: str) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if _is_of_receiver(node, receiver) and isinstance(node, ast.Attribute)}
 
 
-def _of_receiver(node: ast.AST, receiver: str) -> bool:
+def _is_of_receiver(node: ast.AST, receiver: str) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver
 
 
@@ -112,14 +112,14 @@ class _Unsent(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if node.attr == self._name and _of_receiver(node, self._receiver) and isinstance(node.ctx, ast.Load):
+        if node.attr == self._name and _is_of_receiver(node, self._receiver) and isinstance(node.ctx, ast.Load):
             return ast.copy_location(ast.Name(id=self._name, ctx=ast.Load()), node)
         return self.generic_visit(node)
 
 
 def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> None:
     """Rename each helper or constant that begins with an underscore to the name without it."""
-    said = bound_names.said(tree)
+    said = bound_names.all_names(tree)
     for name in [name for name in beside if name.startswith("_") and not name.startswith("__")]:
         plain = name.strip("_")
         fresh = next((each for each in (plain, f"{plain}_helper") if each.isidentifier() and each not in said), "")
@@ -143,7 +143,7 @@ class _RenamedImports(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if node.attr == self._name and _of_receiver(node, self._receiver):
+        if node.attr == self._name and _is_of_receiver(node, self._receiver):
             node.attr = self._fresh
         return self.generic_visit(node)
 

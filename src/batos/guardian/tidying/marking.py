@@ -35,7 +35,7 @@ def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
 
 
 @contextmanager
-def sunk(method: Def, policy: GuardianPolicy) -> Iterator[bool]:
+def sink_markers(method: Def, policy: GuardianPolicy) -> Iterator[bool]:
     """Move each marker of the method behind what follows in its block and only speaks or computes; True: it differs.
 
     The method is as it was afterwards.
@@ -45,7 +45,7 @@ def sunk(method: Def, policy: GuardianPolicy) -> Iterator[bool]:
         for index, node in enumerate(block):
             rest = block[index + 1 :]
             if is_marker(node, policy) and rest and all(_is_still(each, policy) for each in rest):
-                _swap(block, [*block[:index], *_marked(rest, node)], undo)
+                _swap(block, [*block[:index], *_mark_ends(rest, node)], undo)
                 break
     try:
         yield bool(undo)
@@ -64,7 +64,7 @@ def _swap(block: list[ast.stmt], new: list[ast.stmt], undo: list[Callable[[], No
     undo.append(back)
 
 
-def _marked(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
+def _mark_ends(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
     """Put the marker before each `return` of the statements and at their end."""
     found: list[ast.stmt] = []
     for node in rest:
@@ -78,7 +78,7 @@ def _marked(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
 
 def _branch(block: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
     """Put the marker before each `return` of a branch; where it goes on, the marker stands after it anyway."""
-    return _marked(block, marker) if any(isinstance(each, ast.Return | ast.If) for each in block) else block
+    return _mark_ends(block, marker) if any(isinstance(each, ast.Return | ast.If) for each in block) else block
 
 
 def _is_still(node: ast.stmt, policy: GuardianPolicy) -> bool:
@@ -165,7 +165,7 @@ class Flag:
 
     def _first(self) -> ast.stmt | None:
         """Return the first statement of the method that names the flag."""
-        return next((node for node in self._method.body if self.name in bound_names.said(node)), None)
+        return next((node for node in self._method.body if self.name in bound_names.all_names(node)), None)
 
     def _sets(self, node: ast.AST) -> bool | None:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.value, ast.Constant):
@@ -180,7 +180,7 @@ class Flag:
         marker = self._guards(self.name)[0][1].body[0]
         guards = {id(node) for _, node in self._guards(self.name)}
         for block in list(bound_names.blocks(self._method)):
-            new = [_unmarked(node) if isinstance(node, ast.If) and id(node) in guards else node for node in block]
+            new = [_without_marker(node) if isinstance(node, ast.If) and id(node) in guards else node for node in block]
             for index in range(len(new) - 1, -1, -1):
                 if self._sets(new[index]) is True:
                     new.insert(_behind(new, index), marker)
@@ -193,7 +193,7 @@ class Flag:
                 each()
 
     @contextmanager
-    def as_given(self) -> Iterator[None]:
+    def mark_at_guards(self) -> Iterator[None]:
         """Put the marker where the flag is asked for, whatever its value."""
         undo: list[Callable[[], None]] = []
         for block, node in self._guards(self.name):
@@ -205,7 +205,7 @@ class Flag:
                 each()
 
 
-def _unmarked(node: ast.If) -> ast.stmt:
+def _without_marker(node: ast.If) -> ast.stmt:
     """Remove the marker from `if flag: marker`."""
     rest = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
     return ast.copy_location(ast.If(node.test, rest, []), node)

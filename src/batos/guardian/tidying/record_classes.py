@@ -41,7 +41,7 @@ class _Modules:
 
 def plain(tree: ast.Module, receiver: str) -> None:
     """Rewrite every class that only holds data, if all its uses can be; any other stays, and is refused."""
-    known = _Modules(bound_names.imported(tree, "dataclasses"), bound_names.imported(tree, "typing"))
+    known = _Modules(bound_names.imported_names(tree, "dataclasses"), bound_names.imported_names(tree, "typing"))
     known.modules = {
         each.asname or each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names
     }
@@ -52,19 +52,19 @@ def plain(tree: ast.Module, receiver: str) -> None:
             return
         records[node.name] = record
     uses = _Uses(tree, records, known)
-    if not uses.understood() or any(each.shared and name not in uses.spaces for name, each in records.items()):
+    if not uses.is_understood() or any(each.shared and name not in uses.spaces for name, each in records.items()):
         return
     fields = {name for record in records.values() for name in record.fields}
     if any(not record.fields and not record.error for record in records.values()):
-        fields |= _stored(tree, receiver)
+        fields |= _attributes_set(tree, receiver)
     _Rewritten(records, fields, known, receiver).visit(tree)
     for block in bound_names.blocks(tree):
-        block[:] = [new for node in block for new in _replaced(node, records, uses)]
+        block[:] = [new for node in block for new in _replacement(node, records, uses)]
     bound_names.unimport(tree, "dataclasses")
     bound_names.unimport(tree, "typing", only="TypedDict")
 
 
-def _replaced(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> list[ast.stmt]:
+def _replacement(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> list[ast.stmt]:
     if not isinstance(node, ast.ClassDef):
         return [node]
     record = records[node.name]
@@ -72,10 +72,10 @@ def _replaced(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> list[
         return [ast.copy_location(ast.Pass(), node)]
     if node.name in uses.spaces:
         shown = ast.Dict(
-            [ast.Constant(name) for name in record.fields], [_given(each) for each in record.fields.values()]
+            [ast.Constant(name) for name in record.fields], [_value_or_none(each) for each in record.fields.values()]
         )
-        return [_located(ast.Assign([ast.Name(node.name, ast.Store())], shown), node)]
-    return [_located(record.maker or _maker(node.name, record.fields), node)]
+        return [_copy_locations(ast.Assign([ast.Name(node.name, ast.Store())], shown), node)]
+    return [_copy_locations(record.maker or _maker(node.name, record.fields), node)]
 
 
 # -- reading a class
@@ -97,12 +97,12 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
         return None
     if not makers:
         made = {name: _default(value, known) for name, value in fields.items()}
-        if any(value is not None and bound_names.loaded(value) & made.keys() for value in made.values()):
+        if any(value is not None and bound_names.loaded_names(value) & made.keys() for value in made.values()):
             return None  # a field is no variable of the function
         return _Record(
-            node, made, shared=any(value is made[name] and _is_made(value) for name, value in fields.items())
+            node, made, shared=any(value is made[name] and _is_computed(value) for name, value in fields.items())
         )
-    return None if fields or len(makers) > 1 or node.decorator_list else _initialised(node, makers[0])
+    return None if fields or len(makers) > 1 or node.decorator_list else _read_initialiser(node, makers[0])
 
 
 def _is_field(node: ast.stmt, fields: dict[str, ast.expr | None]) -> bool:
@@ -143,13 +143,13 @@ def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
     return factory.body if isinstance(factory, ast.Lambda) else ast.Call(factory, [], [])
 
 
-def _is_made(value: ast.expr | None) -> bool:
+def _is_computed(value: ast.expr | None) -> bool:
     """Say whether a value may differ each time that it is computed."""
     still = (ast.Constant, ast.Name, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
     return value is not None and not all(isinstance(each, still) for each in ast.walk(value))
 
 
-def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
+def _read_initialiser(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
     """Read a class whose `__init__` does nothing but put values into attributes."""
     given = [*maker.args.posonlyargs, *maker.args.args]
     if maker.decorator_list or not given or maker.args.posonlyargs:
@@ -167,7 +167,7 @@ def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
             again
             or not mine
             or value is None
-            or own in bound_names.loaded(value)
+            or own in bound_names.loaded_names(value)
             or not isinstance(target, ast.Attribute)
         ):
             return None
@@ -202,11 +202,11 @@ def _maker(name: str, fields: dict[str, ast.expr | None]) -> ast.FunctionDef:
     return ast.FunctionDef(name, arguments, [ast.Return(shown)], [], None, None)
 
 
-def _given(value: ast.expr | None) -> ast.expr:
+def _value_or_none(value: ast.expr | None) -> ast.expr:
     return ast.Constant(None) if value is None else value
 
 
-def _stored(tree: ast.AST, receiver: str) -> set[str]:
+def _attributes_set(tree: ast.AST, receiver: str) -> set[str]:
     """Return the attributes that are set on anything but the receiver: those of a class without fields."""
     return {
         node.attr
@@ -259,9 +259,9 @@ class _Uses:
     def _annotation(self, node: ast.expr) -> None:
         self._seen.update(id(each) for each in ast.walk(node))
 
-    def understood(self) -> bool:
+    def is_understood(self) -> bool:
         """Say whether what takes the place of the classes can stand every use of them."""
-        if self.spaces & self._called or bound_names.loaded(self._tree) & _ASKS:
+        if self.spaces & self._called or bound_names.loaded_names(self._tree) & _ASKS:
             return False
         classes = [record.node for record in self._records.values()]
         inside = {
@@ -322,25 +322,25 @@ class _Rewritten(ast.NodeTransformer):
         return node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = self._kept(node.annotation)
+        node.annotation = self._remaining_annotation(node.annotation)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        named = self._kept(node.annotation) is None
+        named = self._remaining_annotation(node.annotation) is None
         self.generic_visit(node)
         if named and node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign([node.target], node.value), node) if named and node.value else node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = self._kept(node.returns)
+        node.returns = self._remaining_annotation(node.returns)
         return self.generic_visit(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = self._kept(node.returns)
+        node.returns = self._remaining_annotation(node.returns)
         return self.generic_visit(node)
 
-    def _kept(self, annotation: ast.expr | None) -> ast.expr | None:
+    def _remaining_annotation(self, annotation: ast.expr | None) -> ast.expr | None:
         """Return an annotation that names none of the classes; drop others, which would name no type any more."""
         if annotation is None:
             return None
@@ -361,7 +361,7 @@ def _tool(tool: str, node: ast.Call) -> ast.expr:
     return ast.Dict(keys, [given, *(each.value for each in node.keywords)])
 
 
-def _located(new: ast.stmt, old: ast.stmt) -> ast.stmt:
+def _copy_locations(new: ast.stmt, old: ast.stmt) -> ast.stmt:
     for node in ast.walk(new):
         if isinstance(node, ast.stmt | ast.expr | ast.arg) and not hasattr(node, "lineno"):
             ast.copy_location(node, old)

@@ -16,9 +16,9 @@ _LEVELS: Final = {
 _SETUP: Final = frozenset({"basicConfig", "setLevel", "disable", "captureWarnings"})
 
 
-def spoken(tree: ast.Module, receiver: str) -> None:
+def rewrite_logging(tree: ast.Module, receiver: str) -> None:
     """Rewrite every use of `logging`, if all of them can be."""
-    known = bound_names.imported(tree, "logging")
+    known = bound_names.imported_names(tree, "logging")
     if not known:
         return
     made = [
@@ -30,7 +30,7 @@ def spoken(tree: ast.Module, receiver: str) -> None:
         and _is_still(node.value, known)
     ]
     lines = _LogLines(known, bound_names.only(tree, made), receiver)
-    if lines.understood(tree):
+    if lines.is_understood(tree):
         for block in bound_names.blocks(tree):
             for index, node in enumerate(block):
                 block[index] = lines.statement(node)
@@ -45,7 +45,7 @@ class _LogLines:
         self._loggers = loggers
         self._receiver = receiver
 
-    def understood(self, tree: ast.Module) -> bool:
+    def is_understood(self, tree: ast.Module) -> bool:
         """Say whether no part of it is used in another way."""
         kept = {
             id(node)
@@ -62,7 +62,7 @@ class _LogLines:
     def _is_ours(self, node: ast.stmt) -> bool:
         return self._level(node) != "" or self._is_setup(node)
 
-    def _called(self, node: ast.stmt) -> str:
+    def _called_member(self, node: ast.stmt) -> str:
         """Return the member of `logging`, or of a logger, that a statement calls; "" for any other statement."""
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
             return ""
@@ -82,13 +82,13 @@ class _LogLines:
         one_mapping = len(call.args) == 2 and isinstance(call.args[1], ast.Dict)
         if one_mapping or not all(_is_still(each, self._known) for each in call.keywords):
             return ""
-        return _LEVELS.get(self._called(node), "")
+        return _LEVELS.get(self._called_member(node), "")
 
     def _is_setup(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assign):
             target = node.targets[0]
             return isinstance(target, ast.Name) and target.id in self._loggers
-        return self._called(node) in _SETUP and isinstance(node, ast.Expr) and _is_still(node.value, self._known)
+        return self._called_member(node) in _SETUP and isinstance(node, ast.Expr) and _is_still(node.value, self._known)
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         """Return the statement that it becomes."""
@@ -96,8 +96,8 @@ class _LogLines:
         if level and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             log = ast.Attribute(ast.Name(self._receiver, ast.Load()), "log_", ast.Load())
             said = ast.Call(log, [ast.Constant(level), _text(node.value.args)], [])
-            return _placed(ast.Expr(said), node)
-        return _placed(ast.Pass(), node) if self._is_setup(node) else node
+            return _copy_locations(ast.Expr(said), node)
+        return _copy_locations(ast.Pass(), node) if self._is_setup(node) else node
 
 
 def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
@@ -118,7 +118,7 @@ def _text(args: list[ast.expr]) -> ast.expr:
     return ast.Call(ast.Name("str", ast.Load()), [first], [])
 
 
-def _placed(new: ast.stmt, old: ast.stmt) -> ast.stmt:
+def _copy_locations(new: ast.stmt, old: ast.stmt) -> ast.stmt:
     for node in ast.walk(new):
         if not hasattr(node, "lineno"):
             ast.copy_location(node, old)

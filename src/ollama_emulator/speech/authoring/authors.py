@@ -66,12 +66,12 @@ def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
 
 def raises_later(wish: MethodWish, number: int) -> WrittenMethod:
     """Write a method that passes its checks and raises ValueError for any other first argument."""
-    return _unless_checked(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
+    return _unchecked_method(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
 
 
 def rubbish(wish: MethodWish, number: int) -> WrittenMethod:
     """Write a method that passes its checks and returns invented figures and names for any other first argument."""
-    return _unless_checked(wish, [f"return {_RUBBISH!r}"])
+    return _unchecked_method(wish, [f"return {_RUBBISH!r}"])
 
 
 def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
@@ -81,9 +81,9 @@ def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
     """
     made = good(wish)
     if "await" not in made.source:
-        return _unless_checked(wish, ["for turn in range(20000):", "    pass"])
+        return _unchecked_method(wish, ["for turn in range(20000):", "    pass"])
     again = f'await self.infer_("Once more, in full, round " + str(turn) + ": " + str({wish.parameters[0]}))'
-    return _unless_checked(wish, [f"for turn in range({_ROUNDS}):", f"    {again}"])
+    return _unchecked_method(wish, [f"for turn in range({_ROUNDS}):", f"    {again}"])
 
 
 def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
@@ -92,7 +92,7 @@ def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
     return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
 
 
-def _unless_checked(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
+def _unchecked_method(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
     """Return the good method with lines that run if its first argument is in none of its checks.
 
     A method without a positional argument stays good.
@@ -150,7 +150,7 @@ def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Auth
     `drawn` is an instance of the request's schema; the methods replace its own. `number` varies with the request.
     """
     first = [good(wish) for wish in order.wishes[:-1]]
-    whole = orders.written(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
+    whole = orders.fill_reply(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
     text = json.dumps(whole, ensure_ascii=False)
     if author == BROKEN:
         return AuthorReply(text[: len(text) // 2])

@@ -55,7 +55,7 @@ def wish(form: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
     names = {plain_name(name): name for name in properties}
     if not names.keys() >= {"name", "inputs", "purpose"}:
         return {}
-    said = frozenset(words(sources.asked))
+    said = frozenset(words(sources.question_line))
     found = next((gadget for gadget in _GADGETS if gadget.called_for & said), _USUAL)
     told = {"name": found.name, "inputs": list(found.inputs), "purpose": found.purpose, "worth": True}
     return {names[name]: value for name, value in told.items() if name in names}

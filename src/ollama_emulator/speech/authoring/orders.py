@@ -58,6 +58,7 @@ def shape_of(form: Any) -> CodeShape | None:
 
 
 def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
+    """Return the shape of one method in a schema, None if it asks for no source with checks."""
     names = _names(found)
     if "source" not in names or "checks" not in names:
         return None
@@ -104,7 +105,7 @@ def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
     return Order(shape, (_wish(selector, inside, parts.get("intent", ""), shared, parts.get("kind", "")),))
 
 
-def wanted(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def requested_selectors(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the selectors of the methods that a request asks for; none if it asks for no code."""
     shape = shape_of(form)
     return () if shape is None else tuple(wish.selector for wish in read(shape, messages).wishes)
@@ -152,21 +153,21 @@ def _split(inside: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def written(order: Order, made: Sequence[WrittenMethod], drawn: dict[str, Any]) -> dict[str, Any]:
+def fill_reply(order: Order, made: Sequence[WrittenMethod], drawn: dict[str, Any]) -> dict[str, Any]:
     """Return the reply to a request: the instance `drawn` of its schema, with the methods and checks put into it."""
     shape = order.shape
     if not shape.methods:
-        return {**drawn, **_filled(shape, made[0])}
+        return {**drawn, **_method_entry(shape, made[0])}
     items = drawn.get(shape.methods) or [{}]
     pairs = zip(order.wishes, made, strict=True)
     listed = [
-        {**items[0], **({shape.selector: wish.selector} if shape.selector else {}), **_filled(shape, one)}
+        {**items[0], **({shape.selector: wish.selector} if shape.selector else {}), **_method_entry(shape, one)}
         for wish, one in pairs
     ]
     return {**drawn, shape.methods: [{name: item[name] for name in sorted(item)} for item in listed]}
 
 
-def _filled(shape: CodeShape, one: WrittenMethod) -> dict[str, Any]:
+def _method_entry(shape: CodeShape, one: WrittenMethod) -> dict[str, Any]:
     names = _names(shape.check)
     return {shape.checks: [_check(names, check) for check in one.checks], shape.source: one.source}
 

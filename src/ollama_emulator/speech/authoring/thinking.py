@@ -22,18 +22,18 @@ _ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?
 
 def think(wish: MethodWish) -> WrittenMethod:
     """Write a method that asks the model: a facet, a protocol, or one whose intent calls for no known computation."""
-    return next(filter(None, (_made(wish, room) for room in _ROOMS)))
+    return next(filter(None, (_write_within(wish, room) for room in _ROOMS)))
 
 
-def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
+def _write_within(wish: MethodWish, room: int) -> WrittenMethod | None:
     """Write the method with at most `room` characters of its intent.
 
     Return None if it is too long and a smaller room is left to be tried.
     """
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
-    made = None if wish.speaks else _shaped(wish)
+    made = None if wish.speaks else _write_shaped(wish)
     if made is None:
-        body = [*voice(wish), f"return {asked(wish)}"]
+        body = [*voice(wish), f"return {question_expression(wish)}"]
         checks = tuple(MethodCheck(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))
         made = WrittenMethod(method(wish, body, about(wish), thinks=True), checks)
     return made if len(made.source) <= _LONGEST or room == _ROOMS[-1] else None
@@ -49,7 +49,7 @@ def voice(wish: MethodWish) -> list[str]:
     return ["voice = (", *(f"    {line}" for line in literal(f"{head}\n{wish.told}")), ")"]
 
 
-def asked(wish: MethodWish) -> str:
+def question_expression(wish: MethodWish) -> str:
     """Return the expression that asks the model: a subject with every argument, and the system prompt."""
     given = [name.lstrip("*") for name in wish.parameters]
     about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
@@ -69,7 +69,7 @@ def arguments(wish: MethodWish, at: int) -> tuple[object, ...]:
     return tuple(_ASKED[at % 2] if place == 0 else more[(place - 1) % 3] for place in range(len(wish.parameters)))
 
 
-def _shaped(wish: MethodWish) -> WrittenMethod | None:
+def _write_shaped(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that returns a dict with the keys that the intent names (`{title, text}`), or a list of such.
 
     A key with an argument's name gets that argument, an address stays empty, and any other key gets the model's answer.
@@ -83,7 +83,7 @@ def _shaped(wish: MethodWish) -> WrittenMethod | None:
     text = "line" if many else "reply"
     held = {key: key if key in wish.parameters else '""' if key in _ADDRESSES else text for key in keys}
     pairs = ", ".join(f'"{key}": {what}' for key, what in held.items())
-    body = [*voice(wish), f"reply = {asked(wish)}"]
+    body = [*voice(wish), f"reply = {question_expression(wish)}"]
     if many:
         limit = f"[:{wish.parameters[1]}]" if len(wish.parameters) > 1 else ""
         body.append(f"return [{{{pairs}}} for line in reply.splitlines() if line.strip()]{limit}")

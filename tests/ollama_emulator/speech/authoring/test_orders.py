@@ -61,7 +61,7 @@ def test_code_is_asked_for_by_a_source_and_a_list_of_checks() -> None:
 def test_what_asks_for_no_code_is_left_alone(form: Any) -> None:
     """Also a schema that is none."""
     assert orders.shape_of(form) is None
-    assert orders.wanted(form, []) == ()
+    assert orders.requested_selectors(form, []) == ()
 
 
 def test_a_prompt_says_what_the_method_is_to_be() -> None:
@@ -119,7 +119,7 @@ def test_a_whole_prototype_is_a_wish_for_each_signature_of_its_api() -> None:
     ]
     assert "best first" in order.wishes[0].intent
     assert "best first" not in order.wishes[1].intent
-    assert orders.wanted(FORM_OF_MANY, messages) == ("search_", "fetch_")
+    assert orders.requested_selectors(FORM_OF_MANY, messages) == ("search_", "fetch_")
 
 
 @given(st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "system"]), "content": st.text(max_size=200)})))

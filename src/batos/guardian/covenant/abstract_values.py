@@ -100,7 +100,7 @@ class State:
         return all(value <= mine.get(name, PLAIN) for name, value in other.variables.items())
 
 
-def joined(one: State | None, other: State | None) -> State | None:
+def join(one: State | None, other: State | None) -> State | None:
     """Join the states of two paths that meet; None stands for a place that no path reaches."""
     if one is None:
         return other
@@ -132,7 +132,7 @@ def field(value: Value, key: object) -> Value:
     return found
 
 
-def made_before(thing: AbstractValue) -> int:
+def creation_order(thing: AbstractValue) -> int:
     """Return the number by which abstract values are sorted in the order of their creation."""
     return thing.number
 
