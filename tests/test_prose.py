@@ -120,6 +120,12 @@ def test_pages_hold_the_rule_of_sentences(page: Path) -> None:
     assert list(prose_side.riddles(page.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_a_page_says_first_what_it_is_for(page: Path) -> None:
+    """Below its title a page says its purpose, so that a reader knows at once if this is the right one."""
+    assert page.read_text(encoding="utf-8").split("\n\n")[1].startswith("This page ")
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
