@@ -19,7 +19,7 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
-from batos.missions.queue import QueueEntry
+from batos.missions.queue import QueueEntry, new_entry
 from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, Seen, yielding_every
 from batos.missions.workers import OPEN, Workers
@@ -48,7 +48,7 @@ class Missions:
         self._readings = readings
         self._settings = readings.settings
         self._clock = readings.clock
-        #: The queue entries of missions that were left behind, so that their briefs are not read again.
+        #: The queue entries of missions that wait to be begun, so that their briefs are not read again.
         self._places: dict[str, QueueEntry] = {}
 
     # -- accepting and running
@@ -72,11 +72,13 @@ class Missions:
             parsed = acceptance.with_kept_files(root, parsed) if first is None else parsed
         if first is not None:
             return first
-        content = {file.ref.sha256: file.data for file in files}
-        mission = await self._image.accept(parsed.as_document(), content, self._settings.queue)
+        document, content = parsed.as_document(), {file.ref.sha256: file.data for file in files}
+        mission = await self._image.accept(document, content, self._settings.queue)
         if parsed.idempotency_key is not None:
             with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
                 acceptance.find_repeat(root, parsed, asked)
+        else:
+            self._places[mission] = new_entry(mission, document)
         return mission
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> dict[str, Any]:
@@ -170,13 +172,11 @@ class Missions:
     async def _run(self, mission: str) -> None:
         if self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
-        seen = self._recovery.look(mission)
-        if seen.answered:
-            await self._recovery.publish(mission)
+        place = self._places.pop(mission, None)
+        if place is None and await self._recovery.publish(mission):
             return
-        self._places.pop(mission, None)
         try:
-            place = _place_of(seen)
+            place = place or _place_of(self._recovery.look(mission))
             if place is None or not self._hand_over(place):
                 return
             end = self._workers.end(mission)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from batos.image.records import Brief, Status
 
@@ -24,16 +26,15 @@ class QueueEntry:
     alone: bool = False
 
 
+def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
+    """Return the queue entry of a mission that has not begun, from its brief as it is stored."""
+    patient = bool((brief.get("policy") or {}).get("wait_ollama"))
+    return QueueEntry(mission, brief.get("priority") or 0, brief.get("deadline"), patient)
+
+
 def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
     """Return the queue entry of a mission; after `deaths_allowed` counted deaths of its process it runs alone."""
-    value = brief.value
-    return QueueEntry(
-        mission,
-        value.get("priority") or 0,
-        value.get("deadline"),
-        bool((value.get("policy") or {}).get("wait_ollama")),
-        status.deaths >= deaths_allowed,
-    )
+    return replace(new_entry(mission, brief.value), alone=status.deaths >= deaths_allowed)
 
 
 class Queue:

@@ -38,6 +38,7 @@ from batos.genesis import measures
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
+from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.inference.call_order import ALL, CallOrder
@@ -68,6 +69,8 @@ from batos.routing.vectors import Embeds
 _log = structlog.get_logger("batos.mission")
 
 _ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
+#: Statuses of missions that may begin to run.
+_RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "paused"})
 
 #: The most attempts of a mission whose commits conflict with those of other missions.
 MOST_REPLAYS: Final = 20
@@ -145,18 +148,18 @@ class MissionRunner:
 
         Raises: Refused: the mission has ended without an answer, or another process runs it.
         """
-        if self._is_answered(mission):
-            await self.publisher.fold(mission)
-            return
         attempt = Attempt(mission, hold=hold or StopRequest())
         began = False
         try:
             attempt.hold()
-            await self.image.move(mission, "running", **attempt.hold.marks)
+            await self.image.move(mission, "running", None, _RUNNABLE, **attempt.hold.marks)
             began = True
             await self._think_without_conflict(attempt)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
+                if self._is_answered(mission):
+                    await self.publisher.fold(mission)
+                    return
                 # Another process runs the mission, or ran it before a crash: this attempt may not mark it failed.
                 raise
             if attempt.tid is None:

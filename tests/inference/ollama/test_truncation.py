@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import Bridge
-from batos.inference.ollama.chat import ChatRequest
-from batos.inference.ollama.truncation import least_tokens
+from batos.inference.ollama.chat import Answer, ChatRequest
+from batos.inference.ollama.truncation import least_tokens, refuse_cut
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "llama3.1:8b-instruct-q4_K_M"
@@ -37,3 +37,15 @@ def test_the_least_is_no_more_than_half_the_words(text: str) -> None:
     """Signs alone are no words: a row of them may be one token."""
     assert least_tokens([{"role": "user", "content": text}]) <= (len(text.split()) + 1) // 2
     assert least_tokens([{"role": "user", "content": ". - ... ="}]) == 0
+
+
+@given(st.lists(st.text("a1 .\n中", max_size=60), max_size=4), st.integers(0, 80))
+def test_a_count_below_the_least_is_refused_and_no_other(texts: list[str], read: int) -> None:
+    """A daemon that counts nothing has said nothing."""
+    told = tuple({"role": "user", "content": text} for text in texts)
+    request, answer = ChatRequest(MODEL, told, {}), Answer("", "", "stop", read, 1, 0.0, 0.0)
+    if 0 < read < least_tokens(told):
+        with pytest.raises(ContextOverflow):
+            refuse_cut(request, answer)
+    else:
+        assert refuse_cut(request, answer) is answer

@@ -30,6 +30,9 @@ def refuse_cut(request: ChatRequest, answer: Answer) -> Answer:
     `truncate: false` forbids the daemon to cut; one that does not know it, or a proxy before it, may do so anyway. A
     count of 0 is none: the daemon leaves it out.
     """
+    most = sum((len(each["content"]) + 1) // 2 for each in request.messages)
+    if answer.prompt_tokens >= most // WORDS_A_TOKEN:
+        return answer  # no text of this length has more parts between blanks
     # Parts between blanks are counted in no time, and hardly any is no word: only where they are too many to have been
     # read are the words among them counted.
     parts = sum(len(each["content"].split()) for each in request.messages)
