@@ -72,6 +72,20 @@ def adding(number: int) -> Callable[[Any], int]:
     return change
 
 
+async def test_what_comes_while_other_commits_run_goes_with_the_next(desk: Desk) -> None:
+    """A commit takes what waits when its turn comes, in order, and not only what waited when it was asked for."""
+    release = desk.hold()
+    made = []
+    for number in range(5):
+        made.append(asyncio.create_task(desk.writer.apply(adding(number))))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    release()
+    assert await asyncio.gather(*made) == [1, 2, 3, 4, 5]
+    assert desk.writer.commits == 1
+    assert desk.on_disk() == {"log": [0, 1, 2, 3, 4]}
+
+
 def failing(root: Any) -> None:
     """A change that begins and fails."""
     root["log"].append("half")
@@ -88,12 +102,20 @@ async def test_changes_that_wait_share_one_commit(desk: Desk) -> None:
 
 async def test_what_comes_during_a_commit_shares_the_next(desk: Desk) -> None:
     """While one commit is under way the others gather: fifty changes in two waves are two commits more."""
-    release = desk.hold()
-    first = asyncio.create_task(desk.writer.apply(adding(0)))
-    await asyncio.sleep(0.01)
-    others = [asyncio.create_task(desk.writer.apply(adding(number))) for number in range(1, 51)]
-    await asyncio.sleep(0.01)
-    release()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(root: Any) -> int:
+        begun.set()
+        assert go_on.wait(30)
+        return adding(0)(root)
+
+    first = asyncio.create_task(desk.writer.apply(slow))
+    assert await asyncio.to_thread(begun.wait, 30)
+    others = []
+    for number in range(1, 51):
+        others.append(asyncio.create_task(desk.writer.apply(adding(number))))
+        await asyncio.sleep(0)
+    go_on.set()
     await asyncio.gather(first, *others)
     assert desk.writer.commits == 2
     assert desk.on_disk() == {"log": list(range(51))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -46,7 +47,8 @@ class Writer(Generic[R]):
         self._committed = committed
         self._manager = transaction.TransactionManager(explicit=True)
         self._connection: Any = None
-        self._waiting: list[_QueuedChange[Any]] = []
+        #: The loop adds to it, and the commit thread takes from it: both ends of a deque are safe for one thread each.
+        self._waiting: deque[_QueuedChange[Any]] = deque()
         self._flushing = False
         #: Transactions committed so far; with the number of changes, how well they are grouped.
         self.commits = 0
@@ -62,19 +64,24 @@ class Writer(Generic[R]):
         return await finish_despite_cancel(waiting.done)
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand all that waits to the commit thread; only the loop touches the queue."""
-        batch, self._waiting = self._waiting, []
-        if not batch:
+        """Let the commit thread make what waits by then: other commits may stand before it."""
+        if not self._waiting:
             self._flushing = False
             return
         try:
-            self._thread.submit(lambda: self._flush(batch, loop))
+            self._thread.submit(lambda: self._flush(loop))
         except RuntimeError as error:  # its thread has ended; who waits must not wait for ever
+            batch = self._take()
             for waiting in batch:
                 waiting.failure = InternalError(f"a change came after the image was closed ({error})")
             self._deliver(loop, batch)
 
-    def _flush(self, batch: list[_QueuedChange[Any]], loop: asyncio.AbstractEventLoop) -> None:
+    def _take(self) -> list[_QueuedChange[Any]]:
+        """Take all that waits out of the queue."""
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch = self._take()
         try:
             self._commit(batch)
         except Exception as error:  # told to those who wait for the changes
