@@ -46,12 +46,33 @@ class VerdictDocument(TypedDict):
     faults: list[FaultDocument]
 
 
+class ForgedDocument(TypedDict):
+    """A tool that a protocol made of an answer, or wished for."""
+
+    object: str
+    selector: str
+    signature: str
+    purpose: str
+    outcome: str
+
+
+class ProtocolDocument(TypedDict):
+    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged."""
+
+    slot: str
+    applied: bool
+    given: NotRequired[str]
+    failure: NotRequired[ErrorDocument]
+    faults: NotRequired[list[FaultDocument]]
+    tool: NotRequired[ForgedDocument | None]
+
+
 class GateDocument(VerdictDocument):
     """The verdict on the answer that stands, and the way to it: a revision, a key protocol."""
 
     revised: bool
     mended: NotRequired[list[FaultDocument]]
-    protocol: NotRequired[dict[str, Any]]
+    protocol: NotRequired[ProtocolDocument]
 
 
 class PlacementDocument(TypedDict):

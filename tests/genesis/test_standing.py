@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from batos.errors import DiskFull, OllamaUnreachable
 from batos.genesis import standing
+from batos.image_documents import StandingDocument
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.testing import ScriptedBridge
 
@@ -47,7 +47,7 @@ class Has(ScriptedBridge):
         return [RunnerRow(name, "d", 10, 10, 4096, None) for name in self.names[:1]]
 
 
-async def said(bridge: ScriptedBridge, models: dict[str, str] = MODELS) -> tuple[dict[str, Any], list[str]]:
+async def said(bridge: ScriptedBridge, models: dict[str, str] = MODELS) -> tuple[StandingDocument, list[str]]:
     """What is said, and the codes of what is in the way."""
     found = await standing.ask_standing(bridge, models, patience=0.05)
     return found, [each["code"] for each in standing.reasons(found, None)]
@@ -71,6 +71,7 @@ async def test_what_is_in_the_way_is_an_error_with_its_remedy() -> None:
     ):
         found, codes = await said(bridge, models)
         assert codes == [code]
+        assert found["error"] is not None
         assert found["error"]["remedy"]
         assert found["answers"] is (code == "model_missing")
         assert bool(found["loaded"]) is found["answers"]

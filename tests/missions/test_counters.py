@@ -19,6 +19,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import mission_id, utc_now
 from batos.image.image import LivingImage
+from batos.image_documents import CountersDocument
 from batos.missions import counters
 from batos.missions.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, add_counts
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -41,7 +42,7 @@ def test_counts_add_up_in_any_order(one: Any, two: Any, three: Any) -> None:
     assert repr((one, two)) == before
 
 
-def shown(image: LivingImage, counters: Counters) -> dict[str, Any]:
+def shown(image: LivingImage, counters: Counters) -> CountersDocument:
     """All that was counted."""
     with image.snapshot() as root:
         return counters.snapshot(root)

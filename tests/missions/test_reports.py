@@ -18,6 +18,7 @@ from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
 from batos.errors import NotFound, StreamCut
 from batos.image import roots
+from batos.image_documents import SampleDocument
 from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
 from batos.missions import reports
 
@@ -242,5 +243,8 @@ def test_a_runner_that_several_models_share_is_sampled_once() -> None:
         ("coder", "coder", 2),
         ("coder", "x", 1),
     ]
-    samples = [{"model": model, "runner": runner, "at": at} for model, runner, at in rows]
-    assert [(each["model"], each["at"]) for each in reports.newest_samples(samples)] == [("brick", 5), ("coder", 2)]
+    samples = [
+        SampleDocument(model=model, runner=runner, at=f"{at}", where="gpu", size=1, size_vram=1, context_length=None)
+        for model, runner, at in rows
+    ]
+    assert [(each["model"], each["at"]) for each in reports.newest_samples(samples)] == [("brick", "5"), ("coder", "2")]

@@ -14,6 +14,7 @@ from batos.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.image import conversation_files, naming, ownership, roots
 from batos.image.roots import Root, connection_of
+from batos.image_documents import CompactionDocument, ConversationPage, TurnDocument
 from batos.inference.journal import canonical
 from batos.memory.evidence import Past, Summary, Turn
 from batos.objects.prototype import UvmObject, own_slots
@@ -214,7 +215,7 @@ def resolve_name(root: Root, name: str, user: str) -> str:
     return found
 
 
-def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> ConversationPage:
     """Return turns verbatim by position, for doors: `start` counts from 1, or from the end if negative.
 
     `next` is the position after the page, None at the end: a page of long turns ends early. `files` can be used by the
@@ -223,7 +224,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     conversation = own_conversation(root, name, user)
     whole = count(conversation)
     first = max(1, whole + start + 1 if start < 0 else start)
-    shown: list[dict[str, Any]] = []
+    shown: list[TurnDocument] = []
     size = 0
     for each in forwards(root, conversation, first, first + limit - 1):
         size += len(each.question) + len(each.answer)
@@ -242,7 +243,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     }
 
 
-def _turn_document(root: Root, each: Turn) -> dict[str, Any]:
+def _turn_document(root: Root, each: Turn) -> TurnDocument:
     record, _, thought = root[roots.MISSIONS][each.mission]
     return {
         "position": each.position,
@@ -260,7 +261,7 @@ def _answering_personas(route: Mapping[str, Any]) -> list[str]:
     return list(route["personas"][: None if route["effort"] == "council" else 1])
 
 
-def _compaction(node: UvmObject) -> dict[str, Any]:
+def _compaction(node: UvmObject) -> CompactionDocument:
     """Return a summary for doors: its turns, how and when it was made, and its text."""
     return {
         "turns": [node.first, node.last],

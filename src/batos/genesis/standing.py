@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
 from batos.genesis import daemon_listing as daemons
 from batos.genesis.daemon_listing import GenesisDaemon, Listed, Runners
+from batos.image_documents import LoadedModel, StandingDocument
 from batos.inference.vram.placement import place_of
+from batos.mission_documents import ErrorDocument
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5
 
 
-async def ask_standing(daemon: GenesisDaemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
+async def ask_standing(
+    daemon: GenesisDaemon, models: Mapping[str, str], patience: float = PATIENCE
+) -> StandingDocument:
     """Ask the daemon for {answers, version, loaded, missing, error}, held against the models that personas use.
 
     `models` has a model's name for each persona, and is empty before genesis. `error` is why it cannot be thought with,
@@ -44,7 +48,7 @@ async def _ask_daemon(daemon: GenesisDaemon) -> tuple[Listed, Runners]:
     return await daemons.look(daemon), await daemon.ps()
 
 
-def loaded_models(runners: Runners) -> list[dict[str, Any]]:
+def loaded_models(runners: Runners) -> list[LoadedModel]:
     """List what is in memory, and where, as samples have it."""
     return [
         {
@@ -66,7 +70,7 @@ def _lacks(models: Mapping[str, str], missing: list[str]) -> BatosError | None:
     return None
 
 
-def reasons(found: Mapping[str, Any], refusing: ImageError | None) -> list[dict[str, Any]]:
+def reasons(found: StandingDocument, refusing: ImageError | None) -> list[ErrorDocument]:
     """List what keeps a question from being answered now; nothing if all is ready."""
     first = [] if refusing is None else [refusing.as_dict()]
     return first + ([] if found["error"] is None else [found["error"]])

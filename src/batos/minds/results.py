@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from batos.errors import BatosError, InternalError
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
-from batos.mission_documents import ChangeDocument, CombinedDocument, VoiceDocument
+from batos.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Synthesis:
     #: The verdict on the first answer, if it led to a revision.
     revised: GateVerdict | None = None
     #: The key protocol that was applied or tried.
-    protocol: dict[str, Any] | None = None
+    protocol: ProtocolDocument | None = None
 
     @property
     def standing(self) -> JudgedAnswer:

@@ -35,6 +35,7 @@ from batos.event_payloads import (
 from batos.image import roots
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
+from batos.image_documents import CountersDocument
 from batos.mission_documents import PlacementDocument
 
 _log = structlog.get_logger("batos.counters")
@@ -264,7 +265,7 @@ class Counters:
             await asyncio.wait({self._flush})
         await self.flush()
 
-    def snapshot(self, root: Root) -> dict[str, Any]:
+    def snapshot(self, root: Root) -> CountersDocument:
         """Return all counts, written or not: `total`, `days`, `vram` and `failures`; lists are newest first."""
         kept, written = _kept(root)
         with self._lock:
@@ -299,7 +300,7 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
 }
 
 
-def read_counters(root: Root) -> dict[str, Any]:
+def read_counters(root: Root) -> CountersDocument:
     """Return the counters that the image holds, in the form of `Counters.snapshot`."""
     return _newest_first(_kept(root)[0])
 
@@ -310,9 +311,11 @@ def _kept(root: Root) -> tuple[dict[str, Any], str]:
     return kept, kept.pop(_MARK, "")
 
 
-def _newest_first(kept: Mapping[str, Any]) -> dict[str, Any]:
+def _newest_first(kept: Mapping[str, Any]) -> CountersDocument:
     """Return the counters with their lists reversed."""
-    return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
+    return CountersDocument(
+        total=kept["total"], days=kept["days"], vram=kept["vram"][::-1], failures=kept["failures"][::-1]
+    )
 
 
 def _nothing() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from batos.image import conversation_files
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
+from batos.image_documents import ConversationPage
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry, new_entry
@@ -81,7 +82,7 @@ class Missions:
             self._places[mission] = new_entry(mission, document)
         return mission
 
-    async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> dict[str, Any]:
+    async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> ConversationPage:
         """Leave files of a conversation out of its next questions, and return its newest turn with those that are left.
 
         Raises: NotFound: there is no such conversation, or a file is not there; nothing is changed.

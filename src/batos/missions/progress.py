@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from batos.image.ids import iso
+from batos.image_documents import ProgressLine
 
 #: Events that end a mission even if its status cannot be written, as on a full disk.
 _ENDS: Final = frozenset({"mission.done", "mission.failed"})
@@ -58,7 +59,7 @@ class RunningMissions:
         elif event == "inference.start":
             line.calls += 1
 
-    def snapshot(self) -> list[dict[str, Any]]:
+    def snapshot(self) -> list[ProgressLine]:
         """Return a line for each running mission, the earliest first."""
         with self._lock:
             lines = list(self._lines.items())

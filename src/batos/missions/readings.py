@@ -11,6 +11,7 @@ from batos.config import Settings
 from batos.conversations import conversations
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
+from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
@@ -57,7 +58,7 @@ class Readings:
         found = self.report(mission)
         return reports.prompts_report(self.journal.read(reports.logs(found)), reports.generated_methods(found))
 
-    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> ConversationPage:
         """Return a conversation's turns by position (`last` is the newest), and the summaries of its older turns.
 
         Only the conversation's user may read it: `user`, or the configured asker if that is None.
@@ -66,12 +67,12 @@ class Readings:
         with self.image.snapshot() as root:
             return conversations.page(root, conversations.resolve_name(root, conversation, user), start, limit, user)
 
-    def root_names(self) -> dict[str, Any]:
+    def root_names(self) -> RootNames:
         """List the names of the image's root: its objects, and what its trees of records hold."""
         with self.image.snapshot() as root:
             return reports.root_names(root)
 
-    def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
+    def inspect(self, reference: str, user: str | None = None) -> InspectedDocument:
         """Return an object or a slot, as a named user may see it. Raises: NotFound."""
         with self.image.snapshot() as root:
             return reports.inspect_object(root, reference, user or "")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import islice
-from typing import Any
 
 from batos.codex.absent import api_of
 from batos.errors import NotFound
@@ -15,6 +13,17 @@ from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
+from batos.image_documents import (
+    CountersDocument,
+    DeclaredMethod,
+    InspectedDocument,
+    MirroredObject,
+    ProgressLine,
+    RootNames,
+    RunningLine,
+    SampleDocument,
+    ScreenDocument,
+)
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, is_embedding
 from batos.methods.generation import generation_log
@@ -78,13 +87,13 @@ def _short(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
-def running_line(root: Root, line: Mapping[str, Any]) -> dict[str, Any]:
+def running_line(root: Root, line: ProgressLine) -> RunningLine:
     """Add the user and the question to the line of a running mission."""
     brief = roots.mission_record(root, line["id"]).brief
     return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
 
 
-def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine], limit: int) -> ScreenDocument:
     """Return one screen of status.
 
     `counted` are the counters' snapshot, and `limit` is the number of missions that may wait.
@@ -102,23 +111,23 @@ def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str
     }
 
 
-def screen_of(root: Root, told: Mapping[str, Any], user: str) -> dict[str, Any]:
+def screen_of(root: Root, told: ScreenDocument, user: str) -> ScreenDocument:
     """Return a screen with the running and failed missions of one user only; its counts still cover all users."""
     failed = [each for each in told["failures"] if ownership.is_asked_by(root, [each.get("mission", "")], user)]
     return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
 
 
-def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def newest_samples(samples: Iterable[SampleDocument]) -> list[SampleDocument]:
     """Return the newest sample of each runner, given samples from newest to oldest; a model is listed once.
 
     The runner may have ended since the time `at` of its sample.
     """
-    found: list[dict[str, Any]] = []
+    found: list[SampleDocument] = []
     told: set[str] = set()
     for sample in samples:
         names = {str(sample["model"]), str(sample["runner"])}
         if not names & told:
-            found.append(dict(sample))
+            found.append(sample.copy())
         told |= names
     return found
 
@@ -231,12 +240,12 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
     ]
 
 
-def root_names(root: Root) -> dict[str, Any]:
+def root_names(root: Root) -> RootNames:
     """Return the names of the root's objects, of the declared objects, and the number of records in each tree.
 
     `declared` maps each object that the codex declares to its reference, or to None while it does not exist.
     """
-    objects = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
+    objects: dict[str, str] = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
     declared = {name: None if made is None else reference(made) for name, made in tools.names(root).items()}
     return {
         "objects": objects,
@@ -245,7 +254,7 @@ def root_names(root: Root) -> dict[str, Any]:
     }
 
 
-def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
+def inspect_object(root: Root, name: str, user: str = "") -> InspectedDocument:
     """Return an object by its name or reference, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
     If a user is named, values are as that user may see them. For an object that is declared but does not exist, return
@@ -255,12 +264,21 @@ def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
     """
     found = by_name(root, name, user or None)
     if found is not None:
-        described = _with_names(root, {"object": name, **Mirror(found).describe()})
+        described = _with_names(root, Mirror(found).describe())
         slots = ownership.slots_for(own_slots(found), user)
-        return {**described, "slots": {slot: as_json(value) for slot, value in sorted(slots.items())}}
+        return InspectedDocument(
+            object=name,
+            oid=described["oid"],
+            parents=described["parents"],
+            lineage=described["lineage"],
+            slots={slot: as_json(value) for slot, value in sorted(slots.items())},
+        )
     intent = tools.absent(root, name)
     if intent is not None:
-        methods = [asdict(each) for each in api_of(intent.text)[0]]
+        methods = [
+            DeclaredMethod(selector=each.selector, signature=each.signature, text=each.text)
+            for each in api_of(intent.text)[0]
+        ]
         return {"object": name, "state": "declared, absent", "api": intent.text, "methods": methods}
     holder_name, dot, slot = name.rpartition(".")
     holder = by_name(root, holder_name, user or None) if dot else None
@@ -280,9 +298,8 @@ def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
     }
 
 
-def _with_names(root: Root, described: dict[str, Any]) -> dict[str, Any]:
-    """Replace references of root objects in a description with their names."""
+def _with_names(root: Root, described: MirroredObject) -> MirroredObject:
+    """Return a description with the names of root objects in place of their references."""
     names = {reference(root[name]): name for name in roots.OBJECTS if name in root}
-    for key in ("parents", "lineage"):
-        described[key] = [names.get(each, each) for each in described[key]]
-    return described
+    parents = [names.get(each, each) for each in described["parents"]]
+    return {**described, "parents": parents, "lineage": [names.get(each, each) for each in described["lineage"]]}

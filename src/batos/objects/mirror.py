@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from persistent import Persistent
 
+from batos.image_documents import MirroredObject
 from batos.objects.containers import DEEPEST
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of, reference
@@ -39,7 +40,7 @@ class Mirror:
         found = lookup(self._obj, selector)
         return found.value.source if found and isinstance(found.value, Method) else None
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> MirroredObject:
         """Describe the object as JSON-compatible data.
 
         Records are shown as references ("oid:0x2a") and not loaded. Methods and intents are shown with their fields

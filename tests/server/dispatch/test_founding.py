@@ -93,7 +93,9 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
         founding = Founding(uvm, pauses=(0.01,))
         task = asyncio.create_task(founding.run())
         await eventually(lambda: founding.state == "waiting")
-        assert in_words(founding.told() or {}) == "waits and tries again: nothing listens"
+        told = founding.told()
+        assert told is not None
+        assert in_words(told) == "waits and tries again: nothing listens"
         await task
         assert (founding.state, founding.told()) == ("done", None)
         founding.refuse()

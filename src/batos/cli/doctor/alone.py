@@ -13,6 +13,7 @@ from batos.image import roots
 from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
+from batos.image_documents import ProgressLine
 from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
 from batos.notation import mask_passwords
@@ -62,7 +63,7 @@ def _none() -> ImageError:
     return ImageError("there is no mind in it yet", remedy="Run `batos genesis`.")
 
 
-def _running(root: Root) -> list[dict[str, Any]]:
+def _running(root: Root) -> list[ProgressLine]:
     """List the missions that began to run and have not ended; only a living process knows more of them."""
     begun = ((name, roots.mission_record(root, name).status) for name in root[roots.UNFOLDED])
     return [

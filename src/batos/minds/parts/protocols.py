@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from batos.codex import when
 from batos.errors import BatosError, ObjectError
@@ -15,6 +14,7 @@ from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
 from batos.minds.results import MindAnswer, Synthesis
+from batos.mission_documents import ProtocolDocument
 from batos.objects.message import send
 from batos.objects.prototype import lookup
 
@@ -40,7 +40,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
     if slot is None:
         return
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
-    told: dict[str, Any] = {"slot": slot, "applied": False}
+    told = ProtocolDocument(slot=slot, applied=False)
     synthesis.protocol = told
     answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
@@ -64,7 +64,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
 
 
 async def _changed(
-    interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, slot: str, told: dict[str, Any]
+    interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, slot: str, told: ProtocolDocument
 ) -> str:
     """Return the answer after the protocol: another text, or the same with a line about the tool at its end."""
     said, intent = synthesis.standing.answer, intent_of(context.mind.persona, slot)

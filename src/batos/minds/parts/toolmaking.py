@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
@@ -23,7 +23,7 @@ from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MethodMaker, MindContext, MindInterpreter
 from batos.minds.results import Synthesis
-from batos.mission_documents import LearntDocument, WishDocument
+from batos.mission_documents import ForgedDocument, LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
 
@@ -54,7 +54,7 @@ TOOL: Final = Decision(Tool)
 class ForgedTool:
     """The result of toolmaking: `tool` for the mission's provenance, `line` for the reader of the answer."""
 
-    tool: dict[str, Any]
+    tool: ForgedDocument
     line: str
 
 
@@ -111,8 +111,9 @@ def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Inten
             f"{selector!r} is the name of something else already",
             remedy="`batos tools` lists the tools that there are.",
         )
-    told: dict[str, Any] = {"object": roots.TOOLS, "selector": selector, "signature": intent.signature}
-    told |= {"purpose": intent.text, "outcome": "made"}
+    told = ForgedDocument(
+        object=roots.TOOLS, selector=selector, signature=intent.signature, purpose=intent.text, outcome="made"
+    )
     what = intent.text if intent.text.endswith((".", "!", "?")) else f"{intent.text}."
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     if isinstance(own_slots(holder).get(selector), Method):
@@ -135,7 +136,7 @@ def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Inten
             LearntDocument(receiver=roots.TOOLS, selector=selector, outcome=wishes.LATER, calls=0, tokens=0, wish=wish)
         )
     then = " and waits for your approval then: `batos approvals`" if asks else ""
-    return ForgedTool(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
+    return ForgedTool({**told, "outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
 
 
 def _call(selector: str, intent: Intent) -> str:

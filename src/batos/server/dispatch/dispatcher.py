@@ -274,7 +274,8 @@ class Dispatcher:
         return await self._accept_and_follow(brief, (), EventRelay(hear, acknowledge, follow=given.follow))
 
     async def _drop_files(self, given: DropFilesArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
+        page = await self._shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
+        return as_plain(page)
 
     # -- following
 

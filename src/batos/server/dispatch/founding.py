@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import structlog
 
 from batos.errors import BatosError, Busy, ImageError
+from batos.image_documents import FoundingDocument
 
 if TYPE_CHECKING:
     from batos.genesis.provision import StepProgress
@@ -68,13 +69,15 @@ class Founding:
                 self._tenth = tenth
                 _log.info("genesis", step=progress.step, percent=10 * tenth)
 
-    def told(self) -> dict[str, Any] | None:
+    def told(self) -> FoundingDocument | None:
         """Tell how far it is, for `status`; None when there is nothing to tell."""
         if self.state == "done":
             return None
-        told: dict[str, Any] = {"state": self.state}
+        told = FoundingDocument(state=self.state)
         if self._progress is not None:
-            told |= {"step": self._progress.step, "completed": self._progress.completed, "total": self._progress.total}
+            told["step"] = self._progress.step
+            told["completed"] = self._progress.completed
+            told["total"] = self._progress.total
         if self._error is not None:
             told["reason"] = self._error.as_dict()
         return told
@@ -89,12 +92,12 @@ class Founding:
         if self.state == "failed" and self._error is not None:
             return self._error
         return Busy(
-            f"this mind is still being made: {in_words(self.told() or {})}",
+            f"this mind is still being made: {in_words(self.told() or FoundingDocument(state=self.state))}",
             remedy="Ask again when it is there: `batos status` shows how far it is.",
         )
 
 
-def in_words(told: dict[str, Any]) -> str:
+def in_words(told: FoundingDocument) -> str:
     """Tell in words how far a genesis is.
 
     >>> in_words({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})
@@ -105,5 +108,6 @@ def in_words(told: dict[str, Any]) -> str:
         return f"{word}: {told['reason']['message']}"
     if "step" not in told:
         return "genesis begins"
-    part = f", {100 * told['completed'] // told['total']} %" if told.get("total") and told["completed"] else ""
+    completed, total = told.get("completed"), told.get("total")
+    part = f", {100 * completed // total} %" if completed and total else ""
     return f"{told['step']}{part}"

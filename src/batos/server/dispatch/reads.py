@@ -80,14 +80,14 @@ class Reader:
         return {**found, "prompts": await self.read(self._of.prompts, mission)} if given.prompts else found
 
     async def _turns(self, given: TurnsArgs, *_told: object) -> dict[str, Any]:
-        return await self.read(self._of.turns, given.conversation, given.start, given.limit, given.user)
+        return as_plain(await self.read(self._of.turns, given.conversation, given.start, given.limit, given.user))
 
     # -- objects, methods, approvals
 
     async def _inspect(self, given: InspectArgs, *_told: object) -> dict[str, Any]:
         if given.object is None:
-            return await self.read(self._of.root_names)
-        return await self.read(self._of.inspect, given.object, given.user)
+            return as_plain(await self.read(self._of.root_names))
+        return as_plain(await self.read(self._of.inspect, given.object, given.user))
 
     async def _approvals(self, given: ApprovalsArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._asked, given)

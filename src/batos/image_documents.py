@@ -1,0 +1,194 @@
+"""The documents of the image as a whole, key by key: the screen of `batos status`, objects, conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypeAlias, TypedDict
+
+from batos.mission_documents import ErrorDocument, PlacementDocument
+
+#: Counts by name, by day, or by a part of a name: numbers, or further counts.
+CountsDocument: TypeAlias = Mapping[str, Any]
+#: A slot's value as JSON: `objects.mirror.as_json` makes it of whatever stands in the slot.
+SlotValue: TypeAlias = Any
+
+
+class ProgressLine(TypedDict):
+    """A mission that runs: its present state, and the calls that it began."""
+
+    id: str
+    state: str
+    personas: list[str]
+    effort: str
+    since: str
+    attempt: int
+    calls: int
+
+
+class RunningLine(ProgressLine):
+    """A mission that runs, with the person who asked it and the question."""
+
+    user: str
+    text: str
+
+
+class SampleDocument(PlacementDocument):
+    """A sample of a model's place in memory, and its moment."""
+
+    at: str
+
+
+class FailureLine(TypedDict):
+    """A mission that ended without an answer, and the error."""
+
+    at: str
+    mission: str
+    status: str
+    reason: ErrorDocument
+
+
+class CountersDocument(TypedDict):
+    """The counters: in total, by day, and the newest samples and failures."""
+
+    total: CountsDocument
+    days: Mapping[str, CountsDocument]
+    vram: list[SampleDocument]
+    failures: list[FailureLine]
+
+
+class QueueDocument(TypedDict):
+    """The missions that wait, and the number of those that may."""
+
+    waiting: int
+    limit: int
+
+
+class WaitingDocument(TypedDict):
+    """The number of approvals that wait for a person."""
+
+    waiting: int
+
+
+class ScreenDocument(TypedDict):
+    """One screen of status; `models` has the model of each persona."""
+
+    queue: QueueDocument
+    approvals: WaitingDocument
+    running: list[RunningLine]
+    missions: dict[str, int]
+    counters: CountsDocument
+    days: Mapping[str, CountsDocument]
+    vram: list[SampleDocument]
+    failures: list[FailureLine]
+    models: dict[str, str]
+
+
+class LoadedModel(TypedDict):
+    """A model in memory, and its place there; sizes in bytes."""
+
+    model: str
+    where: str
+    size: int
+    size_vram: int
+    context_length: int | None
+
+
+class StandingDocument(TypedDict):
+    """The daemon's state just now; `error` is why nothing can be thought with it."""
+
+    answers: bool
+    version: str | None
+    loaded: list[LoadedModel]
+    missing: list[str]
+    error: ErrorDocument | None
+
+
+class FoundingDocument(TypedDict):
+    """A genesis that is not done: `completed` and `total` of its step in bytes."""
+
+    state: str
+    step: NotRequired[str]
+    completed: NotRequired[int | None]
+    total: NotRequired[int | None]
+    reason: NotRequired[ErrorDocument]
+
+
+class RootNames(TypedDict):
+    """The root's objects and the declared ones by name, each with its reference, and the sizes of its record trees."""
+
+    objects: dict[str, str]
+    declared: dict[str, str | None]
+    records: dict[str, int]
+
+
+class MirroredObject(TypedDict):
+    """An object seen from outside; `parents` and `lineage` are references or names."""
+
+    oid: str
+    parents: list[str]
+    lineage: list[str]
+    slots: dict[str, SlotValue]
+
+
+class DeclaredMethod(TypedDict):
+    """A method of an object that is declared and does not exist."""
+
+    selector: str
+    signature: str
+    text: str
+
+
+class InspectedDocument(TypedDict):
+    """An object by the name that was asked for, or one of its slots.
+
+    An object has `oid` to `slots`. An object that is declared and does not exist has `state`, its `api` and the
+    `methods` that it would have. A slot has its name, its value, and as `holder` the object that answers it.
+    """
+
+    object: str
+    oid: NotRequired[str]
+    parents: NotRequired[list[str]]
+    lineage: NotRequired[list[str]]
+    slots: NotRequired[dict[str, SlotValue]]
+    state: NotRequired[str]
+    api: NotRequired[str]
+    methods: NotRequired[list[DeclaredMethod]]
+    slot: NotRequired[str]
+    holder: NotRequired[str]
+    value: NotRequired[SlotValue]
+
+
+class TurnDocument(TypedDict):
+    """A turn of a conversation, word for word."""
+
+    position: int
+    mission: str
+    at: str
+    question: str
+    answer: str
+    personas: list[str]
+    trust: str
+
+
+class CompactionDocument(TypedDict):
+    """A summary of older turns; `turns` are the first and the last of them."""
+
+    turns: list[int]
+    level: int
+    by: str
+    text: str
+    trust: str
+    mission: str
+    at: str
+
+
+class ConversationPage(TypedDict):
+    """Turns by position; `next` is the position after the page, None at the end."""
+
+    conversation: str
+    user: str
+    count: int
+    turns: list[TurnDocument]
+    files: Sequence[Mapping[str, Any]]
+    next: int | None
+    compactions: list[CompactionDocument]
