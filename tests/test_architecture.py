@@ -99,8 +99,8 @@ def swallowed_errors(source: Source) -> Iterator[str]:
             continue
         caught = [] if node.type is None else [one.id for one in ast.walk(node.type) if isinstance(one, ast.Name)]
         broad = not caught or bool({"Exception", "BaseException"} & set(caught))
-        if broad and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
-            yield f"line {node.lineno}: swallows every error and does not say why"
+        if broad and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node)):
+            yield f"line {node.lineno}: catches every error, raises it no further as it is, and does not say why"
 
 
 def left_for_later(source: Source) -> Iterator[str]:
@@ -248,6 +248,7 @@ BAD: tuple[tuple[Rule, str, str], ...] = (
     (swallowed_errors, "src/a.py", "try: ...\nexcept Exception:\n    pass"),
     (swallowed_errors, "src/a.py", "try: ...\nexcept (OSError, BaseException) as error:\n    print(error)"),
     (swallowed_errors, "src/a.py", "try: ...\nexcept:\n    pass"),
+    (swallowed_errors, "src/a.py", "try: ...\nexcept Exception as error:\n    raise ValueError from error"),
     (left_for_later, "src/a.py", f"# {LATER[0]}: think"),
     (bare_package, "src/batos/objects/__init__.py", '"""Objects."""\nfrom os import path'),
     (bare_package, "src/batos/objects/__init__.py", '"""Objects."""\n__version__ = "1"'),

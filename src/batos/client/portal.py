@@ -116,7 +116,7 @@ async def in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncGenerator[T
             async with context as value:
                 ready.set_result(value)
                 await over.wait()
-        except BaseException as error:
+        except BaseException as error:  # whoever waits for the beginning is to get it, and no one else
             if ready.done():
                 raise
             ready.set_exception(error)

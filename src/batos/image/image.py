@@ -207,7 +207,7 @@ class LivingImage(ReadableImage):
         transaction.watch(self.voters)
         try:
             yield transaction
-        except Exception as error:
+        except Exception as error:  # of ZODB or the disk: each has its error of ours
             if isinstance(error, ConflictError):
                 self._events.emit(TXN_CONFLICT, TransactionConflict(what=mission))
             shown = self.translate(error)

@@ -100,7 +100,7 @@ class ReadOnlyPair:
         try:
             with snapshot(self.image) as root:
                 yield root
-        except Exception as error:
+        except Exception as error:  # a damaged file may raise anything
             damage = as_damage(error)
             if damage is not None:
                 raise damage from error

@@ -140,7 +140,7 @@ def snapshot(db: DB) -> Iterator[Any]:
     connection = db.open(manager)
     try:
         yield connection.root()
-    except Exception as error:
+    except Exception as error:  # a damaged record may raise anything
         damaged = as_damage(error)
         if damaged is None:
             raise

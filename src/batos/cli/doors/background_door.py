@@ -42,7 +42,7 @@ class _Held:
             async with self.opened as door:
                 self.door.set_result(door)
                 await self.leave.wait()
-        except BaseException as error:
+        except BaseException as error:  # whoever waits for the door is to get it, and no one else
             if self.door.done():
                 raise
             self.door.set_exception(error)

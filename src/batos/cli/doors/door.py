@@ -86,7 +86,8 @@ class Door(Protocol):
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
 #: The choice of asking a server: where one runs, always, or not at all.
 Remote: TypeAlias = Literal["if_running", "required", "never"]
-#: Seconds between two tries to open an image that another process has open.
+#: Seconds between two tries to open an image that another process has open. The image is held by a lock of the
+#: system, which tells nobody when it is free: only another try shows it.
 _PAUSE: Final = 0.1
 
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from batos.client.wire import server_file
 
-#: Seconds between two looks whether somebody waits.
+#: Seconds between two looks for a process that waits. That process makes a file, and without a library for each
+#: system nothing tells of a new file.
 _PAUSE: Final = 0.2
 
 

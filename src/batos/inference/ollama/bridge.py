@@ -266,7 +266,7 @@ class Bridge:
                     break
                 except OllamaTimeout:
                     raise
-                except Exception as raw:
+                except Exception as raw:  # of httpx, h11 or JSON: each has its error of ours
                     raise failures.progress_error(raw, self._peer, model=model, began=began) from raw
                 began = True
                 step = catalogue.progress(line)
@@ -396,5 +396,5 @@ class Bridge:
                 reply = await call
                 timer.touch()
                 return reply
-            except Exception as raw:
+            except Exception as raw:  # of httpx, h11 or JSON: each has its error of ours
                 raise failures.translate(raw, self._peer, model=model) from raw

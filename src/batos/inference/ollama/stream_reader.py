@@ -61,7 +61,7 @@ class StreamReader:
                 part = part_of(await anext(self._lines))
             except StopAsyncIteration:
                 raise failures.unfinished_answer("".join(self._draft.content)) from None
-            except Exception as raw:
+            except Exception as raw:  # of httpx, h11 or JSON: each has its error of ours
                 raise failures.translate(raw, peer, model=self._model, began=began) from raw
             if began:
                 timer.touch()
