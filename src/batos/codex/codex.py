@@ -6,7 +6,7 @@ import hashlib
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -98,8 +98,8 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Codex:
-    """The whole codex; `digest` (sha256, hex) is over what the files say, `texts` are the files as written."""
+class MindFile:
+    """The contents of mind.toml."""
 
     charter: str
     house_rules: str
@@ -108,6 +108,12 @@ class Codex:
     embedder: str
     profiles: Mapping[str, Profile]
     objects: tuple[AbsentObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Codex(MindFile):
+    """The whole codex; `digest` (sha256, hex) is over what the files say, `texts` are the files as written."""
+
     personas: Mapping[str, Persona]
     digest: str
     texts: Mapping[str, str] = field(repr=False)
@@ -178,13 +184,13 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
         name: TomlSource(str(folder / name), text, rules.homes(in_mind=name == MIND)) for name, text in texts.items()
     }
     sound = {name: source for name, source in sources.items() if source.sound}
-    mind = _Mind.read(sound[MIND].top) if MIND in sound else None
+    mind = _read_mind(sound[MIND].top) if MIND in sound else None
     personas = {name: _persona(name, sound[file].top) for name, file in _PERSONA_FILES.items() if file in sound}
     _refuse_between(mind, personas, sound)
     found = _sort_faults(faults, sources)
     if found or mind is None or len(personas) < len(PILLARS):
         return CodexReading(None, found, MappingProxyType(sources))
-    return CodexReading(mind.codex(personas, texts, sources), (), MappingProxyType(sources))
+    return CodexReading(_codex_of(mind, personas, texts, sources), (), MappingProxyType(sources))
 
 
 def read_shipped() -> dict[str, str]:
@@ -221,48 +227,35 @@ def _sort_faults(faults: Iterable[CodexError], sources: Mapping[str, TomlSource]
     return tuple(sorted(found.values(), key=lambda each: (order.get(Path(each.file).name, len(order)), each.line or 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Mind:
-    """The contents of mind.toml."""
+def _read_mind(table: TomlTable) -> MindFile:
+    """Read the values of mind.toml. Faults are added to its file."""
+    model = _model(table, "default_model") or ""
+    coder = _model(table, "coder", default=model) or model
+    embedder = _model(table, "embedder") or ""
+    declared = table.table("profiles")
+    profiles = {"default": Profile("default", model, coder, embedder, {})}
+    for name in declared.names():
+        written = declared.table(name)
+        rules.refuse_profile(written, name)
+        profiles[name] = _profile(written, name, profiles["default"])
+    declared_absent = tuple(absent.read(item) for item in table.tables("objects"))
+    rules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
+    rules.refuse_embedder(table, model, embedder)
+    mind = MindFile(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, declared_absent)
+    table.close()
+    return mind
 
-    charter: str
-    house_rules: str
-    default_model: str
-    coder: str
-    embedder: str
-    profiles: Mapping[str, Profile]
-    objects: tuple[AbsentObject, ...]
 
-    @classmethod
-    def read(cls, table: TomlTable) -> _Mind:
-        """Read the values of mind.toml. Faults are added to its file."""
-        model = _model(table, "default_model") or ""
-        coder = _model(table, "coder", default=model) or model
-        embedder = _model(table, "embedder") or ""
-        declared = table.table("profiles")
-        profiles = {"default": Profile("default", model, coder, embedder, {})}
-        for name in declared.names():
-            written = declared.table(name)
-            rules.refuse_profile(written, name)
-            profiles[name] = _profile(written, name, profiles["default"])
-        declared_absent = tuple(absent.read(item) for item in table.tables("objects"))
-        rules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
-        rules.refuse_embedder(table, model, embedder)
-        mind = cls(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, declared_absent)
-        table.close()
-        return mind
-
-    def codex(
-        self, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, TomlSource]
-    ) -> Codex:
-        """Return the codex of this mind and its personas."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return Codex(
-            **values,
-            personas=MappingProxyType(dict(personas)),
-            digest=digest_of({name: source.values for name, source in sources.items()}),
-            texts=MappingProxyType(dict(texts)),
-        )
+def _codex_of(
+    mind: MindFile, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, TomlSource]
+) -> Codex:
+    """Return the codex of a mind and its personas."""
+    return Codex(
+        **{each.name: getattr(mind, each.name) for each in fields(mind)},
+        personas=MappingProxyType(dict(personas)),
+        digest=digest_of({name: source.values for name, source in sources.items()}),
+        texts=MappingProxyType(dict(texts)),
+    )
 
 
 def _profile(table: TomlTable, name: str, default: Profile) -> Profile:
@@ -359,7 +352,7 @@ def _refuse_slots(persona: Persona, table: TomlTable) -> None:
             table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
 
 
-def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources: Mapping[str, TomlSource]) -> None:
+def _refuse_between(mind: MindFile | None, personas: Mapping[str, Persona], sources: Mapping[str, TomlSource]) -> None:
     """Add faults that only two keys together, or two files, show."""
     of = {name: sources[_PERSONA_FILES[name]] for name in personas}
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):

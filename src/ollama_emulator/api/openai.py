@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from ollama_emulator.api import answering, embeds, listing, openai_asking
@@ -67,45 +68,53 @@ def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/chat/completions."""
-    return await _answer(daemon, request, _Chats())
+    return await _answer(daemon, request, _CHATS)
 
 
 async def completions(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/completions."""
-    return await _answer(daemon, request, _Completions())
+    return await _answer(daemon, request, _COMPLETIONS)
 
 
 async def embeddings(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Handle POST /v1/embeddings."""
-    return await _answer(daemon, request, _Embeddings())
+    return await _answer(daemon, request, _EMBEDDINGS)
 
 
-class _Chats:
-    struct = "openai.ChatCompletionRequest"
-    ask = staticmethod(openai_asking.chat)
-    handle: Handler = staticmethod(answering.chat)
-
-    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> ChatStream:
-        return ChatStream(f"chatcmpl-{_number(request)}", created, _with_usage(given))
+Saying: TypeAlias = ChatStream | Completion | Embeddings
 
 
-class _Completions:
-    struct = "openai.CompletionRequest"
-    ask = staticmethod(openai_asking.completion)
-    handle: Handler = staticmethod(answering.generate)
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """A route of OpenAI's: the form of its request, its translation, and the daemon's own handler.
 
-    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> Completion:
-        return Completion(f"cmpl-{_number(request)}", created, _with_usage(given))
+    `reply` begins the reply from the request, its fields and the second of its creation.
+    """
+
+    struct: str
+    translate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    handle: Handler
+    reply: Callable[[HttpRequest, Mapping[str, Any], int], Saying]
 
 
-class _Embeddings:
-    struct = "openai.EmbedRequest"
-    ask = staticmethod(openai_asking.embedding)
-    handle: Handler = staticmethod(embeds.embed)
+def _chat_reply(request: HttpRequest, given: Mapping[str, Any], created: int) -> ChatStream:
+    return ChatStream(f"chatcmpl-{_number(request)}", created, _with_usage(given))
 
-    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> Embeddings:
-        packed = str(given.get("encoding_format", "")).lower() == "base64"
-        return Embeddings(str(given.get("model", "")), packed)
+
+def _completion_reply(request: HttpRequest, given: Mapping[str, Any], created: int) -> Completion:
+    return Completion(f"cmpl-{_number(request)}", created, _with_usage(given))
+
+
+def _embeddings_reply(request: HttpRequest, given: Mapping[str, Any], created: int) -> Embeddings:
+    packed = str(given.get("encoding_format", "")).lower() == "base64"
+    return Embeddings(str(given.get("model", "")), packed)
+
+
+_CHATS: Final = _Route("openai.ChatCompletionRequest", openai_asking.chat, answering.chat, _chat_reply)
+_COMPLETIONS: Final = _Route(
+    "openai.CompletionRequest", openai_asking.completion, answering.generate, _completion_reply
+)
+_EMBEDDINGS: Final = _Route("openai.EmbedRequest", openai_asking.embedding, embeds.embed, _embeddings_reply)
 
 
 def _with_usage(given: Mapping[str, Any]) -> bool:
@@ -117,21 +126,21 @@ def _number(request: HttpRequest) -> int:
     return int.from_bytes(blake2b(request.body, digest_size=6).digest(), "big") % _IDS
 
 
-async def _answer(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats | _Completions | _Embeddings) -> Answer:
+async def _answer(daemon: EmulatedDaemon, request: HttpRequest, route: _Route) -> Answer:
     """Translate a request, call the daemon's own handler, and translate its answer."""
     try:
-        given = read(kind.struct, request.body)
+        given = read(route.struct, request.body)
         _local(given)
-        asked = kind.ask(given)
+        asked = route.translate(given)
     except ApiError as fault:
         text = "EOF" if fault.text == "missing request body" else fault.text
         if fault.status == 403:
             raise
         return refusal_reply(ApiError(fault.status, text))
-    saying = kind.saying(request, given, daemon.clock.now_ns() // 10**9)
+    saying = route.reply(request, given, daemon.clock.now_ns() // 10**9)
     request.body = json.dumps(asked).encode()
     try:
-        answer = await kind.handle(daemon, request)
+        answer = await route.handle(daemon, request)
     except ApiError as fault:
         return failure_reply(fault)
     if isinstance(saying, Embeddings) or not given.get("stream"):
@@ -150,7 +159,7 @@ def _local(given: Mapping[str, Any]) -> None:
             raise
 
 
-def _whole(answer: Answer, saying: ChatStream | Completion | Embeddings) -> Answer:
+def _whole(answer: Answer, saying: Saying) -> Answer:
     """Return a whole reply in OpenAI's form; a reply that a fault breaks off stays as it is."""
     if isinstance(answer, HttpStream):
         return answer

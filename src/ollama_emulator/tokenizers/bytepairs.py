@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merge_pairs
+from ollama_emulator.tokenizers.pieces import KnownWords, Lexicon, merge_pairs
 
-_WORDS = 1 << 16
 _LAST = 0x323AF  # the last character that is a letter
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SHORT = "'s|'t|'re|'ve|'m|'ll|'d"
@@ -69,7 +68,7 @@ class BytePairs:
     ranks: Mapping[tuple[str, str], int]
     patterns: Sequence[re.Pattern[str]]
     whole: bool
-    _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _known: KnownWords = field(default_factory=KnownWords)
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> BytePairs:
@@ -84,17 +83,11 @@ class BytePairs:
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
         """Return the token ids of a text without special tokens."""
-        found: list[int] = []
-        for word in self._words(text):
-            ids = self._known.get(word)
-            if ids is None:
-                ids = self._merge("".join(_letters()[one] for one in word.encode("utf-8", "surrogatepass")))
-                if len(self._known) >= _WORDS:
-                    self._known.clear()
-                if len(word) <= KEPT:
-                    self._known[word] = ids
-            found.extend(ids)
-        return found
+        return self._known.ids_of(self._words(text), self._word_ids)
+
+    def _word_ids(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word, from the letters that stand for its bytes."""
+        return self._merge("".join(_letters()[one] for one in word.encode("utf-8", "surrogatepass")))
 
     def _words(self, text: str) -> list[str]:
         """Cut a text into words by each pattern in turn."""

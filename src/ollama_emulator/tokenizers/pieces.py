@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
 UNKNOWN, CONTROL, USER, BYTE = 2, 3, 4, 6
-KEPT = 64  # longest word whose ids are cached, in letters
+_KEPT = 64  # longest word whose ids are cached, in letters
+_WORDS = 1 << 16  # words whose ids are cached
 _SPECIAL = frozenset((UNKNOWN, CONTROL, USER))
 _HEX = re.compile(r"<0x([0-9A-F]{2})>\Z")
+
+
+@dataclass(slots=True)
+class KnownWords:
+    """The ids of words that were cut before; when it is full all are dropped, and those of a text come again."""
+
+    _ids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def ids_of(self, words: Iterable[str], cut: Callable[[str], tuple[int, ...]]) -> list[int]:
+        """Return the token ids of words in order; `cut` gives those of a word that is not known."""
+        found: list[int] = []
+        known = self._ids
+        for word in words:
+            ids = known.get(word)
+            if ids is None:
+                ids = cut(word)
+                if len(known) >= _WORDS:
+                    known.clear()
+                if len(word) <= _KEPT:
+                    known[word] = ids
+            found.extend(ids)
+        return found
 
 
 @dataclass(slots=True)

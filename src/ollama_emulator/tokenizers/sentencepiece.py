@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merge_pairs
+from ollama_emulator.tokenizers.pieces import KnownWords, Lexicon, merge_pairs
 
 BLANK = "▁"
 _SEGMENT = re.compile(f"{BLANK}*[^{BLANK}]+|{BLANK}+")
-_WORDS = 1 << 16  # segments whose ids are cached
 
 
 @dataclass(slots=True)
@@ -24,7 +23,7 @@ class SentencePiece:
     lexicon: Lexicon
     prefixed: bool
     parted: bool
-    _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _known: KnownWords = field(default_factory=KnownWords)
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> SentencePiece:
@@ -39,18 +38,7 @@ class SentencePiece:
         text = text.replace(" ", BLANK)
         if not self.parted:
             return self._merge(text)
-        found: list[int] = []
-        known = self._known
-        for segment in _SEGMENT.findall(text):
-            ids = known.get(segment)
-            if ids is None:
-                ids = self._merge(segment)
-                if len(known) >= _WORDS:
-                    known.clear()
-                if len(segment) <= KEPT:
-                    known[segment] = ids
-            found.extend(ids)
-        return found
+        return self._known.ids_of(_SEGMENT.findall(text), self._merge)
 
     def _merge(self, text: str) -> tuple[int, ...]:
         """Return the ids of a text, merging the neighbours of the highest score first."""

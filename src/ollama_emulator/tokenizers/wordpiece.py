@@ -6,10 +6,9 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ollama_emulator.tokenizers.pieces import KEPT, Lexicon
+from ollama_emulator.tokenizers.pieces import KnownWords, Lexicon
 
 _BLANK = "▁"
-_WORDS = 1 << 16
 _IDEOGRAPHS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -29,27 +28,18 @@ class WordPiece:
 
     lexicon: Lexicon
     _longest: int = 0
-    _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _known: KnownWords = field(default_factory=KnownWords)
 
     def __post_init__(self) -> None:
         self._longest = max(len(piece) for piece in self.lexicon.pieces)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
         """Return the token ids of a text; a word that no pieces spell is one unknown token."""
-        found: list[int] = []
-        for word in words(text):
-            ids = self._known.get(word)
-            if ids is None:
-                ids = self._cut(_BLANK + word)
-                if len(self._known) >= _WORDS:
-                    self._known.clear()
-                if len(word) <= KEPT:
-                    self._known[word] = ids
-            found.extend(ids)
-        return found
+        return self._known.ids_of(words(text), self._cut)
 
     def _cut(self, word: str) -> tuple[int, ...]:
         """Cut a word into the longest pieces from the left; return their ids, or the unknown token."""
+        word = _BLANK + word
         found: list[int] = []
         at = 0
         while at < len(word):
