@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +47,6 @@ def test_nothing_brings_a_control_character_out(text: str) -> None:
     error = Refused(text, remedy=text)
     error.also = (text,)
     shown.error(error)
-    shown.usage(click.UsageError(text))
     for said in (out.getvalue(), err.getvalue()):
         assert plain(said) == said
 
@@ -179,15 +177,23 @@ def test_a_full_device_is_said_once(full: TextIO) -> None:
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_program_that_cannot_be_told_gets_the_exit_code(full: TextIO, quiet: bool) -> None:
     """An event that is lost stops nothing but is not forgotten; errors that have nowhere to go raise nothing more."""
-    shown = Console(full, io.StringIO(), as_json=True, colour=False)
+    err = io.StringIO()
+    shown = Console(full, err, as_json=True, colour=False)
     if not quiet:
         shown.event("mission.accepted", {})
         shown.stream("It ")
     with pytest.raises(BatosError):
         shown.document({})
-    shown.error(Refused("no"))
+    shown.error(Refused("no", remedy="Ask another."))
     shown.print_interruption("terminated")
-    shown.usage(click.UsageError("no"))
+    assert err.getvalue() == "error: no\n       Ask another.\n"
+
+
+def test_an_error_that_a_program_cannot_be_told(full: TextIO) -> None:
+    """The document of an error goes nowhere: people are told, and nothing is raised."""
+    err = io.StringIO()
+    Console(full, err, as_json=True, colour=False).error(Refused("no", remedy="Ask another."))
+    assert err.getvalue() == "error: no\n       Ask another.\n"
 
 
 @pytest.mark.parametrize("stream", ["left", "full"])
@@ -231,21 +237,6 @@ def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> No
     shown.end_stream()
     Console(whole, io.StringIO(), as_json=False, colour=False).write("".join(pieces))
     assert streamed.getvalue() == whole.getvalue()
-
-
-def test_a_question_without_quotation_marks() -> None:
-    """Who types several words is told to quote them."""
-
-    @click.command()
-    @click.argument("text")
-    def ask(text: str) -> None:
-        raise AssertionError(text)
-
-    shown, _, err = console()
-    with pytest.raises(click.UsageError) as caught:
-        ask.main(["How", "are", "you?"], prog_name="batos ask", standalone_mode=False)
-    shown.usage(caught.value)
-    assert 'A question of several words stands in quotation marks: batos ask "..."' in err.getvalue()
 
 
 def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,20 +286,3 @@ def test_a_document_holds_text_whole_and_no_control_character(text: str) -> None
     assert plain(line) == line
     assert line.count("\n") == 1
     assert "\t" not in line
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_text_that_begins_with_a_dash(as_json: bool) -> None:
-    """A verb that takes a text says that it stands behind two dashes."""
-
-    @click.command()
-    @click.argument("text")
-    def ask(text: str) -> None:
-        raise AssertionError(text)
-
-    shown, out, err = console(as_json=as_json)
-    with pytest.raises(click.NoSuchOption) as caught:
-        ask.main(["-5 degrees"], prog_name="batos ask", standalone_mode=False)
-    shown.usage(caught.value)
-    remedy = json.loads(out.getvalue())["error"]["remedy"] if as_json else err.getvalue()
-    assert "batos ask -- '-5" in remedy

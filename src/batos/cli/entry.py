@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -16,9 +15,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from batos import __version__
+from batos.cli import wrong_usage
 from batos.cli.imports import pause_collector
 from batos.cli.shared_options import shared_options
-from batos.cli.surroundings import Surroundings
+from batos.cli.surroundings import Ending, Surroundings
 from batos.errors import BatosError, InternalError
 from batos.terminal.console import Console, Terminated
 
@@ -70,8 +70,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             if ctx.resilient_parsing:
                 return None  # a shell completes, it does not complain
-            near = difflib.get_close_matches(cmd_name, VERBS, 1)
-            ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
+            raise wrong_usage.no_verb(ctx, cmd_name, VERBS)
         with pause_collector():
             found: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         return found
@@ -137,34 +136,39 @@ def _private_files() -> Iterator[None]:
 def _run(arguments: list[str], until_end: ExitStack) -> int:
     """Run a verb, which may leave in `until_end` what is to be undone when all is told, and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    console = Console.from_streams(sys.stdout, sys.stderr, as_json="--json" in options)
+    ending, as_json = Ending(until_end), "--json" in options
     try:
-        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False, obj=until_end)
+        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False, obj=ending)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except SystemExit as accused:  # the loop watch, which has said of what
         return accused.code if isinstance(accused.code, int) else 1
-    except click.ClickException as wrong:
-        console.usage(wrong)
-        return 2
-    except BatosError as error:
-        console.error(error)
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        console.print_interruption("interrupted")
-        return 130
-    except Terminated:
-        console.print_interruption("terminated")
-        return 143
-    except Exception as error:  # what nobody foresaw is told as every other error is; the log has its traceback
-        return _unforeseen(console, error, options)
+    except BaseException as raised:  # all are told in one place; what is no error is raised on from there
+        # The console of the verb knows whether what it wrote was lost.
+        console = ending.console or Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
+        return _tell(console, raised, options)
 
 
-def _unforeseen(console: Console, error: Exception, options: list[str]) -> int:
+def _tell(console: Console, raised: BaseException, options: list[str]) -> int:
+    """Tell what ended a verb, and return the exit code of that."""
+    if isinstance(raised, KeyboardInterrupt | click.Abort | Terminated):
+        stopped = isinstance(raised, Terminated)
+        console.print_interruption("terminated" if stopped else "interrupted")
+        return 143 if stopped else 130
+    if isinstance(raised, click.ClickException):
+        raised = wrong_usage.as_error(raised, options, VERBS)
+    if not isinstance(raised, BatosError):
+        if not isinstance(raised, Exception):
+            raise raised
+        raised = _unforeseen(raised, options)
+    console.error(raised)
+    return raised.exit_code
+
+
+def _unforeseen(error: Exception, options: list[str]) -> InternalError:
+    """Make the error for one that nobody foresaw: it is told as every other is, and the log has its traceback."""
     from batos.terminal import logs
 
     logs.fault(error, loud="debug" in options or "--log-level=debug" in options)
-    told = InternalError(f"{type(error).__name__}: {error}")
-    console.error(told)
-    return told.exit_code
+    return InternalError(f"{type(error).__name__}: {error}")

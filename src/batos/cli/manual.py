@@ -57,7 +57,7 @@ def find_text(topic: str) -> str:
         return told
     wanted = slug((anchor or name).replace(".", "-"))
     sections = [each for each in _sections() if not anchor or each.page == name]
-    exact = [each for each in sections if wanted in (each.anchor, slug(each.title))]
+    exact = [each for each in sections if wanted and wanted in (each.anchor, slug(each.title))]
     if exact:
         return strip_marks("\n\n".join(each.text for each in exact))
     within = [each for each in sections if wanted and wanted in slug(each.title)]

@@ -9,7 +9,20 @@ import click
 from click.shell_completion import CompletionItem
 
 _ONE_LINE: Final = ("--json, -q, -v, --home, ...", "Options that verbs share: `batos --help`.")
+_LONGEST_NAME: Final = 256
 _LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+def given_name(value: str) -> str:
+    """Return the name of something as given. An empty one is refused: in a script it is a variable that was never set.
+
+    Raises: click.BadParameter: it is empty, or longer than any name.
+    """
+    if not value.strip():
+        raise click.BadParameter("it is empty")
+    if len(value) > _LONGEST_NAME:
+        raise click.BadParameter(f"it has {len(value):,} characters, and no name has more than {_LONGEST_NAME}")
+    return value
 
 
 class Common(click.Option):

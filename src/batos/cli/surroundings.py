@@ -1,14 +1,24 @@
-"""The surroundings of a command: an environment, three streams and the folder in which it stands."""
+"""The surroundings of a command: its environment, streams and folder, and what it leaves to whoever ran it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
+
+from batos.terminal.console import Console
+
+
+@dataclass(slots=True)
+class Ending:
+    """The things that a verb leaves to the command line: those to be undone at the end, and the console it wrote to."""
+
+    until_end: ExitStack = field(default_factory=ExitStack)
+    console: Console | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ import click
 
 from batos import config, loopwatch
 from batos.cli.shared_options import common_options, server_option
+from batos.cli.surroundings import Ending
 from batos.config import Loaded, Settings
 from batos.errors import ConfigError
 from batos.terminal import logs
@@ -56,9 +57,9 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         settings = loaded.settings
         own_folder(settings.home)
         # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
-        until_end = click.get_current_context().ensure_object(ExitStack)
-        until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
-        console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
+        ending = click.get_current_context().ensure_object(Ending)
+        ending.until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
+        console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
         return verb(Called(loaded, console, quiet, verbose), **given)
@@ -88,14 +89,20 @@ def with_server(verb: Callable[..., Any]) -> Callable[..., Any]:
 def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:
     """Run work on the command line's one event loop, which BATOS_DEBUG_LOOP=1 watches, and return its result.
 
-    Ctrl-C and SIGTERM cancel the work; a second one calls `parting` and ends the process at once, as a kill would: what
-    is committed stays, and what is not leaves no trace. Raises: KeyboardInterrupt, Terminated: the work was cancelled
-    so.
+    Ctrl-C, SIGTERM and SIGHUP (a terminal was closed) cancel the work; a second one calls `parting` and ends the
+    process at once, as a kill would: what is committed stays, and what is not leaves no trace. Raises:
+    KeyboardInterrupt, Terminated: the work was cancelled so.
     """
     try:
         return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
     except _Signalled as told:
         raise (KeyboardInterrupt if told.signal == signal.SIGINT else Terminated) from None
+
+
+def terminating_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that end a verb with exit code 143; SIGHUP is none where nohup made the process ignore it."""
+    outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return (signal.SIGTERM,) if outlives else (signal.SIGTERM, signal.SIGHUP)
 
 
 class _Signalled(BaseException):
@@ -123,7 +130,7 @@ async def _until_told(work: Coroutine[Any, Any, T], parting: Callable[[], None] 
         os._exit(128 + number)
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *terminating_signals()):
         loop.add_signal_handler(number, hear, number)
     try:
         return await task

@@ -196,7 +196,9 @@ def owner(path: Path | None) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return f"process {pid}"
-    command = " ".join([Path(word.decode(errors="replace")).name for word in words if word][:4])
+    typed = [Path(word.decode(errors="replace")).name for word in words if word]
+    # A script is run by its interpreter, which nobody typed; a question is its asker's.
+    command = " ".join(typed[typed.index("batos") :][:2] if "batos" in typed else typed[:4])
     return f"process {pid} ({command})" if command else f"process {pid}"
 
 

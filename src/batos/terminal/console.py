@@ -10,17 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import click
-
 from batos.errors import BatosError, BudgetExceeded
 from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
 
-#: The verbs that take a question.
-_ASKING = frozenset({"batos ask", "batos submit"})
-
 
 class Terminated(BaseException):
-    """SIGTERM came; a BaseException like KeyboardInterrupt, because nobody is to handle it on the way."""
+    """SIGTERM or SIGHUP came; a BaseException like KeyboardInterrupt, because nobody is to handle it on the way."""
 
 
 @dataclass(slots=True)
@@ -64,8 +59,10 @@ class Console:
         self.say(how)
 
     def _fault(self, error: Mapping[str, Any]) -> None:
-        if not self.lost:  # else there is nowhere to say so, and the exit code says it
-            self._line({"v": 1, "ok": False, "error": error})
+        """Write the document of an error, unless it is known that nothing can be written."""
+        with suppress(BatosError):
+            if not self.lost:
+                self._line({"v": 1, "ok": False, "error": error})
 
     def _line(self, value: Mapping[str, Any]) -> None:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
@@ -85,7 +82,7 @@ class Console:
             # Said again at each later write: the first may have been a piece, for which nothing stops.
             raise BatosError(
                 f"the result cannot be written to where it goes: {self.lost}",
-                remedy="Missions that are done are in the image: `batos show last`.",
+                remedy="Make room, or send it elsewhere. Missions that are done are in the image: `batos show last`.",
             )
 
     # -- for people
@@ -123,9 +120,12 @@ class Console:
     def say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
         """Tell progress, a note or a warning; silent where a program reads, on a terminal broken between words."""
         if not self.as_json:
-            self.redraw([])
-            shown, mark = lay_out(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
-            self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
+            self._say(text, dim=dim, warn=warn)
+
+    def _say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
+        self.redraw([])
+        shown, mark = lay_out(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
+        self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
 
     @property
     def width(self) -> int:
@@ -145,37 +145,17 @@ class Console:
             pour(self.err, text)
 
     def error(self, error: BatosError) -> None:
-        """Tell an error with its remedy."""
+        """Tell an error with its remedy: as a document to a program, on stderr where that cannot be written."""
         if self.as_json:
             self._fault(error.as_dict())
-            return
-        self.say(f"error: {error.message}", warn=True)
+            if not self.lost:
+                return
+        self._say(f"error: {error.message}", warn=True)
         # The remedy belongs to what was said first, before further faults; a budget's table comes before what follows.
         rows = error.also if isinstance(error, BudgetExceeded) else ()
         for told in (*rows, error.remedy, *(() if rows else error.also)):
             for line in told.splitlines():
-                self.say(f"       {line}")
-
-    def usage(self, wrong: click.ClickException) -> None:
-        """Tell that a command line is wrong."""
-        context = getattr(wrong, "ctx", None)
-        path = context.command_path if context else "batos"
-        said = wrong.format_message()
-        if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
-            said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
-        remedy = f"See `{path} --help`."
-        takes = context is not None and any(isinstance(each, click.Argument) for each in context.command.params)
-        if path in _ASKING and said.startswith("Got unexpected extra argument"):
-            remedy = f'A question of several words stands in quotation marks: {path} "..."'
-        if isinstance(wrong, click.NoSuchOption) and takes:
-            remedy = f"What begins with a dash and is no option stands behind two: {path} -- '{wrong.option_name} ...'"
-        if self.as_json:
-            field = getattr(getattr(wrong, "param", None), "name", None)
-            error = {"code": "usage", "message": said, "remedy": remedy}
-            self._fault({**error, "retry": False, **({"field": field} if field else {})})
-            return
-        self.say(f"error: {said}", warn=True)
-        self.say(f"       {remedy}")
+                self._say(f"       {line}")
 
 
 def pour(stream: TextIO, text: str) -> None:

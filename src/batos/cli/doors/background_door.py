@@ -20,7 +20,7 @@ from batos.errors import BatosError
 T = TypeVar("T")
 
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from batos.cli.doors.door import open_door
+from batos.cli.shared_options import given_name
 from batos.cli.verb_options import Called, common, run, with_server
 from batos.cli.verbs.show import ask_once
+from batos.cli.wrong_usage import Subverbs
 
 
-@click.group()
+@click.group(cls=Subverbs)
 def adapters() -> None:
     """List, check and choose the adapters that personas think with."""
 
@@ -24,20 +26,20 @@ def list_(called: Called) -> int:
 
 
 @adapters.command(short_help="Tell everything that is wrong with them.")
-@click.argument("which", metavar="[PERSONA[/NAME]]", required=False, default="")
+@click.argument("which", metavar="[PERSONA[/NAME]]", type=given_name, required=False)
 @common
-def check(called: Called, which: str) -> int:
+def check(called: Called, which: str | None) -> int:
     """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
 
     Adapters are held against their bases as Ollama shows them; where it cannot be asked, that is said.
     """
     from batos.cli.verbs import adapter_folder
 
-    return adapter_folder.check(called, which)
+    return adapter_folder.check(called, which or "")
 
 
 @adapters.command(short_help="Write a PEFT adapter as GGUF beside it.")
-@click.argument("which", metavar="PERSONA/NAME")
+@click.argument("which", metavar="PERSONA/NAME", type=given_name)
 @common
 def convert(called: Called, which: str) -> int:
     """Write a PEFT adapter as GGUF beside it, as PERSONA/NAME-gguf, for the base that Ollama has.
@@ -50,8 +52,8 @@ def convert(called: Called, which: str) -> int:
 
 
 @adapters.command(short_help="Choose which one a persona thinks with.")
-@click.argument("persona")
-@click.argument("name", metavar="NAME|none")
+@click.argument("persona", type=given_name)
+@click.argument("name", metavar="NAME|none", type=given_name)
 @with_server
 def use(called: Called, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""

@@ -11,7 +11,7 @@ from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import why
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.cli.shared_options import examples
+from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.briefing import Wish, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
@@ -102,7 +102,7 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 
 
 @click.command()
-@click.argument("mission", shell_complete=mission_ids)
+@click.argument("mission", type=given_name, shell_complete=mission_ids)
 @click.option("--seconds", type=click.FloatRange(min=0), help="At most so long; then exit 7, and the mission goes on.")
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
@@ -120,8 +120,8 @@ async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any])
 
 
 @click.command()
-@click.argument("receiver", metavar="OBJECT", shell_complete=object_names)
-@click.argument("selector")
+@click.argument("receiver", metavar="OBJECT", type=given_name, shell_complete=object_names)
+@click.argument("selector", type=given_name)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1)
 @policy_options
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")

@@ -17,7 +17,7 @@ from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.wanting import wait_until_wanted
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
-from batos.cli.verb_options import Called, with_server
+from batos.cli.verb_options import Called, terminating_signals, with_server
 from batos.cli.verbs import piped
 from batos.cli.verbs.briefing import Wish, brief_options
 from batos.cli.verbs.chatting import Chat
@@ -175,13 +175,14 @@ def _one(chat: Chat, way: BackgroundDoor, text: str) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """End the verb at SIGTERM as elsewhere, wherever the main thread stands."""
+    """End the verb at SIGTERM and SIGHUP as elsewhere, wherever the main thread stands."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before = {number: signal.signal(number, terminate) for number in terminating_signals()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from batos.cli.verb_options import Called, common
+from batos.cli.wrong_usage import Subverbs
 from batos.codex import codex as codices
 from batos.codex import differences, origins
 from batos.codex.codex import PILLARS, Codex, CodexReading
@@ -26,7 +27,7 @@ _WHOSE = ("mind", *(name.lower() for name in PILLARS))
 _SHOWN = 56  # characters of a value that stands in a line of a table
 
 
-@click.group()
+@click.group(cls=Subverbs)
 def codex() -> None:
     """Show, check and compare the codex: who the personas are. Needs no Ollama, and changes nothing."""
 

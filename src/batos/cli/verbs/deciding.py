@@ -10,6 +10,7 @@ import click
 
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
+from batos.cli.shared_options import given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import approval_ids
 from batos.cli.verbs.show import ask_once
@@ -19,7 +20,7 @@ STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 
 
 @click.command()
-@click.argument("approval", required=False, shell_complete=approval_ids)
+@click.argument("approval", type=given_name, required=False, shell_complete=approval_ids)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
 @with_server
@@ -51,7 +52,7 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
 
 
 @click.command()
-@click.argument("names", metavar="[APPROVAL]...", nargs=-1, shell_complete=approval_ids)
+@click.argument("names", metavar="[APPROVAL]...", type=given_name, nargs=-1, shell_complete=approval_ids)
 @click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
 @click.option(
     "--matching", metavar="PATTERN", help="With --all: over OBJECT.SELECTOR, with * and ?; '*' is everything."
@@ -79,7 +80,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 
 
 @click.command()
-@click.argument("approval", shell_complete=approval_ids)
+@click.argument("approval", type=given_name, shell_complete=approval_ids)
 @click.option("--why", required=True, metavar="TEXT", help="What its missions are told.")
 @with_server
 def reject(called: Called, approval: str, why: str) -> int:

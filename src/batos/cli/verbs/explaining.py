@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from batos.cli import entry, manual
+from batos.cli.shared_options import given_name
 from batos.terminal.console import Console
 from batos.terminal.layout import table
 
@@ -22,7 +23,7 @@ def _topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 @click.command
-@click.argument("topic", nargs=-1, shell_complete=_topics)
+@click.argument("topic", type=given_name, nargs=-1, shell_complete=_topics)
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON documents on stdout.")
 def help(topic: tuple[str, ...], as_json: bool) -> None:
     """Show the documentation on a TOPIC; without one, list the topics.

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from batos import private_files
-from batos.cli.shared_options import file_names
+from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import Called, common
+from batos.cli.wrong_usage import Subverbs
 from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
 from batos.config import Settings
@@ -45,7 +46,7 @@ def token(called: Called, new: bool) -> int:
     return 0
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Subverbs, invoke_without_command=True)
 @common
 def keys(called: Called) -> int:
     """List the keys of clients on other machines; make and revoke them."""
@@ -65,7 +66,7 @@ def _list(called: Called) -> int:
 
 
 @keys.command(short_help="Make a key for a client, in a file that it takes with it.")
-@click.argument("name")
+@click.argument("name", type=given_name)
 @click.option(
     "--address", metavar="HOST", help="How the client reaches this machine (default: where the server binds)."
 )
@@ -129,7 +130,7 @@ def _reached(settings: Settings, address: str | None) -> str:
 
 
 @keys.command(short_help="Shut a client out, at once.")
-@click.argument("name")
+@click.argument("name", type=given_name)
 @common
 def revoke(called: Called, name: str) -> int:
     """Shut a client out, also from a server that runs: what it asks and watches ends within a second."""

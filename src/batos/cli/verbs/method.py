@@ -13,23 +13,24 @@ import click
 from batos.cli.doors.door import open_door
 from batos.cli.render import methods as telling
 from batos.cli.render.learning import after_lines
-from batos.cli.shared_options import file_names
+from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import method_names, object_names
 from batos.cli.verbs.show import ask_once
+from batos.cli.wrong_usage import Subverbs
 from batos.client.wire.verb_shapes import SOURCE_LIMIT
 from batos.errors import BriefError
 
 _NAME = "OBJECT.SELECTOR"
 
 
-@click.group()
+@click.group(cls=Subverbs)
 def method() -> None:
     """Look at what was learnt, bring a former revision back, redefine it. Every revision is kept."""
 
 
 @method.command("list", short_help="List every slot that ever had a method.")
-@click.argument("object", required=False, shell_complete=object_names)
+@click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
@@ -43,7 +44,7 @@ def list_(called: Called, object: str | None) -> int:
 
 
 @method.command(short_help="Show a method whole.")
-@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
 @with_server
@@ -57,7 +58,7 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
 
 
 @method.command(short_help="Show every revision, and why each came and went.")
-@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @with_server
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
@@ -87,7 +88,7 @@ def make(called: Called) -> int:
 
 
 @method.command(short_help="Let a former revision be active again.")
-@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=0), help="Which one; 0 is the intent. Else the one before.")
 @with_server
 def rollback(called: Called, name: str, revision: int | None) -> int:
@@ -106,7 +107,7 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
 
 
 @method.command(short_help="Make a new revision, of a wish or of a source.")
-@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @click.option("--wish", metavar="TEXT", help="What it is to do from now on; without --file a model writes the method.")
 @click.option(
     "--file",

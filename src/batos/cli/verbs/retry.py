@@ -9,7 +9,7 @@ import click
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.cli.shared_options import examples
+from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids
 
@@ -18,7 +18,7 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 
 
 @click.command(epilog=examples("batos retry", "batos retry m-01M82CY0"))
-@click.argument("mission", default="last", shell_complete=mission_ids)
+@click.argument("mission", type=given_name, default="last", shell_complete=mission_ids)
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @with_server

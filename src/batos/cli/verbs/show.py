@@ -14,6 +14,7 @@ from batos.cli.render.mission_record import calls_named, mission_text, prompts_t
 from batos.cli.render.objects import inspected_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.render.turns import history_text
+from batos.cli.shared_options import given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
@@ -72,7 +73,7 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 
 
 @click.command()
-@click.argument("mission", shell_complete=mission_ids)
+@click.argument("mission", type=given_name, shell_complete=mission_ids)
 @click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
 @click.option("--call", metavar="NAME", help="Only the prompts and answers of calls with NAME in path or method.")
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
@@ -114,7 +115,7 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 @click.command()
-@click.argument("object", required=False, shell_complete=object_names)
+@click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
 def inspect(called: Called, object: str | None) -> int:
     """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.

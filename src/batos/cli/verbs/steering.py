@@ -11,6 +11,7 @@ from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import ended_text
 from batos.cli.render.mission_printer import MissionPrinter
+from batos.cli.shared_options import given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
@@ -20,7 +21,7 @@ _LINE: Final = 60
 
 
 @click.command()
-@click.argument("mission", shell_complete=mission_ids)
+@click.argument("mission", type=given_name, shell_complete=mission_ids)
 @with_server
 def cancel(called: Called, mission: str) -> int:
     """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
@@ -28,7 +29,7 @@ def cancel(called: Called, mission: str) -> int:
 
 
 @click.command()
-@click.argument("mission", shell_complete=mission_ids)
+@click.argument("mission", type=given_name, shell_complete=mission_ids)
 @with_server
 def pause(called: Called, mission: str) -> int:
     """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` goes on with it."""
@@ -49,7 +50,7 @@ def _tell(called: Called, told: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("mission", required=False, shell_complete=mission_ids)
+@click.argument("mission", type=given_name, required=False, shell_complete=mission_ids)
 @with_server
 def resume(called: Called, mission: str | None) -> int:
     """Let a paused or parked MISSION go on; what was paid for is not paid again. `last` is your newest.

@@ -1,0 +1,98 @@
+"""Words for a wrong command line: the fault, a name that is near to the one typed, and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import click
+
+from batos.cli.shared_options import shared_options
+from batos.errors import UsageError
+
+#: The verbs whose text may begin with a dash.
+_WITH_TEXT: Final = frozenset({"batos ask", "batos submit", "batos send"})
+#: The verbs that take a question.
+_WITH_QUESTION: Final = frozenset({"batos ask", "batos submit"})
+#: So many letters allow a slip of the fingers; a shorter word allows one as well.
+_LETTERS: Final = 3
+
+
+def nearest(typed: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was most likely meant, None where none is near: a wrong guess helps less than none.
+
+    >>> nearest("fil", ["file", "follow"]), nearest("timeout", ["image", "quiet"]), nearest("verb", ["verbose"])
+    ('file', None, 'verbose')
+    """
+    words = sorted(known)
+    slips = {word: _slips(typed, word) for word in words}
+    # Of "x" any word of one letter is near: a guess keeps some of what was typed.
+    near = [word for word in words if slips[word] <= max(1, max(len(typed), len(word)) // _LETTERS) < len(typed)]
+    begun = [word for word in words if typed and word.startswith(typed)]
+    return min(near, key=slips.__getitem__, default=begun[0] if len(begun) == 1 else None)
+
+
+def _slips(typed: str, meant: str) -> int:
+    """Count the letters to add, drop, change or swap with the next one, until `typed` is `meant`."""
+    before: list[int] = []
+    row = list(range(len(meant) + 1))
+    for down, letter in enumerate(typed, 1):
+        above, before, row = before, row, [down]
+        for right, other in enumerate(meant, 1):
+            cost = min(before[right] + 1, row[-1] + 1, before[right - 1] + (letter != other))
+            swapped = down > 1 < right and letter == meant[right - 2] and typed[down - 2] == other
+            row.append(min(cost, above[right - 2] + 1) if swapped else cost)
+    return row[-1]
+
+
+def no_verb(ctx: click.Context, name: str, known: Collection[str]) -> click.UsageError:
+    """Make the error for a verb that there is not, after those that were typed before it."""
+    near = nearest(name, known)
+    if ctx.parent is None:
+        return click.UsageError(f"there is no verb {name!r}{f'; did you mean {near!r}?' if near else ''}", ctx)
+    hint = f"did you mean {near!r}?" if near else f"one of {', '.join(known)}"
+    return click.UsageError(f"`{ctx.command_path}` has no verb {name!r}; {hint}", ctx)
+
+
+class Subverbs(click.Group):
+    """A verb that has verbs of its own."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find one, or tell which was meant."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and not ctx.resilient_parsing:
+            raise no_verb(ctx, cmd_name, self.commands)
+        return found
+
+
+def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collection[str]) -> UsageError:
+    """Make the error of a wrong command line, which was `typed`, for a program that has these verbs."""
+    context = getattr(wrong, "ctx", None)
+    # Of a flag that was given a value click does not say whose it is.
+    verb = next((each for each in typed if each in verbs), "")
+    path = context.command_path if context else f"batos {verb}".strip()
+    said, remedy = wrong.format_message(), f"See `{path} --help`."
+    if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
+        said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
+    elif path in _WITH_QUESTION and said.startswith("Got unexpected extra argument"):
+        remedy = f'A question of several words stands in quotation marks: {path} "..."'
+    elif isinstance(wrong, click.NoSuchOption) and context is not None:
+        said, remedy = _no_option(wrong.option_name, context, verb, remedy)
+    return UsageError(said, remedy=remedy, field=getattr(getattr(wrong, "param", None), "name", None))
+
+
+def _no_option(name: str, ctx: click.Context, verb: str, remedy: str) -> tuple[str, str]:
+    """Return what is wrong with an option that a verb does not have, and the remedy."""
+    path = ctx.command_path
+    known = {opt for each in ctx.command.get_params(ctx) for opt in (*each.opts, *each.secondary_opts)}
+    if ctx.parent is None:
+        shared = {opt for each in shared_options() for opt in each.opts}
+        if name in shared:
+            return f"{name!r} is an option of verbs, and stands behind one", f"As in: batos {verb or 'status'} {name}"
+        known |= shared
+    near = nearest(name.lstrip("-"), (each[2:] for each in known if each.startswith("--")))
+    if near and name.startswith("--"):
+        return f"`{path}` has no option {name!r}; did you mean '--{near}'?", remedy
+    if path in _WITH_TEXT:
+        remedy = f"{remedy} A text that begins with a dash stands behind two: {path} -- '{name} ...'"
+    return f"`{path}` has no option {name!r}", remedy
