@@ -11,7 +11,7 @@ import ollama
 
 CALLS = 6
 
-#: What the kernel adds to a request and the client has no argument for.
+#: Fields that the kernel adds to a request and the client has no argument for.
 _BEYOND_CLIENT = ("truncate", "shift")
 
 
@@ -21,11 +21,11 @@ class Side(Protocol):
     name: str
 
     async def mission(self, number: int) -> None:
-        """One mission whole; raises when it did not end well."""
+        """Run one mission to its end; raise when it did not end well."""
         ...
 
     async def close(self) -> None:
-        """Gives everything back."""
+        """Give everything back."""
         ...
 
 
@@ -39,8 +39,8 @@ class MissionCalls:
     revise: Mapping[str, Any]
 
     @classmethod
-    def recorded(cls, bodies: Sequence[Mapping[str, Any]]) -> MissionCalls:
-        """From the bodies that one mission of the kernel sent, in the order of arrival."""
+    def from_bodies(cls, bodies: Sequence[Mapping[str, Any]]) -> MissionCalls:
+        """Make the calls from the bodies that one mission of the kernel sent, in the order of arrival."""
         if len(bodies) != CALLS:
             raise ValueError(f"a mission of {CALLS} calls was expected, {len(bodies)} came")
         calls = [{k: v for k, v in body.items() if k not in _BEYOND_CLIENT} for body in bodies]
@@ -48,7 +48,7 @@ class MissionCalls:
 
 
 async def say(client: ollama.AsyncClient, call: Mapping[str, Any]) -> str:
-    """One call as a user of the client writes it, streamed or whole as `call` says; returns the text."""
+    """Make one call as a user of the client writes it, streamed or whole as `call` says; return the text."""
     if not call.get("stream"):
         answer = await client.chat(**call)
         return answer.message.content or ""
@@ -66,12 +66,12 @@ class BareSide:
         self._calls = calls
 
     async def mission(self, number: int) -> None:
-        """Decompose, three facets at once, weave, one revision."""
+        """Run a mission: decompose, three facets at once, weave, one revision."""
         await say(self._client, self._calls.decompose)
         await asyncio.gather(*(say(self._client, facet) for facet in self._calls.facets))
         await say(self._client, self._calls.weave)
         await say(self._client, self._calls.revise)
 
     async def close(self) -> None:
-        """Closes the client."""
+        """Close the client."""
         await self._client.close()  # type: ignore[no-untyped-call]  # the client leaves this one untyped

@@ -1,4 +1,4 @@
-"""What a call in the cell costs, what a thousand waiting ones hold, and whether bad methods cost good ones anything.
+"""Cost of a call in the cell, memory of a thousand waiting ones, and harm that bad methods do to good ones.
 
 `roundtrip_ms_p50`: a method that returns a constant, one after another, with a warm pool. `rss_growth_mb`: 1,000
 methods suspended on inference with a pool of two, this process and the workers together, over the memory before.
@@ -54,12 +54,12 @@ class Answers:
         return Sent(await self._infer() if selector == "infer_" and self._infer else None)
 
     async def read(self, of: Ref, slot: str) -> Sent:
-        """No object has slots."""
+        """Refuse every read: no object has slots."""
         return Sent()
 
 
 def workers() -> dict[int, float]:
-    """Worker processes of this one, with their resident memory in MB."""
+    """List the worker processes of this one, with their resident memory in MB."""
     found: dict[int, float] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -76,12 +76,12 @@ def _resident(process: Path) -> float:
 
 
 def memory() -> float:
-    """This process and its workers, in MB."""
+    """Return the memory of this process and its workers, in MB."""
     return _resident(Path("/proc/self")) + sum(workers().values())
 
 
 async def roundtrips(count: int) -> list[float]:
-    """Milliseconds of each call, warm."""
+    """Return the milliseconds of each call, warm."""
     cell, host, found = Cell(2), Answers(), []
     for _ in range(20):
         await cell.run(TRIVIAL, MethodCall({}), host)
@@ -94,7 +94,7 @@ async def roundtrips(count: int) -> list[float]:
 
 
 async def waiting(count: int) -> float:
-    """How much memory so many suspended methods hold, in MB."""
+    """Return how much memory so many suspended methods hold, in MB."""
     cell, gate, asked = Cell(2), asyncio.Event(), asyncio.Event()
     reached = 0
 
@@ -126,7 +126,7 @@ async def waiting(count: int) -> float:
 
 
 async def trouble(bad: int, good: int) -> tuple[int, int]:
-    """(killed with a limit, good runs lost) of bad methods among good ones."""
+    """Count (killed with a limit, good runs lost) of bad methods among good ones."""
     cell, host = Cell(2, BRIEF), Answers()
     await cell.run(TRIVIAL, MethodCall({}), host)
 
@@ -150,7 +150,7 @@ async def _killed(cell: Cell, program: Program, host: Answers) -> bool:
 
 
 async def dying(count: int) -> int:
-    """How many runs whose process is killed from outside end as killed, a good one after each giving its result."""
+    """Return how many runs whose process is killed from outside end as killed, with a good run after each."""
     cell, host, found = Cell(1, CellLimits(turn_seconds=20, seconds=20, wall_seconds=20)), Answers(), 0
     others = set(workers())
     for _ in range(count):
@@ -166,7 +166,7 @@ async def dying(count: int) -> int:
 
 
 async def measure(*, quick: bool) -> dict[str, Any]:
-    """The bench's figures."""
+    """Return the bench's figures."""
     times = await roundtrips(100 if quick else 2000)
     grown = await waiting(100 if quick else 1000)
     bad, good = (10, 40) if quick else (100, 400)

@@ -1,4 +1,4 @@
-"""What a council's prompts cost a runner with one slot: tokens that it evaluates over the unique tokens of all of them.
+"""Cost of a council's prompts for a runner with one slot: tokens that it evaluates over the unique tokens of all.
 
 Councils are run whole, by the product's own path, with the emulator as the daemon. A slot's cache is its last prompt:
 of the next one the runner evaluates what comes after their longest common beginning. The unique tokens are those of a
@@ -66,7 +66,7 @@ QUICK = QUESTIONS[:1]
 
 
 def tokens(text: str) -> Tokens:
-    """A rendered prompt in tokens: each mark of the chat format, and between them four bytes a token."""
+    """Split a rendered prompt into tokens: each mark of the chat format, and between them four bytes a token."""
     found: list[bytes] = []
     at = 0
     for mark in (*_MARK.finditer(text), None):
@@ -78,18 +78,18 @@ def tokens(text: str) -> Tokens:
     return tuple(found)
 
 
-def evaluated(prompts: Sequence[Tokens]) -> int:
-    """What a runner with one slot evaluates of these prompts, one after another."""
+def evaluate(prompts: Sequence[Tokens]) -> int:
+    """Return what a runner with one slot evaluates of these prompts, one after another."""
     return sum(len(after) - common(before, after) for before, after in pairwise(((), *prompts)))
 
 
 def unique(prompts: Iterable[Tokens]) -> int:
-    """The nodes of a trie over the prompts: sorted, each adds what it does not share with the one before it."""
-    return evaluated(sorted(prompts))
+    """Return the nodes of a trie over the prompts: sorted, each adds what it does not share with the one before it."""
+    return evaluate(sorted(prompts))
 
 
 def common(one: Tokens, other: Tokens) -> int:
-    """How many tokens two prompts have in common from their beginning."""
+    """Return how many tokens two prompts have in common from their beginning."""
     alike = zip(one, other, strict=False)
     return next((at for at, (mine, its) in enumerate(alike) if mine != its), min(len(one), len(other)))
 
@@ -101,19 +101,19 @@ class Daemon:
     emulator: Emulator
     url: str
 
-    def asked(self, since: int) -> list[dict[str, Any]]:
-        """The bodies of the chat requests after so many requests, in the order in which they were asked."""
+    def bodies_after(self, since: int) -> list[dict[str, Any]]:
+        """Return the bodies of the chat requests after so many requests, in the order in which they were asked."""
         return [
             entry["body"] for entry in self.emulator.requests if entry["n"] > since and entry["path"] == "/api/chat"
         ]
 
     @property
-    def served(self) -> int:
-        """How many requests there were."""
+    def request_count(self) -> int:
+        """Return how many requests there were."""
         return max((int(entry["n"]) for entry in self.emulator.requests), default=0)
 
-    async def rendered(self, body: Mapping[str, Any], messages: Sequence[Message] | None = None) -> str:
-        """The text that the model reads for a request, or for the same request with other messages."""
+    async def render(self, body: Mapping[str, Any], messages: Sequence[Message] | None = None) -> str:
+        """Return the text that the model reads for a request, or for the same request with other messages."""
         asked = {**body, "messages": messages or body["messages"], "stream": False, "_debug_render_only": True}
         return await asyncio.to_thread(_post, self.url.partition("//")[2], "/api/chat", asked)
 
@@ -129,7 +129,7 @@ def _post(address: str, path: str, body: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Council:
-    """One council: its prompts in the order in which they were asked, as rendered and in tokens."""
+    """A council: its prompts in the order in which they were asked, as rendered and in tokens."""
 
     texts: tuple[str, ...]
     prompts: tuple[Tokens, ...]
@@ -140,16 +140,16 @@ class Council:
 
     @property
     def unique(self) -> int:
-        """Tokens that have to be evaluated once whatever the order: the same for every layout compared here."""
+        """Return the number of tokens that any order evaluates once: the same for every layout compared here."""
         return unique(self.prompts)
 
-    def shuffled(self) -> float:
-        """What the same calls cost on average in an order of chance."""
+    def shuffle_cost(self) -> float:
+        """Return what the same calls cost on average in an order of chance."""
         chance = random.Random(0)
-        return mean(evaluated(chance.sample(self.prompts, len(self.prompts))) for _ in range(SHUFFLES))
+        return mean(evaluate(chance.sample(self.prompts, len(self.prompts))) for _ in range(SHUFFLES))
 
-    def remembered(self) -> int:
-        """What the emulator's own simulation evaluates: its runner remembers the last eight prompts, not one."""
+    def slot_cost(self) -> int:
+        """Return what the emulator's own simulation evaluates: its runner remembers the last eight prompts, not one."""
         prefixes = Prefixes()
         return sum(
             prefixes.count_unread(text, len(prompt)) for text, prompt in zip(self.texts, self.prompts, strict=True)
@@ -157,8 +157,8 @@ class Council:
 
 
 @asynccontextmanager
-async def opened(folder: Path, parallel: int) -> AsyncIterator[tuple[UVM, Daemon]]:
-    """A UVM whose genesis is done, that keeps so many calls of a mission under way, over a daemon with one slot."""
+async def uvm_over_one_slot(folder: Path, parallel: int) -> AsyncIterator[tuple[UVM, Daemon]]:
+    """Open a UVM after genesis that keeps so many calls of a mission under way, over a daemon with one slot."""
     emulator = Emulator(Options(parallel=1))
     async with emulator.serving() as url:
         settings = Settings(
@@ -176,24 +176,24 @@ async def opened(folder: Path, parallel: int) -> AsyncIterator[tuple[UVM, Daemon
 
 
 async def council(uvm: UVM, daemon: Daemon, text: str, files: Mapping[str, str]) -> Council:
-    """One question asked of all four personas."""
-    before = daemon.served
+    """Ask one question of all four personas and return the council."""
+    before = daemon.request_count
     attached = [as_file(name, content.encode()) for name, content in files.items()]
     shown = await uvm.missions.ask({"text": text, "effort": "council"}, attached)
-    bodies = daemon.asked(before)
+    bodies = daemon.bodies_after(before)
     if len(bodies) != shown["cost"]["calls"]:
         raise RuntimeError(f"the mission counts {shown['cost']['calls']} calls and the daemon {len(bodies)}")
     personas = [
         f"{each.core_identity.strip()}\n\n{each.core_method.strip()}"
         for each in uvm.convergence.codex().personas.values()
     ]
-    texts = [await daemon.rendered(body) for body in bodies]
-    moved = [await daemon.rendered(body, persona_first(body["messages"], personas)) for body in bodies]
+    texts = [await daemon.render(body) for body in bodies]
+    moved = [await daemon.render(body, persona_first(body["messages"], personas)) for body in bodies]
     return Council(tuple(texts), tuple(map(tokens, texts)), tuple(map(tokens, moved)), shown["cost"]["prompt_tokens"])
 
 
 def persona_first(messages: Sequence[Message], personas: Sequence[str]) -> list[Message]:
-    """The same messages with what says who speaks at their head."""
+    """Return the same messages with what says who speaks at their head."""
     who = next(who for message in messages for who in personas if message["content"].startswith(who))
     system, *others = messages
     stripped = [{**message, "content": message["content"].removeprefix(f"{who}\n\n")} for message in others]
@@ -201,64 +201,64 @@ def persona_first(messages: Sequence[Message], personas: Sequence[str]) -> list[
 
 
 async def councils(parallel: int, questions: Sequence[tuple[str, Mapping[str, str]]]) -> list[Council]:
-    """All questions, one after another, in one mind."""
+    """Ask all questions, one after another, in one mind."""
     found = []
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as name:
-        async with opened(Path(name), parallel) as (uvm, daemon):
+        async with uvm_over_one_slot(Path(name), parallel) as (uvm, daemon):
             for text, files in questions:
                 found.append(await council(uvm, daemon, text, files))
-                told = evaluated(found[-1].prompts) / found[-1].unique
+                told = evaluate(found[-1].prompts) / found[-1].unique
                 print(f"{len(found[-1].prompts)} calls, {told:.3f}: {text}", file=sys.stderr, flush=True)
     return found
 
 
-def measured(found: Sequence[Council], unordered: Sequence[Council]) -> dict[str, Any]:
-    """The figures; each ratio is over the unique tokens of the same councils."""
+def figures_of(found: Sequence[Council], unordered: Sequence[Council]) -> dict[str, Any]:
+    """Return the figures; each ratio is over the unique tokens of the same councils."""
     rows: list[dict[str, Any]] = [
         {
             "question": text,
             "files": len(files),
             "calls": len(each.prompts),
             "prompt_tokens": sum(map(len, each.prompts)),
-            "evaluated": evaluated(each.prompts),
+            "evaluated": evaluate(each.prompts),
             "unique": each.unique,
-            "ratio": round(evaluated(each.prompts) / each.unique, 4),
+            "ratio": round(evaluate(each.prompts) / each.unique, 4),
         }
         for (text, files), each in zip(QUESTIONS, found, strict=False)
     ]
     return {
-        "evaluated_ratio": _ratio((evaluated(each.prompts) for each in found), found),
+        "evaluated_ratio": _ratio((evaluate(each.prompts) for each in found), found),
         "worst_ratio": max(row["ratio"] for row in rows),
         "calls": sum(len(each.prompts) for each in found),
-        "evaluated_tokens": sum(evaluated(each.prompts) for each in found),
+        "evaluated_tokens": sum(evaluate(each.prompts) for each in found),
         "unique_tokens": sum(each.unique for each in found),
         "prompt_tokens": sum(row["prompt_tokens"] for row in rows),
         "counted_by_daemon": sum(each.counted for each in found),
         "compared": {
-            "without_turns": _ratio((evaluated(each.prompts) for each in unordered), unordered),
-            "random_order": _ratio((each.shuffled() for each in found), found),
-            "persona_first": _ratio((evaluated(each.persona_first) for each in found), found),
-            "persona_first_without_turns": _ratio((evaluated(each.persona_first) for each in unordered), unordered),
+            "without_turns": _ratio((evaluate(each.prompts) for each in unordered), unordered),
+            "random_order": _ratio((each.shuffle_cost() for each in found), found),
+            "persona_first": _ratio((evaluate(each.persona_first) for each in found), found),
+            "persona_first_without_turns": _ratio((evaluate(each.persona_first) for each in unordered), unordered),
             "nothing_cached": _ratio((sum(map(len, each.prompts)) for each in found), found),
-            "eight_prompts_remembered": _ratio((each.remembered() for each in found), found),
+            "eight_prompts_remembered": _ratio((each.slot_cost() for each in found), found),
         },
         "questions": rows,
     }
 
 
 def _ratio(costs: Iterable[float], found: Sequence[Council]) -> float:
-    """What it costs over what it must."""
+    """Return the ratio of the first sum to the second."""
     return round(sum(costs) / sum(each.unique for each in found), 4)
 
 
 async def measure(*, quick: bool) -> dict[str, Any]:
-    """The councils as they are, and once more with every call sent as soon as it could be."""
+    """Measure the councils as they are, and once more with every call sent as soon as it could be."""
     questions = QUICK if quick else QUESTIONS
-    return measured(await councils(1, questions), await councils(8, questions))
+    return figures_of(await councils(1, questions), await councils(8, questions))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the flags, measures, reports."""
+    """Read the flags, measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one council: shape, not figures")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")

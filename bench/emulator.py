@@ -1,4 +1,4 @@
-"""What the emulator costs: replies a second and CPU a call, whole and streamed, over real sockets.
+"""Cost of the emulator: replies a second and CPU a call, whole and streamed, over real sockets.
 
 The emulator is a process of its own and so is its client: raw sockets in one thread that only look for the end of a
 reply. Where there are two cores each has one to itself. CPU is the emulator's own, from /proc, so that a busy machine
@@ -33,7 +33,7 @@ _FIELDS = ("answer", "reason", "caveat", "next_step", "tone", "scope")
 
 
 def bodies() -> dict[str, dict[str, Any]]:
-    """The requests by name, without `stream`."""
+    """Return the requests by name, without `stream`."""
     evidence = "\n".join(f"[{number}] {_SENTENCE * 6}" for number in range(1, 11))
     return {
         "plain": {"messages": [{"role": "user", "content": "What is water made of, and why does it matter?"}]},
@@ -49,7 +49,7 @@ def bodies() -> dict[str, dict[str, Any]]:
 
 
 def schema() -> dict[str, Any]:
-    """A decision of about a kilobyte: texts with limits, a list of citations, a number, a choice."""
+    """Return a decision of about a kilobyte: texts with limits, a list of citations, a number, a choice."""
     text = {"type": "string", "maxLength": 160}
     citation = {
         "type": "object",
@@ -70,7 +70,7 @@ def schema() -> dict[str, Any]:
 
 
 def request_bytes(body: Mapping[str, Any], *, stream: bool) -> bytes:
-    """A chat request as a client sends it."""
+    """Return a chat request as a client sends it."""
     text = json.dumps({"model": MODEL, **body, "stream": stream}).encode()
     head = (
         f"POST /api/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(text)}"
@@ -80,7 +80,7 @@ def request_bytes(body: Mapping[str, Any], *, stream: bool) -> bytes:
 
 @contextmanager
 def emulator() -> Iterator[tuple[int, tuple[str, int]]]:
-    """An emulator as a process: its pid and address."""
+    """Run an emulator as a process; yield: its pid and address."""
     command = [sys.executable, "-m", "batos", "emulator", "--port", "0", "--model", MODEL]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("OLLAMA_")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
@@ -108,7 +108,7 @@ def apart(pid: int) -> bool:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used so far. OSError where there is no /proc."""
+    """Return the CPU seconds that a process has used so far. OSError where there is no /proc."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0]) / 1e9
     except OSError:  # a kernel without it
@@ -118,13 +118,13 @@ def cpu_seconds(pid: int) -> float:
 
 @dataclass(slots=True)
 class Caller:
-    """One connection: what has come of the reply that it waits for."""
+    """A connection: the bytes that have come of the reply that it waits for."""
 
     wire: socket.socket
     seen: bytes = b""
 
     def ended(self) -> bool:
-        """Whether the reply is complete; RuntimeError for one that is not 200."""
+        """Tell whether the reply is complete; RuntimeError for a status other than 200."""
         head = self.seen.find(b"\r\n\r\n")
         if head < 0:
             return False
@@ -165,8 +165,8 @@ def drive(address: tuple[str, int], request: bytes, connections: int, calls: int
                 wire.close()
 
 
-def measured(calls: int, rounds: int) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    """Every cell: way, request, connections; of several rounds the one that used least CPU."""
+def measure_cells(calls: int, rounds: int) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+    """Measure every cell: way, request, connections; of several rounds the one that used least CPU."""
     figures: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     with emulator() as (pid, address):
         apart(pid)
@@ -183,7 +183,7 @@ def measured(calls: int, rounds: int) -> dict[str, dict[str, dict[str, dict[str,
 
 
 def cell(pid: int, address: tuple[str, int], request: bytes, connections: int, calls: int) -> dict[str, float]:
-    """One measurement: replies a second by the clock and by CPU, and CPU a call."""
+    """Measure one cell: replies a second by the clock and by CPU, and CPU a call."""
     before = cpu_seconds(pid)
     seconds = drive(address, request, connections, calls)
     used = max(cpu_seconds(pid) - before, 1e-9)
@@ -195,7 +195,7 @@ def cell(pid: int, address: tuple[str, int], request: bytes, connections: int, c
 
 
 def goals(figures: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> Sequence[Goal]:
-    """A thousand whole replies on one core, plain and as a mission asks for them."""
+    """Return the goals: a thousand whole replies on one core, plain and as a mission asks for them."""
     return [
         Goal(
             f"whole {name}: replies a second on one core, {connections} connections",
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
     calls, rounds = (32, 1) if options.quick else (2000, 3)
-    figures = measured(calls, rounds)
+    figures = measure_cells(calls, rounds)
     sizes = {name: len(request_bytes(body, stream=False)) for name, body in bodies().items()}
     report({**figures, "calls": calls, "request_bytes": sizes}, goals(figures), options.json)
 

@@ -45,7 +45,7 @@ class Tally:
     answers: dict[str, list[float]] = field(default_factory=lambda: {"reflex": [], "cycle": [], "second_cycle": []})
     #: Seconds from the start to the first token beyond those of reading the prompt, and of loading where it loaded.
     beyond: list[float] = field(default_factory=list)
-    #: How many models were loaded for each plain question.
+    #: Number of models that were loaded for each plain question.
     loads: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     left_out: int = 0
@@ -53,7 +53,7 @@ class Tally:
 
 @contextmanager
 def emulator(folder: Path, rate: float, load: float) -> Iterator[str]:
-    """The address of an emulator in another process, with this speed."""
+    """Run an emulator with this speed in another process; yield its address."""
     command = [sys.executable, "-m", "batos", "emulator", "--port", "0", "--tok-s", str(rate), "--load-s", str(load)]
     with (
         (folder / "emulator.log").open("w", encoding="utf-8") as log,
@@ -73,13 +73,13 @@ class Person:
     """Somebody at a terminal, with a home of their own."""
 
     def __init__(self, home: Path, host: str) -> None:
-        # What a person has installed is compiled: nobody waits for that at every question.
+        # A package that a person has installed is compiled: nobody waits for that at every question.
         others = ("BATOS_", "OLLAMA_", "PYTHONDONTWRITEBYTECODE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         self.environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": host}
 
     def run(self, *words: str | Path, together: bool = False) -> Ran:
-        """A verb, to its end; what does not end well ends the measurement."""
+        """Run a verb to its end; a failure ends the measurement."""
         ran = on_a_terminal([sys.executable, "-m", "batos", *words], self.environ, together=together)
         if ran.code != 0:
             raise SystemExit(f"batos {' '.join(map(str, words))}: exit {ran.code}\n" + "\n".join(ran.err.text))
@@ -93,14 +93,14 @@ class Person:
 
 
 def beside(ran: Ran, answer: str) -> list[str]:
-    """The lines that stand on both terminals in the end and are no part of the answer or its footnotes."""
+    """Return the lines that stand on both terminals in the end and are no part of the answer or its footnotes."""
     told = " ".join(answer.split())
     own = [line for line in without_notes(ran.out.text) if " ".join(line.split()) not in told]
     return [line for line in (*own, *without_notes(ran.err.text)) if line.strip()]
 
 
 def without_notes(lines: Sequence[str]) -> list[str]:
-    """The lines but for footnotes: `[1] file: "words"`, and what goes on below it further in."""
+    """Return the lines but for footnotes: `[1] file: "words"`, and what goes on below it further in."""
     kept, within = list[str](), False
     for line in lines:
         within = bool(re.match(r"\[\d+\] ", line)) or (within and line.startswith("    "))
@@ -109,7 +109,7 @@ def without_notes(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def left_out(mission: Mapping[str, Any]) -> int:
+def count_omitted(mission: Mapping[str, Any]) -> int:
     """Count the passages of the files that the model was not shown."""
     return int(mission["provenance"]["omitted"]["passages"])
 
@@ -136,7 +136,7 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
         tally.answers[kind].append(ran.seconds)
         around = beside(ran, str(mission["answer"]))
         tally.lines.append(len(around))
-        tally.left_out += left_out(mission)
+        tally.left_out += count_omitted(mission)
         if kind in tally.first:
             tally.first[kind].append(ran.first_s)
         if kind == "reflex":
@@ -152,7 +152,7 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
 
 
 def figures(tally: Tally) -> dict[str, Any]:
-    """Medians over the rounds; of lines the most."""
+    """Return the medians over the rounds; of lines the most."""
     seconds = {
         name: {kind: round(statistics.median(values), 2) if values else None for kind, values in of.items()}
         for name, of in (("first_token_s", tally.first), ("answer_s", tally.answers))

@@ -1,8 +1,8 @@
 """Bytes that a mission adds to image and journal, at the start of a home's life and after many missions.
 
-Missions of one process over a scripted model, with files, so that the figures are of commits alone. They are counted in
-ten equal parts: the first but one and the last are compared, since the first holds what is made only once. Then both
-databases are packed, and what is left is counted.
+Missions of one process over a scripted model, with files, so that the figures are of commits alone. The missions
+are counted in ten equal parts: the first but one and the last are compared, since the first holds what is made only
+once. Then both databases are packed, and what is left is counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the guardian refuses and the cell contains, on a corpus of hostile and benign methods with its own harness.
+"""Hostile methods that the guardian refuses or the cell contains, and benign ones that run, on a corpus with a harness.
 
 The corpus is a folder with `hostile/`, `benign/` and `harness.py`; its files say what is called on which receiver, and
 the harness judges: `harm` whether a hostile method had any effect that the parent process sees, `check_benign` whether
@@ -45,7 +45,7 @@ Sample = Mapping[str, Any]
 
 
 def harness_of(corpus: Path) -> ModuleType:
-    """The corpus' own harness."""
+    """Load the corpus' own harness."""
     spec = importlib.util.spec_from_file_location("guardian_harness", corpus / "harness.py")
     if spec is None or spec.loader is None or not (corpus / "harness.py").is_file():
         sys.exit(f"no corpus at {corpus}: name its folder with --corpus")
@@ -56,7 +56,7 @@ def harness_of(corpus: Path) -> ModuleType:
 
 @dataclass
 class Guard:
-    """What the harness calls: one sample under audit and cell, and what came of it."""
+    """The harness's subject: one sample under audit and cell, and the result."""
 
     harness: ModuleType
     cell: Cell
@@ -66,7 +66,7 @@ class Guard:
     seconds: list[float] = field(default_factory=list)
 
     def audit(self, sample: Sample) -> Verdict:
-        """The guardian's verdict, timed."""
+        """Audit a sample and return the verdict with its time."""
         began = time.perf_counter()
         verdict = audit(sample["raw"])
         self.seconds.append(time.perf_counter() - began)
@@ -74,12 +74,12 @@ class Guard:
         return verdict
 
     def run(self, _: bytes, sample: Sample) -> dict[str, Any]:
-        """The outcome in the harness's terms: the second of two calls, if the sample has two."""
+        """Return the outcome in the harness's terms: the second of two calls, if the sample has two."""
         return self.runner.run(self._outcome(sample))
 
     async def _outcome(self, sample: Sample) -> dict[str, Any]:
-        world = World.of(sample["meta"], self.harness.strictly_plain)
-        out: dict[str, Any] = {"status": "ok", "result": None, "error": "", "before": world.shown()}
+        world = World.from_meta(sample["meta"], self.harness.strictly_plain)
+        out: dict[str, Any] = {"status": "ok", "result": None, "error": "", "before": world.plain_receiver()}
         verdict = self.verdicts[sample["name"]]
         try:
             if not verdict.listable:
@@ -95,7 +95,7 @@ class Guard:
         except (BatosError, UnicodeDecodeError) as error:
             out.update(status="error", result=None, error=str(error))
         out.update(
-            after=world.shown(),
+            after=world.plain_receiver(),
             changed=world.changed,
             sent=world.sent,
             sent_count=len(world.sent),
@@ -107,8 +107,8 @@ class Guard:
         return out
 
 
-def judged(guard: Guard, samples: list[Sample]) -> tuple[list[Sample], dict[str, int]]:
-    """Hostile samples that had an effect, and by category how many were run or refused."""
+def count_hostile(guard: Guard, samples: list[Sample]) -> tuple[list[Sample], dict[str, int]]:
+    """Count hostile samples that had an effect, and by category how many were run or refused."""
     effects: list[Sample] = []
     counts: Counter[str] = Counter()
     for sample in samples:
@@ -124,7 +124,7 @@ def judged(guard: Guard, samples: list[Sample]) -> tuple[list[Sample], dict[str,
 
 
 def right(guard: Guard, sample: Sample) -> bool:
-    """Whether a benign sample is accepted and does what its header says."""
+    """Tell whether a benign sample is accepted and does what its header says."""
     verdict = guard.audit(sample)
     if guard.audited and not verdict.accepted:
         print(f"refused: {sample['name']}: {'; '.join(map(str, verdict.faults))}", file=sys.stderr)
@@ -137,7 +137,7 @@ def right(guard: Guard, sample: Sample) -> bool:
 
 
 def measure(harness: ModuleType, corpus: Path, *, audited: bool, quick: bool) -> dict[str, Any]:
-    """The bench's figures."""
+    """Return the bench's figures."""
     hostile, benign = harness.samples(corpus, "hostile"), harness.samples(corpus, "benign")
     if quick:
         hostile = [each for each in hostile if each["meta"].get("oracle") not in SLOW][::EVERY]
@@ -145,7 +145,7 @@ def measure(harness: ModuleType, corpus: Path, *, audited: bool, quick: bool) ->
     harness.listener()
     with asyncio.Runner() as runner:
         guard = Guard(harness, Cell(2), runner, audited)
-        effects, counts = judged(guard, hostile)
+        effects, counts = count_hostile(guard, hostile)
         good = [each for each in benign if right(guard, each)]
         runner.run(guard.cell.aclose())
     to_refuse = [each for each in hostile if each["expect"] == "reject"]

@@ -37,32 +37,32 @@ class World:
     changed: bool = False
 
     @classmethod
-    def of(cls, meta: Meta, plain: Callable[[Any], bool]) -> World:
-        """The world that a sample's second line describes."""
+    def from_meta(cls, meta: Meta, plain: Callable[[Any], bool]) -> World:
+        """Return the world that a sample's second line describes."""
         return cls(_thing(meta), plain)
 
-    def shown(self) -> Any:
-        """The receiver's slots as plain data, an object as {"$obj": its slots}."""
-        return _shown(self.receiver)["$obj"]
+    def plain_receiver(self) -> Any:
+        """Return the receiver's slots as plain data, an object as {"$obj": its slots}."""
+        return _plain_slots(self.receiver)["$obj"]
 
 
 def _thing(setup: Meta) -> Thing:
-    slots = {name: _built(value) for name, value in setup.get("slots", {}).items()}
+    slots = {name: _build(value) for name, value in setup.get("slots", {}).items()}
     return Thing(slots, setup.get("methods", {}), list(setup.get("infer", [])))
 
 
-def _built(value: Any) -> Any:
+def _build(value: Any) -> Any:
     if isinstance(value, dict):
-        return _thing(value["$obj"]) if value.keys() == {"$obj"} else {key: _built(each) for key, each in value.items()}
-    return [_built(each) for each in value] if isinstance(value, list) else value
+        return _thing(value["$obj"]) if value.keys() == {"$obj"} else {key: _build(each) for key, each in value.items()}
+    return [_build(each) for each in value] if isinstance(value, list) else value
 
 
-def _shown(value: Any) -> Any:
+def _plain_slots(value: Any) -> Any:
     if isinstance(value, Thing):
-        return {"$obj": {name: _shown(each) for name, each in value.slots.items()}}
+        return {"$obj": {name: _plain_slots(each) for name, each in value.slots.items()}}
     if isinstance(value, dict):
-        return {key: _shown(each) for key, each in value.items()}
-    return [_shown(each) for each in value] if isinstance(value, list) else value
+        return {key: _plain_slots(each) for key, each in value.items()}
+    return [_plain_slots(each) for each in value] if isinstance(value, list) else value
 
 
 class Parent:
@@ -98,7 +98,7 @@ class Parent:
         if receiver is None:
             return Sent(raised=Raised("ValueError", "no such object"))
         if selector in receiver.methods:
-            return await self._scripted(receiver.methods[selector], args, kwargs)
+            return await self._script(receiver.methods[selector], args, kwargs)
         if selector == "infer_":
             return Sent(receiver.replies.pop(0) if receiver.replies else f"[{args[0] if args else ''}]")
         if selector == "log_":
@@ -106,20 +106,20 @@ class Parent:
         return Sent(raised=Raised("AttributeError", f"{selector} is not understood"))
 
     async def read(self, of: Ref, slot: str) -> Sent:
-        """A slot of another object."""
+        """Return a slot of another object."""
         found = self._object(of)
         if found is None or slot not in found.slots:
             return Sent(raised=Raised("AttributeError", f"{slot} is not understood"))
         return Sent(self._out(found.slots[slot]))
 
-    async def _scripted(self, spec: Any, args: list[Any], kwargs: dict[str, Any]) -> Sent:
+    async def _script(self, spec: Any, args: list[Any], kwargs: dict[str, Any]) -> Sent:
         if not (isinstance(spec, dict) and any(key.startswith("$") for key in spec)):
-            return Sent(self._out(_built(spec)))
+            return Sent(self._out(_build(spec)))
         if "$raise" in spec:
             return Sent(raised=Raised(*spec["$raise"].split(": ", 1)))
         if "$resend" in spec:
             return Sent(await Parent(self.world, self._cell, self._program).run(args, kwargs))
-        return Sent(self._out(_built(copy.deepcopy(spec.get("$stream", spec.get("$return"))))))
+        return Sent(self._out(_build(copy.deepcopy(spec.get("$stream", spec.get("$return"))))))
 
     def _object(self, ref: Ref) -> Thing | None:
         return self._objects[ref.number - 1] if 0 < ref.number <= len(self._objects) else None
@@ -142,7 +142,7 @@ class Parent:
 
 
 def _texts(value: Any) -> Any:
-    """Python literals as plain data: keys are text, tuples and sets are lists."""
+    """Convert Python literals to plain data: keys are text, tuples and sets are lists."""
     if isinstance(value, dict):
         return {str(key): _texts(each) for key, each in value.items()}
     if isinstance(value, set | frozenset):
@@ -151,7 +151,7 @@ def _texts(value: Any) -> Any:
 
 
 def peak_kb() -> int:
-    """The largest memory that any worker had, the living and the dead, in KB."""
+    """Return the largest memory that any worker had, the living and the dead, in KB."""
     peaks = [resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]
     for status in Path("/proc").glob("[0-9]*/status"):
         try:

@@ -1,4 +1,4 @@
-"""How the house stands: names, prose, imports and the time of its tests.
+"""State of the house: names, prose, imports and the time of its tests.
 
 `ambiguous_names` counts class names that stand for two things, and file names that stand twice and not in the table of
 docs/words.md. `docstrings_plain` is the share of public modules, classes and functions whose docstring holds the rules
@@ -99,7 +99,7 @@ def still(files: Files) -> dict[str, Any]:
     }
 
 
-def of_run(log: str) -> dict[str, Any]:
+def run_figures(log: str) -> dict[str, Any]:
     """Read the figures of a run from what .ci/run or pytest printed: the last summary is that of the whole suite."""
     parts = {name: int(seconds) for name, seconds in PART.findall(log)}
     summaries = PASSED.findall(log)
@@ -111,7 +111,7 @@ def of_run(log: str) -> dict[str, Any]:
     }
 
 
-def covered(document: Path | None) -> float | None:
+def coverage_share(document: Path | None) -> float | None:
     """Return the share of lines that the suite ran, from what `coverage json` wrote."""
     if document is None or not document.is_file():
         return None
@@ -151,12 +151,12 @@ def run_coverage(folder: Path) -> Path | None:
     return out
 
 
-def listed(figure: str, under: str) -> Iterator[str]:
+def list_figure(figure: str, under: str) -> Iterator[str]:
     """Yield what is behind a figure, for the files under a path."""
     files = sources()
     if figure == "docstrings":
         chosen = [(path, text) for path, text in files if path.is_relative_to(under)]
-        yield from prose_side.listed([entry for path, text in chosen for entry in prose_side.entries(path, text)])
+        yield from prose_side.list_faults([entry for path, text in chosen for entry in prose_side.entries(path, text)])
     elif figure == "ambiguous_names":
         for name, where in names_side.ambiguous(files, words_page()).items():
             if any(Path(place).is_relative_to(under) for place in where):
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
         if figure not in LISTED:
             sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED)}")
-        print("\n".join(listed(figure, under)))
+        print("\n".join(list_figure(figure, under)))
         return
     values = still(sources())
     with tempfile.TemporaryDirectory() as name:
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         elif not given.quick:
             log = run_ci(Path(name))
             document = document or run_coverage(Path(name))
-        values |= of_run(log) | {"coverage": covered(document)}
+        values |= run_figures(log) | {"coverage": coverage_share(document)}
     report(values, goals(values), given.json)
 
 

@@ -22,10 +22,10 @@ def module_of(path: Path) -> str:
 def graph(files: Iterable[tuple[Path, Source]]) -> Graph:
     """Return each module with those it imports: imports inside functions and for type checking count as well."""
     known = {module_of(path): source for path, source in files}
-    return {name: frozenset(_imported(source, known)) - {name} for name, source in known.items()}
+    return {name: frozenset(_imported_modules(source, known)) - {name} for name, source in known.items()}
 
 
-def _imported(source: Source, known: Container[str]) -> Iterable[str]:
+def _imported_modules(source: Source, known: Container[str]) -> Iterable[str]:
     """Yield the known modules that a source imports; all imports of the house are absolute, which ruff holds."""
     for node in statements(parse(source)):
         if isinstance(node, ast.Import):

@@ -54,12 +54,13 @@ FSYNCS = FsyncCount()
 
 
 def count_fsyncs() -> None:
-    """Puts the count where this process looks fsync up."""
+    """Count every fsync of this process from here on."""
     vars(os)["fsync"] = FSYNCS
 
 
 def fixed_replies() -> str:
-    """The null server's replies: every decision valid, the first weave with one quotation that is in no document.
+    """Return the null server's replies: every decision valid, the first weave with one quotation that is in no
+    document.
 
     That fault provokes the one revision, whose request shows the faulty weave: by its quotation it is told from it.
     """
@@ -68,17 +69,17 @@ def fixed_replies() -> str:
     decomposition = decisions.decomposition(PILLARS[PERSONA])
     part, weave = decisions.PART, decisions.WOVEN
     rows = [
-        _row("part", _asked(part, "known"), part, {"answer": f"{_SAID}.", "known": True, **quoted}),
-        _row("revised", [*_asked(weave, "unanswered"), _NOWHERE], weave, {**woven, **quoted}),
+        _row("part", _schema_key(part, "known"), part, {"answer": f"{_SAID}.", "known": True, **quoted}),
+        _row("revised", [*_schema_key(weave, "unanswered"), _NOWHERE], weave, {**woven, **quoted}),
         _row(
             "woven",
-            _asked(weave, "unanswered"),
+            _schema_key(weave, "unanswered"),
             weave,
             {**woven, "citations": [{"document": 1, "quote": _NOWHERE}]},
         ),
         _row(
             "decomposition",
-            _asked(decomposition, PILLARS[PERSONA][0]),
+            _schema_key(decomposition, PILLARS[PERSONA][0]),
             decomposition,
             {slot: f"{slot}: {QUESTION}" for slot in PILLARS[PERSONA]},
         ),
@@ -86,8 +87,8 @@ def fixed_replies() -> str:
     return json.dumps(rows)
 
 
-def _asked(decision: Decision[Any], field: str) -> list[str]:
-    """What only a body with this decision's schema holds: the key of a field that the others lack."""
+def _schema_key(decision: Decision[Any], field: str) -> list[str]:
+    """Return a text that only a body with this decision's schema holds: the key of a field that the others lack."""
     return [f'"{decision.key(field)}":{{']
 
 
@@ -111,7 +112,7 @@ class KernelSide:
 
     @classmethod
     async def open(cls, url: str, home: Path, missions: int) -> Self:
-        """Opens it for so many missions at once, with the log level that ships; fsyncs are counted from here on."""
+        """Open the image for so many missions at once, with the shipped log level; fsyncs are counted from then on."""
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
         count_fsyncs()
         # The null server answers whatever comes at once, as the other sides take it to; the card has room for it.
@@ -125,17 +126,17 @@ class KernelSide:
             return cls(uvm, stack.pop_all())
 
     async def mission(self, number: int) -> None:
-        """One question about one document, a cycle of BRICK; it must have been revised."""
+        """Ask one question about one document, a cycle of BRICK, which must have been revised."""
         brief = {"text": f"{QUESTION} (asked the {number}. time)", "persona": PERSONA, "effort": "cycle"}
         shown = await self._uvm.missions.ask(brief, [self._file])
         if shown["status"] != "done" or shown["cost"]["calls"] != CALLS:
             raise RuntimeError(f"the mission ended {shown['status']} after {shown['cost']['calls']} calls: {shown}")
 
     def size(self) -> int:
-        """Bytes of the image and the journal on disk."""
+        """Return the bytes of the image and the journal on disk."""
         home = self._uvm.settings.home
         return sum((home / name).stat().st_size for name in ("live_image.fs", "journal.fs"))
 
     async def close(self) -> None:
-        """Closes the image."""
+        """Close the image."""
         await self._stack.aclose()

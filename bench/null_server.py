@@ -9,7 +9,7 @@ object and exits; `GET /_stats` answers the same at any time: {"calls", "cpu_sec
 `GET /_recorded` answers the last chat bodies as a JSON array, oldest first.
 
 FILE is a JSON array of {"name", "when", "text"}: the first whose `when` strings all occur in the request's body gives
-the text of the answer. It is no emulator: it checks nothing, and the emulator is what tests are run against.
+the text of the answer. The server is no emulator: it checks nothing, and the emulator is what tests are run against.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _json(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One fixed answer of /api/chat: what must occur in a body to get it, and its bytes whole and streamed."""
+    """A fixed answer of /api/chat: the text that must occur in a body to get it, and its bytes whole and streamed."""
 
     name: str
     when: tuple[bytes, ...]
@@ -92,8 +92,8 @@ class Reply:
     streamed: bytes
 
     @classmethod
-    def of(cls, name: str, when: list[str], text: str) -> Reply:
-        """The streamed form is one line of content and the line with `done`, as a daemon that answers at once."""
+    def build(cls, name: str, when: list[str], text: str) -> Reply:
+        """Build a reply; the streamed form is one line of content and the line with `done`."""
         head = {"model": "null", "created_at": _STAMP}
         said = {"role": "assistant", "content": text}
         whole = _http(_json({**head, "message": said, **_COUNTS}))
@@ -130,7 +130,7 @@ class NullDaemon:
         self._list_models()
 
     def answer(self, path: bytes, body: bytes) -> bytes:
-        """The bytes for one request."""
+        """Return the bytes for one request."""
         if path == _CHAT:
             return self._chat(body)
         if path in (b"/api/create", b"/api/pull"):
@@ -170,7 +170,7 @@ class NullDaemon:
         self.fixed[b"/api/tags"] = _http(_json({"models": rows}))
 
     def stats(self) -> dict[str, Any]:
-        """Calls of /api/chat, and the CPU of this process since it was ready, per call in milliseconds."""
+        """Return the calls of /api/chat, and the CPU of this process since it was ready, per call in milliseconds."""
         spent = time.process_time() - self.began
         return {
             "calls": self.calls,
@@ -181,7 +181,7 @@ class NullDaemon:
 
 
 class NullProtocol(asyncio.Protocol):
-    """One connection: finds the end of the head, the length of the body, and writes the prepared bytes."""
+    """A connection: finds the end of the head, the length of the body, and writes the prepared bytes."""
 
     __slots__ = ("_buffer", "_daemon", "_loop", "_need", "_transport")
     _transport: asyncio.Transport
@@ -193,10 +193,12 @@ class NullProtocol(asyncio.Protocol):
         self._need = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport of the new connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        """Take received bytes and answer every request that is complete."""
         buffer = self._buffer + data if self._buffer else data
         while len(buffer) >= self._need:
             end = buffer.find(b"\r\n\r\n")
@@ -232,14 +234,14 @@ def _content_length(buffer: bytes, end: int) -> int:
 
 
 def read_replies(path: Path | None) -> tuple[Reply, ...]:
-    """The answers of a replies file, or one plain answer to everything."""
+    """Return the answers of a replies file, or one plain answer to everything."""
     if path is None:
-        return (Reply.of("plain", [], "A fixed answer."),)
-    return tuple(Reply.of(row["name"], row["when"], row["text"]) for row in json.loads(path.read_text()))
+        return (Reply.build("plain", [], "A fixed answer."),)
+    return tuple(Reply.build(row["name"], row["when"], row["text"]) for row in json.loads(path.read_text()))
 
 
 async def serve(daemon: NullDaemon, port: int) -> None:
-    """Listens on loopback until a signal; says where on stdout, and its statistics at the end."""
+    """Listen on loopback until a signal; print the address on stdout, and the statistics at the end."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -253,7 +255,7 @@ async def serve(daemon: NullDaemon, port: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Reads the flags and serves."""
+    """Read the flags and serve."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each answer of /api/chat")

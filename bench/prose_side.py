@@ -104,7 +104,7 @@ def _inside(path: Path, parent: ast.AST, within: tuple[str, ...], public: bool) 
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text without its code: each ends at a full stop, or with its paragraph, item or cell."""
-    plain = _LINK.sub(_shown, _CODE.sub("`x`", _FENCE.sub("", text)))
+    plain = _LINK.sub(_link_text, _CODE.sub("`x`", _FENCE.sub("", text)))
     blocks: list[list[str]] = [[]]
     for line in plain.splitlines():
         bare = line.strip()
@@ -123,7 +123,7 @@ def sentences(text: str) -> Iterator[str]:
         yield from (part for part in _BREAK.split(" ".join(block)) if part.strip())
 
 
-def _shown(link: re.Match[str]) -> str:
+def _link_text(link: re.Match[str]) -> str:
     """Return the text of a link, which is prose unless it is the name of the file itself."""
     return "`x`" if link[2] == link[1] else link[1]
 
@@ -147,7 +147,7 @@ def comments(path: Path, text: str) -> Iterator[str]:
 
 
 def faults(entry: Entry) -> Iterator[str]:
-    """Yield what an entry's docstring breaks. One that is missing breaks the rules where the entry is public."""
+    """Yield what an entry's docstring breaks. A missing docstring breaks the rules where the entry is public."""
     if entry.text is None:
         if entry.public:
             yield "no docstring"
@@ -162,7 +162,7 @@ def faults(entry: Entry) -> Iterator[str]:
     yield from riddles(entry.text)
 
 
-def listed(found: Sequence[Entry]) -> list[str]:
+def list_faults(found: Sequence[Entry]) -> list[str]:
     """List every fault of these entries with its place."""
     places = [(entry, f"{entry.path}:{entry.line}: {entry.name or 'module'}") for entry in found]
     return [f"{place}: {fault}" for entry, place in places for fault in faults(entry)]

@@ -42,23 +42,23 @@ class Line:
     until: float | None
 
 
-def played(commands: Sequence[tuple[Sequence[str], Ran]]) -> list[Line]:
-    """Every line that stood on the terminal while the commands were run one after another."""
+def play(commands: Sequence[tuple[Sequence[str], Ran]]) -> list[Line]:
+    """Run the commands one after another and return every line that stood on the terminal."""
     now, lines = 0.0, list[Line]()
     top = 0
     for words, ran in commands:
         prompt = tuple((sign, "1") for sign in f"$ batos {shlex.join(words)}")
         lines.append(Line(top, prompt, now, None))
         now += BEFORE
-        found, now = _stood(ran, top + 1, now)
+        found, now = _lines_on(ran, top + 1, now)
         lines += found
         top = max(line.row for line in lines) + 2
         now += AFTER
     return lines
 
 
-def _stood(ran: Ran, top: int, now: float) -> tuple[list[Line], float]:
-    """The lines of one command from a row on, and when it had ended."""
+def _lines_on(ran: Ran, top: int, now: float) -> tuple[list[Line], float]:
+    """Return the lines of one command from a row on, and when it had ended."""
     screen, before = Screen(COLUMNS), 0.0
     standing: dict[int, tuple[tuple[tuple[str, str], ...], float]] = {}
     lines: list[Line] = []
@@ -76,8 +76,8 @@ def _stood(ran: Ran, top: int, now: float) -> tuple[list[Line], float]:
     return [line for line in lines if line.until is None or line.until - line.since > 0.04], now
 
 
-def drawn(lines: Sequence[Line]) -> str:
-    """The picture."""
+def draw(lines: Sequence[Line]) -> str:
+    """Return the picture."""
     height = _TOP + _HIGH * (max(line.row for line in lines) + 2)
     width = round(2 * _LEFT + _WIDE * COLUMNS)
     title = "A first question, recorded against the emulator: the wire is Ollama's, the words are no model's."
@@ -106,7 +106,7 @@ def _text(line: Line) -> str:
 
 
 def _spans(cells: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Runs of one style, each in its column, so that no font moves the next one."""
+    """Yield the runs of one style, each in its column, so that no font moves the next one."""
     column = 0
     for style, some in groupby(cells, key=lambda cell: cell[1]):
         text = "".join(sign for sign, _ in some)
@@ -117,8 +117,8 @@ def _spans(cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         column += len(text)
 
 
-def recorded() -> list[tuple[Sequence[str], Ran]]:
-    """The commands, each with what it wrote; genesis has run before."""
+def record() -> list[tuple[Sequence[str], Ran]]:
+    """Run the commands after genesis and return each with its output."""
     with tempfile.TemporaryDirectory(prefix="batos-recording-") as folder, emulator(Path(folder), RATE, LOAD) as host:
         person = Person(Path(folder, "home"), host)
         person.run("genesis")
@@ -130,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Record a first question as a picture.")
     parser.add_argument("file", type=Path, nargs="?", default=ROOT / "docs" / "first-question.svg")
     options = parser.parse_args()
-    options.file.write_text(drawn(played(recorded())), encoding="utf-8")
+    options.file.write_text(draw(play(record())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The law that nothing is paid twice, of missions that learn while they are killed at each of their steps.
 
-Every mission has a home of its own as it is after genesis, so that it makes its methods itself. It is run by a process
-that kills itself with SIGKILL at a step to which none has come before (a state that is entered, a call that is in the
+Every mission has a home of its own as it is after genesis, so that it makes its methods itself. A process runs the
+mission and kills itself with SIGKILL at a step to which none has come before (a state that is entered, a call in the
 journal, a method that is installed), and by the next one, and the next, until one comes to the end. Of every four
 missions one dies at each of its steps, the others after as many further ones as a seed says. A request of which the
 journal had the answer was paid twice if it comes to the daemon again, and if the mission's answer does not rest on it:
@@ -34,9 +34,9 @@ from report import Goal, report
 
 _SIDE = Path(__file__).with_name("replay_side.py")
 PERSONAS = ("BRICK", "ROBIN", "BABS", "ALFRED")
-#: One mission in so many is a council, and one a reflex; one in so many of their methods' uses is a control.
+#: A mission in so many is a council, and one a reflex; one in so many of their methods' uses is a control.
 COUNCIL, REFLEX, CONTROL = 20, 10, 3
-#: One mission in so many dies at each of its steps; the others survive at most so many further ones at a time.
+#: A mission in so many dies at each of its steps; the others survive at most so many further ones at a time.
 EACH, FURTHER = 4, 12
 #: A mission that dies oftener than this goes round in circles.
 MOST_KILLS = 400
@@ -68,7 +68,7 @@ class Bed:
 
     @classmethod
     @asynccontextmanager
-    async def made(cls, folder: Path) -> AsyncIterator[Bed]:
+    async def open_bed(cls, folder: Path) -> AsyncIterator[Bed]:
         """Make a bed, and end it."""
         options = Options(embedder=lambda text: [1.0, float(len(text))])
         emulator, template = Emulator(options), folder / "template"
@@ -101,13 +101,13 @@ class Bed:
 
 
 def brief_of(number: int) -> dict[str, Any]:
-    """A question that no other mission asks."""
+    """Return a question that no other mission asks."""
     kind = "council" if number % COUNCIL == COUNCIL - 1 else "reflex" if number % REFLEX == REFLEX - 1 else "cycle"
     text = f"How is pier {number} kept from the sea, and what did its {number + 2} lamps cost?"
     return {"text": text, "effort": kind} | ({} if kind == "council" else {"persona": PERSONAS[number % 4]})
 
 
-async def killed(bed: Bed, home: Path, number: int, tally: Tally) -> None:
+async def kill_until_done(bed: Bed, home: Path, number: int, tally: Tally) -> None:
     """Kill a mission until it is done."""
     shutil.copytree(bed.template, home)
     job: dict[str, Any] = {"home": str(home), "ollama": bed.url, "control": CONTROL, "brief": brief_of(number)}
@@ -139,15 +139,15 @@ async def killed(bed: Bed, home: Path, number: int, tally: Tally) -> None:
     tally.paid_twice += len(known - set(said["used"]))
 
 
-async def measured(missions: int, beds: int) -> Tally:
-    """All of them, so many side by side."""
+async def measure_missions(missions: int, beds: int) -> Tally:
+    """Run all missions, so many side by side."""
     tally, numbers = Tally(), iter(range(missions))
 
     async def work(folder: Path) -> None:
         await asyncio.to_thread(folder.mkdir)
-        async with Bed.made(folder) as bed:
+        async with Bed.open_bed(folder) as bed:
             for number in numbers:
-                await killed(bed, folder / str(number), number, tally)
+                await kill_until_done(bed, folder / str(number), number, tally)
                 if tally.missions % 10 == 0:
                     print(f"{tally.missions} missions, {tally.kills} kills", file=sys.stderr, flush=True)
 
@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
     missions, beds = (1, 1) if options.quick else (options.missions, options.beds)
-    tally = asyncio.run(measured(missions, beds))
+    tally = asyncio.run(measure_missions(missions, beds))
     for error in tally.errors:
         print(error, file=sys.stderr)
     goals = [

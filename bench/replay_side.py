@@ -31,7 +31,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "inference.end": ("mission", "path"),
     "method.installed": ("receiver", "selector"),
 }
-#: What a mission decides once, by the names of its notes.
+#: The decisions that a mission makes once, by the names of its notes.
 ONCE = ("route", "tokens_per_byte", "past")
 
 
@@ -58,7 +58,7 @@ class Dying:
         self._new: list[str] = []
 
     def __call__(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Heard of every event."""
+        """Count every event, and die at the chosen one."""
         if event not in STEPS:
             return
         step = " ".join((event, *(str(keys.get(name, "")) for name in STEPS[event])))
@@ -70,13 +70,13 @@ class Dying:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def answered(records: Sequence[Record]) -> list[str]:
-    """The requests that are paid for."""
+def paid_requests(records: Sequence[Record]) -> list[str]:
+    """Return the requests that are paid for."""
     done = (each.request for each in records if each.state == "done" and not is_embedding(each))
     return [request_of(each["messages"], each["format"], each["options"]) for each in done]
 
 
-def changed(notes: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> int:
+def count_changes(notes: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> int:
     """Count how often a mission decided something another way than before, or did another thing than it decided."""
     count = sum(len({canonical(note[name]) for note in notes if name in note}) > 1 for name in ONCE)
     slots = {note["slot"] for note in notes if "slot" in note}
@@ -98,7 +98,7 @@ def logs(mission: str, passed: Sequence[str]) -> list[str]:
 
 
 async def attempt(job: Mapping[str, Any]) -> None:
-    """Live one process' life with the mission."""
+    """Run one process' life with the mission."""
     settings = Settings(
         home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="now", method_control=job["control"]
     )
@@ -108,7 +108,7 @@ async def attempt(job: Mapping[str, Any]) -> None:
             mission = await uvm.missions.submit(job["brief"])
             say(mission=mission, answered=[])
         else:
-            say(mission=mission, answered=answered(uvm.journal.read(logs(mission, job["passed"]))))
+            say(mission=mission, answered=paid_requests(uvm.journal.read(logs(mission, job["passed"]))))
             await uvm.missions.recover()
         leave = uvm.events.subscribe(Dying(job["passed"], job["further"]))
         if uvm.readings.mission(mission)["status"] == "parked":  # it has died where it had died: a person lets it go on
@@ -121,10 +121,10 @@ async def attempt(job: Mapping[str, Any]) -> None:
         await uvm.journal.drain()
         keys, records = set(shown["provenance"]["journal"]), uvm.journal.read(logs(mission, job["passed"]))
         used = [each for each in records if each.mission != mission or each.key in keys]
-        say(status=shown["status"], changed=changed(uvm.journal.notes(mission), shown), used=answered(used))
+        say(status=shown["status"], changed=count_changes(uvm.journal.notes(mission), shown), used=paid_requests(used))
 
 
-def freed(home: Path) -> None:
+def wait_until_free(home: Path) -> None:
     """Wait until nobody holds the files of a process that was killed: a worker of its cell may live a moment longer."""
     for lock in home.glob("*.lock"):
         with lock.open("rb") as file:
@@ -132,7 +132,7 @@ def freed(home: Path) -> None:
 
 
 def main() -> None:
-    """A process for each job, one after the other; how it ended is said when it has."""
+    """Run a process for each job, one after the other, and report the end of each."""
     os.dup2(2, 1)
     for line in sys.stdin:
         job = json.loads(line)
@@ -146,7 +146,7 @@ def main() -> None:
                 code = 1
             os._exit(code)
         _, status = os.waitpid(child, 0)
-        freed(Path(job["home"]))
+        wait_until_free(Path(job["home"]))
         say(ended=os.waitstatus_to_exitcode(status))
 
 

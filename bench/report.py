@@ -1,4 +1,4 @@
-"""How every bench ends: one JSON object as the last line of stdout, with the machine and the goals."""
+"""The end of every bench: one JSON object as the last line of stdout, with the machine and the goals."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Goal:
 
     @property
     def ok(self) -> bool:
-        """Whether it was measured and meets its goal."""
+        """Tell whether the figure was measured and meets its goal."""
         if self.value is None:
             return False
         return self.value <= self.goal if self.sense == "at_most" else self.value >= self.goal
 
     def as_dict(self) -> dict[str, Any]:
-        """A goal as CONTRACT shows it."""
+        """Return a goal as CONTRACT shows it."""
         return {"name": self.name, "value": self.value, "goal": self.goal, "ok": self.ok}
 
 
 def machine() -> dict[str, Any]:
-    """Where this was measured, and how busy it was (load average of one minute)."""
+    """Return the machine on which this was measured, and its load (load average of one minute)."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -53,7 +53,7 @@ def _cpu() -> str:
 
 
 def report(values: Mapping[str, Any], goals: Sequence[Goal], json_file: Path | None = None) -> None:
-    """Prints the document on one line, and writes it to `json_file` too; what missed its goal is told on stderr."""
+    """Print the document on one line, and write it to `json_file` too; missed goals are told on stderr."""
     document = {**values, "machine": machine(), "goals": [goal.as_dict() for goal in goals]}
     for goal in goals:
         if not goal.ok:

@@ -1,4 +1,4 @@
-"""How often the router finds the persona that should lead, by words alone and with an embedder, and what it costs.
+"""Share of prompts for which the router finds the leading persona, by words and with an embedder, and its cost.
 
 The file has a line of JSON for each prompt: {"id", "prompt", "persona", "hard", "lang"}. The router learns from the
 shipped codex over the bridge, into an image in memory, as it does for a mission; no prompt of the file is learnt from.
@@ -73,7 +73,7 @@ class Remembering:
         options: Mapping[str, Any] | None = None,
         keep_alive: float | str | None = None,
     ) -> Embedding:
-        """One vector for each text."""
+        """Return one vector for each text."""
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
         if new:
             found = await self.bridge.embed(model, new, options=options, keep_alive=keep_alive)
@@ -82,7 +82,7 @@ class Remembering:
 
 
 def prompts_of(path: Path, *, quick: bool) -> list[Prompt]:
-    """The prompts of a file; of a quick run some from all over it."""
+    """Return the prompts of a file; of a quick run some from all over it."""
     if not path.is_file():
         sys.exit(f"no prompts at {path}: name a file with --data, or the corpus' folder in BATOS_CORPUS")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -91,14 +91,14 @@ def prompts_of(path: Path, *, quick: bool) -> list[Prompt]:
 
 
 def missing() -> str | None:
-    """What has to be installed before all-MiniLM-L6-v2 can run; None if it can."""
+    """Name the package that has to be installed before all-MiniLM-L6-v2 can run; None if it can."""
     absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     return f"not installed: {', '.join(absent)}; bench/minilm_side.py says how" if absent else None
 
 
 @contextmanager
 def emulator(embedder: str) -> Iterator[str]:
-    """An emulator with that embedder, in a process of its own: its address."""
+    """Run an emulator with that embedder in a process of its own; yield its address."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("OLLAMA_")}
     command = [sys.executable, *EMULATORS[embedder]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
@@ -112,7 +112,7 @@ def emulator(embedder: str) -> Iterator[str]:
             process.terminate()
 
 
-async def measured(prompts: Sequence[Prompt], host: str | None) -> dict[str, Any]:
+async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, Any]:
     """Learn, ask and time; without a host by words alone."""
     with tempfile.TemporaryDirectory() as folder:
         codices.install(Path(folder))
@@ -129,7 +129,7 @@ async def measured(prompts: Sequence[Prompt], host: str | None) -> dict[str, Any
             if embedder is not None and router.learnt.without:
                 raise RuntimeError(f"the embedder did not serve: {router.learnt.without}")
             both = [await router.route(prompt.text) for prompt in prompts]
-            times = sorted([await _timed(router, prompt.text) for prompt in prompts])
+            times = sorted([await _cpu_ms(router, prompt.text) for prompt in prompts])
             words = Router(lessons)
             alone = [await words.route(prompt.text) for prompt in prompts]
     finally:
@@ -152,8 +152,8 @@ async def _embedder(bridge: Remembering, name: str) -> Embedder:
     return Embedder(bridge, name, listed[model_names.with_tag(name)])
 
 
-async def _timed(router: Router, text: str) -> float:
-    """Milliseconds of CPU for a decision whose vector is there: the best of several, for we are not alone here."""
+async def _cpu_ms(router: Router, text: str) -> float:
+    """Return the milliseconds of CPU for a decision whose vector is there: the best of several runs."""
     best = float("inf")
     for _ in range(TRIES):
         began = time.thread_time()
@@ -163,13 +163,13 @@ async def _timed(router: Router, text: str) -> float:
 
 
 def accuracy(prompts: Sequence[Prompt], led: Sequence[str], *, hard: bool = False) -> float | None:
-    """The share that went where it should, of all or of the hard ones; None where there is none."""
+    """Return the share that went where it should, of all or of the hard ones; None where there is none."""
     hits = [name == prompt.persona for prompt, name in zip(prompts, led, strict=True) if prompt.hard or not hard]
     return round(sum(hits) / len(hits), 4) if hits else None
 
 
 def shares(prompts: Sequence[Prompt], led: Sequence[str]) -> dict[str, Any]:
-    """The accuracies that the bench is asked for."""
+    """Return the accuracies that the bench is asked for."""
     groups: dict[str, dict[str, list[bool]]] = {"persona": defaultdict(list), "language": defaultdict(list)}
     for prompt, name in zip(prompts, led, strict=True):
         for by, found in groups.items():
@@ -185,7 +185,7 @@ def shares(prompts: Sequence[Prompt], led: Sequence[str]) -> dict[str, Any]:
 
 
 def confident(prompts: Sequence[Prompt], led: Sequence[str], sure: Sequence[float]) -> dict[str, Any]:
-    """How honest confidence is: its mean beside the share that was right, and the same where it is 0.9 or more."""
+    """Return the calibration of confidence: its mean beside the share that was right, and the same from 0.9 up."""
     rows = [(value, name == prompt.persona) for prompt, name, value in zip(prompts, led, sure, strict=True)]
     high = [row for row in rows if row[0] >= 0.9]
     return {
@@ -197,7 +197,7 @@ def confident(prompts: Sequence[Prompt], led: Sequence[str], sure: Sequence[floa
 
 
 def goals(found: Mapping[str, Any], embedder: str) -> list[Goal]:
-    """What the figures should be; accuracy with an embedder only where one ran."""
+    """Return the goals; accuracy with an embedder only where one ran."""
     told = [
         Goal("accuracy_lexical", found["accuracy_lexical"], 0.70, "at_least"),
         Goal("decision_ms_p99", found["decision_ms"]["p99"], 5.0),
@@ -225,14 +225,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     offered = emulator(chosen) if live is None and chosen != "none" else nullcontext(live)
     print(f"{len(prompts)} prompts; embedder: {'live' if live else chosen}", file=sys.stderr)
     with offered as host:
-        found = asyncio.run(measured(prompts, host))
+        found = asyncio.run(figures_of(prompts, host))
     # The emulator's hashing knows no meaning: what it gives counts as words alone.
     named = "all-minilm of Ollama" if live else MINILM if chosen == "minilm" else NO_EMBEDDER
     found["rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _A_MEGABYTE, 1)
     report({"embedder": named, "offered": "live" if live else chosen, **found}, goals(found, named), options.json)
 
 
-#: What `ru_maxrss` counts in a megabyte: kilobytes, and bytes on macOS.
+#: Units of `ru_maxrss` in a megabyte: kilobytes, and bytes on macOS.
 _A_MEGABYTE = 1024 * 1024 if sys.platform == "darwin" else 1024
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the server holds up to: submits by many clients at once, slow and vanishing ones among them, none lost.
+"""Load that the server withstands: submits by many clients at once, slow and vanishing ones among them, none lost.
 
 `batos serve` runs as a process over a null daemon, whose answers are fixed and come at once, so that what is measured
 is ours. Good clients submit and wait for the acknowledgement (`p50_ms`, `p99_ms`: until it comes, which is after the
@@ -43,7 +43,7 @@ LAMP = as_file("lamp.txt", DOCUMENT.encode())
 
 @dataclass(slots=True)
 class Tally:
-    """What clients saw."""
+    """The observations of clients."""
 
     accepted: set[str] = field(default_factory=set)
     waits: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Tally:
 
 @asynccontextmanager
 async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
-    """A home after genesis and its server as a process: its pid, once it listens."""
+    """Run the server of a home after genesis as a process; yield its pid once it listens."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": ollama, "BATOS_MISSIONS": str(slots)}
     environ["BATOS_INSTALL"] = "never"  # the null daemon writes no methods
@@ -76,7 +76,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
 
 
 def resident_mb(pid: int) -> float:
-    """Memory of a process; 0 where there is no /proc."""
+    """Return the memory of a process in MB; 0 where there is no /proc."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     except OSError:
@@ -85,15 +85,15 @@ def resident_mb(pid: int) -> float:
 
 
 async def good(home: Path, texts: list[str], tally: Tally) -> None:
-    """Submits one after another, then waits for the end of each."""
+    """Submit one after another, then wait for the end of each."""
     async with AsyncClient(home) as client:
-        missions = [await submitted(client, text, tally) for text in texts]
+        missions = [await submit(client, text, tally) for text in texts]
         for mission in missions:
             await client.wait(mission, seconds=PATIENCE)
 
 
-async def submitted(client: AsyncClient, text: str, tally: Tally) -> str:
-    """Submits until it is accepted."""
+async def submit(client: AsyncClient, text: str, tally: Tally) -> str:
+    """Submit a mission again until it is accepted."""
     while True:
         begun = time.perf_counter()
         try:
@@ -108,7 +108,7 @@ async def submitted(client: AsyncClient, text: str, tally: Tally) -> str:
 
 
 async def rude(home: Path, texts: list[str], *, slow: float) -> None:
-    """Submits and follows everything at once over a bare socket, reads nothing for so many seconds, and is gone."""
+    """Submit and follow everything at once over a bare socket, read nothing for so many seconds, and leave."""
     found = server_address.of_home(home)
     context = zmq.asyncio.Context()
     socket = context.socket(zmq.DEALER)
@@ -127,8 +127,8 @@ async def rude(home: Path, texts: list[str], *, slow: float) -> None:
         await asyncio.to_thread(context.term)
 
 
-async def lost(home: Path, tally: Tally) -> tuple[int, int]:
-    """How many missions were answered, and how many of those that were accepted have no end."""
+async def lost_count(home: Path, tally: Tally) -> tuple[int, int]:
+    """Return how many missions were answered, and how many of those that were accepted have no end."""
     ends: dict[str, str] = {}
     async with AsyncClient(home) as client:
         listed = {each["id"] for each in await client.missions(10_000)}
@@ -139,8 +139,8 @@ async def lost(home: Path, tally: Tally) -> tuple[int, int]:
     return answered, sum(status not in ("done", "failed", "cancelled") for status in ends.values())
 
 
-async def measured(submits: int, clients: int, slots: int, slow: float) -> dict[str, Any]:
-    """One run."""
+async def run_clients(submits: int, clients: int, slots: int, slow: float) -> dict[str, Any]:
+    """Measure one run."""
     folder = Path(tempfile.mkdtemp(prefix="batos-bench-"))
     home, replies, tally = folder / "home", folder / "replies.json", Tally()
     replies.write_text(fixed_replies(), encoding="utf-8")
@@ -152,7 +152,7 @@ async def measured(submits: int, clients: int, slots: int, slow: float) -> dict[
             shares = [[f"{QUESTION} ({c}, {n})" for n in range(submits // clients)] for c in range(clients)]
             begun = time.perf_counter()
             await asyncio.gather(*(one(home, number, share, tally, slow) for number, share in enumerate(shares)))
-            answered, without_end = await lost(home, tally)
+            answered, without_end = await lost_count(home, tally)
             print(f"{len(tally.accepted)} missions in {time.perf_counter() - begun:.1f} s", file=sys.stderr)
             grown = resident_mb(pid) - before
     finally:
@@ -170,7 +170,7 @@ async def measured(submits: int, clients: int, slots: int, slow: float) -> dict[
 
 
 async def one(home: Path, number: int, texts: list[str], tally: Tally, slow: float) -> None:
-    """One client of its kind."""
+    """Run one client of its kind."""
     if number % 10 == SLOW:
         await rude(home, texts, slow=slow)
     elif number % 10 == VANISHING:
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
     submits, clients, slow = (20, 10, 0.5) if options.quick else (500, 50, 10.0)
-    figures = asyncio.run(measured(submits, clients, 8, slow))
+    figures = asyncio.run(run_clients(submits, clients, 8, slow))
     goals = [Goal("lost missions", figures["lost"], 0)]
     report({**figures, "submits": submits, "clients": clients}, goals, options.json)
 

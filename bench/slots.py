@@ -1,4 +1,4 @@
-"""How the slots of an object are best represented: bytes, loading, lookup and writing of four candidates.
+"""Representations of an object's slots compared: bytes, loading, lookup and writing of four candidates.
 
 `state`: the slots are the object's own state, as in UvmObject. `dict`, `mapping`, `btree`: they are in one attribute,
 a plain dict, a PersistentMapping or an OOBTree. These four delegate by the same walk and have names of one length,
@@ -126,7 +126,7 @@ CANDIDATES: dict[str, Candidate] = {
 
 
 class Bench:
-    """One candidate in a database file of its own."""
+    """A candidate in a database file of its own."""
 
     def __init__(self, make: Candidate, folder: Path, count: int) -> None:
         self.make = make
@@ -139,7 +139,7 @@ class Bench:
         self.root["large"] = make({f"slot_{number}": "codex text " * number for number in range(30)}, ())
         self.root["objects"] = PersistentList()
         self.commit()
-        self.bytes, self.records = self._stored(count)
+        self.bytes, self.records = self._record_sizes(count)
         for depth in DEPTHS:
             self.root[str(depth)] = self._chain(depth)
         self.commit()
@@ -151,8 +151,8 @@ class Bench:
         self.connection.transaction_manager.begin()
         return self.path.stat().st_size - before
 
-    def _stored(self, count: int) -> tuple[float, float]:
-        """Bytes of record data and records per object, for objects as a mind is full of."""
+    def _record_sizes(self, count: int) -> tuple[float, float]:
+        """Return the bytes of record data and records per object, for objects as a mind is full of."""
         parent, objects = self.root["parent"], self.root["objects"]
         known = {self.root._p_oid, objects._p_oid}
         for number in range(count):
@@ -164,20 +164,20 @@ class Bench:
         return sum(sizes) / count, len(sizes) / count
 
     def _chain(self, depth: int) -> Any:
-        """An object that finds `wanted` that many parents up; each of them has slots of its own."""
+        """Return an object that finds `wanted` that many parents up; each of them has slots of its own."""
         obj = self.make({"wanted": 1}, ())
         for number in range(depth):
             obj = self.make(typical_slots(number, obj), (obj,))
         return obj
 
     def load_us(self) -> float:
-        """Microseconds of CPU to load an object from the file and read one slot of it."""
+        """Measure the microseconds of CPU to load an object from the file and read one slot of it."""
         self.connection.cacheMinimize()
         objects = list(self.root["objects"])
         return 1e6 * cpu_seconds(lambda: [obj.name for obj in objects]) / len(objects)
 
     def ram_bytes(self) -> float:
-        """Bytes of memory that a loaded object takes, its slots included."""
+        """Return the bytes of memory that a loaded object takes, its slots included."""
         self.connection.cacheMinimize()
         objects = list(self.root["objects"])
         tracemalloc.start()
@@ -188,7 +188,7 @@ class Bench:
         return size / len(objects)
 
     def lookup_ns(self, depth: int) -> float:
-        """Nanoseconds of CPU to read a slot so many parents up, everything being loaded."""
+        """Measure the nanoseconds of CPU to read a slot so many parents up, everything being loaded."""
         obj = self.root[str(depth)]
 
         def read() -> None:
@@ -198,19 +198,19 @@ class Bench:
         return 1e9 * min(cpu_seconds(read) for _ in range(TRIES)) / LOOPS
 
     def cold_us(self) -> float:
-        """Microseconds of CPU to read a slot through the longest chain, nothing of it being loaded."""
+        """Measure the microseconds of CPU to read a slot through the longest chain, nothing of it being loaded."""
         self.connection.cacheMinimize()
         obj = self.root[str(max(DEPTHS))]
         return 1e6 * cpu_seconds(lambda: obj.wanted)
 
     def write_bytes(self, obj: Any, slot: str) -> int:
-        """Bytes by which the file grows when one slot is changed and committed."""
+        """Return the bytes by which the file grows when one slot is changed and committed."""
         setattr(obj, slot, "other")
         return self.commit()
 
 
 def typical_slots(number: int, friend: Any) -> dict[str, Any]:
-    """A thought's worth of slots: texts, numbers, a list, a dict and a reference."""
+    """Return a thought's worth of slots: texts, numbers, a list, a dict and a reference."""
     return {
         "name": f"object {number}",
         "text": f"{number}: the present moment is the only one there is, and it is enough",
@@ -223,14 +223,14 @@ def typical_slots(number: int, friend: Any) -> dict[str, Any]:
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of this thread for one run of the work."""
+    """Measure the CPU time of this thread for one run of the work."""
     begun = time.thread_time()
     work()
     return time.thread_time() - begun
 
 
-def measured(benches: Mapping[str, Bench], rounds: int) -> dict[str, dict[str, Any]]:
-    """Every figure of every candidate; of the timed ones the least of all rounds."""
+def measure_all(benches: Mapping[str, Bench], rounds: int) -> dict[str, dict[str, Any]]:
+    """Measure every figure of every candidate; of the timed ones the least of all rounds."""
     best: dict[str, dict[str, float]] = {name: {} for name in benches}
 
     def keep(name: str, key: str, value: float) -> None:
@@ -257,7 +257,9 @@ def measured(benches: Mapping[str, Bench], rounds: int) -> dict[str, dict[str, A
 
 
 def goals(figures: Mapping[str, Mapping[str, Any]]) -> list[Goal]:
-    """What is used is no worse than the best other candidate (times: by a tenth), and the real object near to it."""
+    """Return the goals: the candidate in use is no worse than the best other (times: by a tenth), and the real object
+    is near to it.
+    """
     found = []
     for key, most in (
         ("bytes_per_object", 1.0),
@@ -289,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             place = Path(folder, name)
             place.mkdir()
             benches[name] = Bench(make, place, count)
-        figures = measured(benches, rounds)
+        figures = measure_all(benches, rounds)
         for bench in benches.values():
             close(bench.connection, bench.db)
     report({"objects": count, "chosen": "state", "representations": figures}, goals(figures), options.json)

@@ -50,7 +50,7 @@ class Screen:
 
     @property
     def text(self) -> list[str]:
-        """The lines as plain text, without blanks at their ends."""
+        """Return the lines as plain text, without blanks at their ends."""
         return ["".join(sign for sign, _ in line).rstrip() for line in self.lines]
 
     def _sign(self, sign: str) -> None:
@@ -115,7 +115,7 @@ def on_a_terminal(
     ) as process:
         for slave in slaves:
             os.close(slave)
-        return _heard(process, masters, columns, began)
+        return _read_output(process, masters, columns, began)
 
 
 def _terminal(columns: int) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def _terminal(columns: int) -> tuple[int, int]:
     return master, slave
 
 
-def _heard(process: subprocess.Popen[bytes], masters: Sequence[int], columns: int, began: float) -> Ran:
+def _read_output(process: subprocess.Popen[bytes], masters: Sequence[int], columns: int, began: float) -> Ran:
     """Return what is written until the process has ended; one that it leaves behind is not waited for."""
     screens = {master: Screen(columns) for master in masters}
     decoders = {master: codecs.getincrementaldecoder("utf-8")("replace") for master in masters}
@@ -146,7 +146,7 @@ def _heard(process: subprocess.Popen[bytes], masters: Sequence[int], columns: in
                 if not data:
                     waiting.unregister(key.fd)
                     continue
-                # What is read after its end was written before it.
+                # Output that is read after its end was written before it.
                 text, at = decoders[key.fd].decode(data), ran.seconds or time.perf_counter() - began
                 screens[key.fd].feed(text)
                 ran.written.append((at, text))

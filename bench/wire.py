@@ -1,4 +1,4 @@
-"""How near the emulator is to a recorded daemon: every exchange sent again over real sockets, every reply compared.
+"""Agreement of the emulator with a recorded daemon: every exchange sent again over real sockets, every reply compared.
 
     python bench/wire.py [--exchanges FILE] [--models DIR] [--env K=V ...] [--url URL] [--speed N] [--quick]
                          [--json FILE]
@@ -10,14 +10,14 @@ models. Every difference is a line on stdout. The last line is one JSON object: 
 each), `differences` [{n, scenario, note, what}], `unreplayable` [{n, scenario, why}].
 
 Compared are the status, the headers Content-Type, Allow and Vary, whether the length is told or the body is in chunks,
-and of the body every field: its name, place, type and value. What is not asked to be the same, and why:
+and of the body every field: its name, place, type and value. These may differ, with the reason:
 
  1. Words: `content`, `response`, `thinking`, `text`, `reasoning`, `tool_calls` of answers, and so how many chunks a
     streamed answer has. Each chunk has to be like a recorded one, no words may stand where there are none (load,
     unload, last lines); an answer to a schema has the recorded keys in their order, of the recorded types.
- 2. Why an answer ended and how long it is, where only its words decide. Two answers that ran to a limit have the same
-    count. Where the recorded text stopped by itself ours may run to the limit, if it is then the longer; where a schema
-    or a stop string cut ours short, the recorded one may have run to it.
+ 2. The reason of an answer's end and its length, where only its words decide. Two answers that ran to a limit have the
+    same count. Where the recorded text stopped by itself ours may run to the limit, if it is then the longer; where a
+    schema or a stop string cut ours short, the recorded one may have run to it.
  3. `context`: the prompt's tokens are the same, but the last few, which may join with the answer's first.
  4. Numbers of the weights: vectors (as many, as long, of unit length where the recorded are), log-probabilities and the
     tokens that they are of (their fields and how many alternatives are the same).
@@ -33,12 +33,13 @@ and of the body every field: its name, place, type and value. What is not asked 
 10. The machine: the path of the store, the address of its resolver, the ports of registries, the number in the ids of
     the OpenAI-shaped replies, Content-Length (the bodies are compared) but for HEAD; a reply may be in chunks because
     its words or moments make it longer.
-11. Which of several equal requests, sent at once, wins a race; requests sent within 5 ms arrive in the order in which
+11. The winner of a race among equal requests, sent at once; requests sent within 5 ms arrive in the order in which
     the recorded daemon must have taken them, those served before those that found the queue full.
 
-What a recording implies is done: a client that left leaves after as many lines, or after as long (a second at most); a
-runner that was killed is killed (only the emulator lets itself be told so); registries at which pulls were made are
-served, with what the recording shows of them; /api/ps is asked again for as long as a keep-alive may have run out.
+The replay does as a recording implies: a client that left leaves after as many lines, or after as long (a second at
+most); a runner that was killed is killed (only the emulator lets itself be told so); registries at which pulls were
+made are served, with what the recording shows of them; /api/ps is asked again for as long as a keep-alive may
+have run out.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ from wire_replay import Outcome, Replay, span
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "data" / "ollama-wire"
 QUICK_SPEED = 4.0
-#: What cannot be replayed, by the digest of its file: {n: why}. It may only shrink (tests/bench/test_wire.py).
+#: Exchanges that cannot be replayed, by the digest of the file: {n: why}. The list may only
+#: shrink (tests/bench/test_wire.py).
 UNREPLAYABLE: Mapping[str, Mapping[int, str]] = {}
 
 
@@ -77,13 +79,13 @@ async def measure(
 
 
 def keep_alive_seconds(environ: Mapping[str, str]) -> float | None:
-    """The keep-alive that a daemon was started with: a duration, or seconds."""
+    """Return the keep-alive that a daemon was started with: a duration, or seconds."""
     text = environ.get("OLLAMA_KEEP_ALIVE", "")
     return float(text) if text.isdecimal() else span(text)
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What the bench reports of its outcomes, without the machine and the goals."""
+    """Return the figures of the outcomes, without the machine and the goals."""
     scenarios = dict.fromkeys(outcome.exchange.scenario for outcome in outcomes)
     named = [(outcome, {"n": outcome.exchange.n, "scenario": outcome.exchange.scenario}) for outcome in outcomes]
     return {
@@ -103,7 +105,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def agreement(outcomes: Sequence[Outcome]) -> float:
-    """The share of exchanges that were replayed without a difference, to four places, never rounded up to 1."""
+    """Return the share of exchanges that were replayed without a difference, to four places, never rounded up to 1."""
     agreed = sum(not outcome.differences and not outcome.unsent for outcome in outcomes)
     share = agreed / max(1, len(outcomes))
     return share if agreed == len(outcomes) else min(round(share, 4), 0.9999)
@@ -127,12 +129,12 @@ def _tell(outcome: Outcome) -> None:
 
 
 def _say(text: str) -> None:
-    """A line on stdout, whatever a recording holds that no text can."""
+    """Print a line, with escapes for characters of a recording that no text can hold."""
     print(text.encode("utf-8", "backslashreplace").decode(), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--exchanges", type=Path, default=CORPUS / "exchanges.jsonl")
     parser.add_argument("--models", type=Path, default=CORPUS / "models")

@@ -1,4 +1,4 @@
-"""What a reply differs in from the recorded one: strict, but for the parts that bench/wire.py lists as free.
+"""Differences of a reply from the recorded one: strict, but for the parts that bench/wire.py lists as free.
 
 `compare(exchange, reply, ledger)` gives one sentence for each difference, none where the replies agree.
 """
@@ -31,7 +31,7 @@ _FOR_EVER_S = 10 * 365 * 86400.0
 
 
 def compare(exchange: Exchange, reply: Reply, ledger: Ledger) -> list[str]:
-    """What the reply differs in from the recorded one."""
+    """Return the differences of a reply from the recorded one."""
     comparison = Comparison(exchange, ledger)
     comparison.reply(reply)
     return comparison.found
@@ -39,7 +39,7 @@ def compare(exchange: Exchange, reply: Reply, ledger: Ledger) -> list[str]:
 
 @dataclass(slots=True)
 class Comparison:
-    """One reply against one exchange."""
+    """A reply against an exchange."""
 
     exchange: Exchange
     ledger: Ledger
@@ -130,7 +130,7 @@ class Comparison:
             self.say(where, f"{mine!r} instead of {theirs!r}")
 
     def fields(self, theirs: Mapping[str, Any], mine: Mapping[str, Any], where: Where) -> None:
-        """The same fields in the same order, and their values."""
+        """Compare fields, their order, and their values."""
         if list(mine) != list(theirs):
             self.say(where, f"fields {list(mine)} instead of {list(theirs)}")
         for name in theirs:
@@ -138,7 +138,7 @@ class Comparison:
                 self.value(theirs[name], mine[name], (*where, name))
 
     def items(self, theirs: Sequence[Any], mine: Sequence[Any], where: Where) -> None:
-        """As many items, alike one by one."""
+        """Compare items one by one; their number must be the same."""
         if len(theirs) != len(mine):
             self.say(where, f"{len(mine)} items instead of {len(theirs)}")
             return
@@ -146,7 +146,7 @@ class Comparison:
             self.value(wanted, got, (*where, at))
 
     def text(self, theirs: str, mine: str, where: Where) -> None:
-        """The same text; digests in it that do not follow from the request stand for theirs one to one."""
+        """Compare texts; digests in it that do not follow from the request stand for theirs one to one."""
         wanted, got = self.plain(theirs), self.plain(mine)
         if _DIGEST.sub("#", wanted) != _DIGEST.sub("#", got):
             self.say(where, f"{short(got)} instead of {short(wanted)}")
@@ -157,12 +157,12 @@ class Comparison:
                 self.say(where, f"digest {own[:12]} stands for {other[:12]}, for which {known[:12]} should stand")
 
     def plain(self, text: str) -> str:
-        """A text without the daemon's store and the machine's resolver."""
+        """Return a text without the daemon's store and the machine's resolver."""
         return _RESOLVER.sub("<dns>", _STORE.sub("<models>", text))
 
 
 def framing(reply: Reply) -> str:
-    """How the length of a body is told: `sized`, `chunked` or `bare`."""
+    """Return how the length of a body is told: `sized`, `chunked` or `bare`."""
     if "transfer-encoding" in reply.headers:
         return "chunked"
     return "sized" if "content-length" in reply.headers else "bare"
@@ -173,7 +173,7 @@ def _lawful(text: str) -> str:
 
 
 def kind(value: Any) -> str:
-    """The JSON type of a value."""
+    """Return the JSON type of a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -184,7 +184,7 @@ def kind(value: Any) -> str:
 
 
 def short(value: Any) -> str:
-    """A value, cut for a report."""
+    """Return a value, cut for a report."""
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:140]} ... {text[-140:]}"
 
@@ -193,7 +193,7 @@ def short(value: Any) -> str:
 
 
 def _free(one: Comparison, theirs: Any, mine: Any, where: Where) -> None:
-    """The type is all that is asked, and `value` has seen to it."""
+    """Accept any value of the recorded type, which `value` has checked."""
 
 
 def _moment(one: Comparison, theirs: str, mine: str, where: Where) -> None:
@@ -217,7 +217,7 @@ def _positive(one: Comparison, theirs: float, mine: float, where: Where) -> None
         one.say(where, f"{mine!r} instead of a number like {theirs!r}")
 
 
-def _numbered(one: Comparison, theirs: str, mine: str, where: Where) -> None:
+def _compare_numbered(one: Comparison, theirs: str, mine: str, where: Where) -> None:
     if re.sub(r"(?<=-)\d+\Z", "N", theirs) != re.sub(r"(?<=-)\d+\Z", "N", mine):
         one.say(where, f"{mine!r} instead of {theirs!r}")
 
@@ -257,7 +257,7 @@ def _logprobs(one: Comparison, theirs: Sequence[Any], mine: Sequence[Any], where
 
 
 def _context(one: Comparison, theirs: Sequence[int], mine: Sequence[int], where: Where) -> None:
-    """The prompt's tokens are the same; the last ones before the answer may join with its first."""
+    """Compare the prompt's tokens; the last ones before the answer may join with its first."""
     prompt = next((found.get("prompt_eval_count", 0) for found in one.exchange.reply.objects() if found.get("done")), 0)
     same = max(0, prompt - 3)
     if list(theirs[:same]) != list(mine[:same]):
@@ -268,7 +268,7 @@ def _context(one: Comparison, theirs: Sequence[int], mine: Sequence[int], where:
 
 
 def _settings(one: Comparison, theirs: str, mine: str, where: Where) -> None:
-    """A map in any order: lines of `parameters`, and PARAMETER lines of a `modelfile` as a block."""
+    """Compare maps in any order: lines of `parameters`, and PARAMETER lines of a `modelfile` as a block."""
     one.text(_in_order(theirs, where), _in_order(mine, where), where)
 
 
@@ -283,7 +283,7 @@ def _in_order(text: str, where: Where) -> str:
 
 
 def _rows(one: Comparison, theirs: Sequence[Any], mine: Sequence[Any], where: Where) -> None:
-    """Rows sorted by whole seconds of a moment, in any order within one: the same rows, and the order lawful."""
+    """Compare rows sorted by whole seconds of a moment, in any order within one; the order must be lawful."""
     stamp, name = _row_keys(theirs or mine)
     if not all(isinstance(row, dict) and name in row and _stamped(row.get(stamp)) for row in (*theirs, *mine)):
         one.items(theirs, mine, where)
@@ -302,7 +302,7 @@ def _rows(one: Comparison, theirs: Sequence[Any], mine: Sequence[Any], where: Wh
 
 
 def _same_order(one: Comparison, wanted: Mapping[str, Any], got: Mapping[str, Any], stamp: str, where: Where) -> None:
-    """What clearly came before in the recording came before here."""
+    """Check that rows clearly apart in the recording stand in the same order here."""
     gap = 0.05 if stamp == "expires_at" else 0.0005
     order = sorted(wanted, key=lambda label: moment_of(wanted[label][stamp]))
     for before, after in pairwise(order):
@@ -316,7 +316,7 @@ def _stamped(value: Any) -> bool:
 
 
 def moment_of(value: Any) -> float:
-    """A moment of a row, as text or in seconds."""
+    """Return a moment of a row, as text or in seconds."""
     return seconds(value) if isinstance(value, str) else float(value)
 
 
@@ -335,7 +335,7 @@ _ALWAYS: Mapping[str, Rule] = {**_MOMENTS, **dict.fromkeys(_DURATIONS, _positive
 _ANSWER: Mapping[str, Rule] = {
     **_ALWAYS,
     **dict.fromkeys((*_WORDS, *_LATER), _free),
-    "id": _numbered,
+    "id": _compare_numbered,
     "created": _positive,
     "context": _context,
     "logprobs": _logprobs,
@@ -352,5 +352,5 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
 
 
 def rules(path: str) -> Mapping[str, Rule]:
-    """Which fields of a path's replies are not simply the same."""
+    """Return the rules for fields of a path's replies that may differ."""
     return {"created": _positive} if path.startswith("/v1/models/") else _RULES.get(path, _ALWAYS)

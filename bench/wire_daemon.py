@@ -45,7 +45,7 @@ class Daemon:
 
 @asynccontextmanager
 async def emulator(recording: Recording, environ: Mapping[str, str], speed: float) -> AsyncIterator[Daemon]:
-    """The emulator as a process, as the recorded daemon was: an empty store, no GPU, no network, its own speed."""
+    """Run the emulator as a process in the recorded daemon's state: an empty store, no GPU, no network, its speed."""
     with tempfile.TemporaryDirectory(prefix="batos-wire-") as folder:
         offline = Path(folder) / "registry.json"
         await asyncio.to_thread(offline.write_text, json.dumps({"only": True, "offline": True}), "utf-8")
@@ -65,7 +65,7 @@ async def emulator(recording: Recording, environ: Mapping[str, str], speed: floa
 
 @asynccontextmanager
 async def live(url: str) -> AsyncIterator[Daemon]:
-    """A daemon that runs already. ValueError unless its store is empty: a replay makes and deletes models."""
+    """Use a daemon that runs already. ValueError unless its store is empty: a replay makes and deletes models."""
     async with _client(url.rstrip("/")) as http:
         reply = await http.get("/api/tags")
         if reply.json()["models"]:

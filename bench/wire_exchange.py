@@ -25,7 +25,7 @@ LOADED_NS = 100_000_000  # a load_duration above this is a load, below it is wai
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, to the recorder or to a replay; `status` None: the client left before there was any.
+    """The reply, to the recorder or to a replay; `status` None: the client left before there was any.
 
     Header names are in lower case. `lines` is None where the reply was not read line by line; `text` is the whole body.
     Not `headed`: the recorder kept no headers.
@@ -41,7 +41,7 @@ class Reply:
     headed: bool = True
 
     def objects(self) -> Iterator[Any]:
-        """Every JSON value in the reply: of the lines (server-sent events too), or of the text."""
+        """Yield every JSON value in the reply: of the lines (server-sent events too), or of the text."""
         for line in self.lines if self.lines is not None else (self.text,):
             try:
                 yield json.loads(line.removeprefix("data: "))
@@ -51,7 +51,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One recorded request and what the daemon replied."""
+    """A recorded request and the daemon's reply."""
 
     n: int
     scenario: str
@@ -64,21 +64,23 @@ class Exchange:
 
     @property
     def method(self) -> str:
+        """Return the HTTP method of the request."""
         return str(self.request["method"])
 
     @property
     def path(self) -> str:
+        """Return the path of the request."""
         return str(self.request["path"])
 
     @property
     def body(self) -> Mapping[str, Any]:
-        """The JSON object that was sent; empty where none was."""
+        """Return the JSON object that was sent; empty where none was."""
         sent = self.request.get("json")
         return sent if isinstance(sent, dict) else {}
 
     @property
     def key(self) -> str:
-        """What two equal requests have in common."""
+        """Return a key that equal requests share."""
         return json.dumps(self.request, sort_keys=True)
 
 
@@ -92,7 +94,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path, models: Path) -> Recording:
-        """Reads a file; OSError, or ValueError that names the line which is no exchange."""
+        """Read a file; OSError, or ValueError that names the line which is no exchange."""
         data = path.read_bytes()
         found = []
         for number, line in enumerate(data.decode("utf-8").split("\n"), 1):
@@ -105,7 +107,7 @@ class Recording:
         return cls(tuple(found), hashlib.sha256(data).hexdigest(), models)
 
     def batches(self) -> Iterator[list[Exchange]]:
-        """The exchanges in order, those that were sent together in one list."""
+        """Yield the exchanges in order, those that were sent together in one list."""
         for group, some in groupby(self.exchanges, key=lambda one: one.group):
             if group is None:
                 yield from ([one] for one in some)
@@ -113,7 +115,9 @@ class Recording:
                 yield list(some)
 
     def known_digests(self) -> frozenset[str]:
-        """Digests (hex) that follow from the blobs and the requests: files, what requests name, and texts in them."""
+        """Return the digests (hex) that follow from the blobs and the requests: files, what requests name, and texts in
+        them.
+        """
         found = {hashlib.sha256(path.read_bytes()).hexdigest() for path in self.models.rglob("*") if path.is_file()}
         for one in self.exchanges:
             for text in strings(one.request):
@@ -122,7 +126,7 @@ class Recording:
         return frozenset(found)
 
     def version(self) -> str | None:
-        """The version that the daemon said it was, if it was asked."""
+        """Return the version that the daemon said it was, if it was asked."""
         for one in self.exchanges:
             if one.path == "/api/version" and one.reply.text:
                 try:
@@ -134,12 +138,12 @@ class Recording:
         return None
 
     def load_seconds(self) -> float:
-        """How long a load took, as a median; a quarter of a second where none was recorded."""
+        """Return how long a load took, as a median; a quarter of a second where none was recorded."""
         spent = [found["load_duration"] for found in self._figures("load_duration")]
         return median([ns / 1e9 for ns in spent if ns > LOADED_NS], 0.25)
 
     def tokens_per_second(self) -> float:
-        """How fast the daemon answered, over all its answers; 2,000 where that was not recorded."""
+        """Return how fast the daemon answered, over all its answers; 2,000 where that was not recorded."""
         tokens, ns = 0, 0
         for found in self._figures("eval_duration"):
             tokens += found.get("eval_count", 0)
@@ -154,7 +158,7 @@ class Recording:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value."""
+    """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -166,15 +170,15 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def median(values: Iterable[float], default: float) -> float:
-    """The middle one of the values; the default where there are none."""
+    """Return the middle one of the values; the default where there are none."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2] if ordered else default
 
 
 def _exchange(found: Mapping[str, Any]) -> Exchange:
-    request = _of(found, "request", dict, {})
+    request = _field_of(found, "request", dict, {})
     for name, kind in _ASKED.items():
-        _of(request, name, kind, None)
+        _field_of(request, name, kind, None)
     if not request.get("method") or not request.get("path"):
         raise ValueError("a request has a method and a path")
     if not (request["method"].isalpha() and request["path"][0] == "/" and request["path"].isprintable()):
@@ -189,10 +193,10 @@ def _exchange(found: Mapping[str, Any]) -> Exchange:
         str(found["scenario"]),
         str(found.get("note") or ""),
         request,
-        _reply(_of(found, "response", dict, None)),
-        _of(found, "group", (str, int), None),
+        _reply(_field_of(found, "response", dict, None)),
+        _field_of(found, "group", (str, int), None),
         _number(found, "sent_ms"),
-        _of(found, "cut_by_client_after_lines", int, None),
+        _field_of(found, "cut_by_client_after_lines", int, None),
     )
 
 
@@ -200,21 +204,21 @@ def _reply(found: Mapping[str, Any] | None) -> Reply:
     if found is None or found.get("status") is None:
         given = found or {}
         return Reply(None, ms=_number(given, "ms"), fault=str(given.get("transport_error", "no reply")))
-    headers = {name.lower(): value for name, value in _of(found, "headers", dict, {}).items()}
+    headers = {name.lower(): value for name, value in _field_of(found, "headers", dict, {}).items()}
     if not all(isinstance(value, str) for value in headers.values()):
         raise ValueError("a header is no text")
-    status, lines, ms = int(_number(found, "status")), _of(found, "lines", list, None), _number(found, "ms")
+    status, lines, ms = int(_number(found, "status")), _field_of(found, "lines", list, None), _number(found, "ms")
     if lines is None:
-        return Reply(status, headers, _of(found, "text", str, ""), ms=ms, headed="headers" in found)
-    mended = mend([_of({"line": line}, "line", str, "") for line in lines])
+        return Reply(status, headers, _field_of(found, "text", str, ""), ms=ms, headed="headers" in found)
+    mended = mend([_field_of({"line": line}, "line", str, "") for line in lines])
     apart = ms / len(lines) if ms and lines else PROGRESS_MS
-    given_ms = _of(found, "line_ms", list, None) or [apart * at for at in range(1, len(lines) + 1)]
+    given_ms = _field_of(found, "line_ms", list, None) or [apart * at for at in range(1, len(lines) + 1)]
     times = tuple(_number({"line_ms": at}, "line_ms") for at in given_ms)
     return Reply(status, headers, "\n".join((*mended, "")), mended, times, ms, headed="headers" in found)
 
 
-def _of(found: Mapping[str, Any], name: str, kind: Any, default: Any) -> Any:
-    """A field of a kind, the default where it is absent or null; ValueError for another kind."""
+def _field_of(found: Mapping[str, Any], name: str, kind: Any, default: Any) -> Any:
+    """Return a field of a kind, the default where it is absent or null; ValueError for another kind."""
     value = found.get(name)
     if value is None:
         return default
@@ -224,15 +228,15 @@ def _of(found: Mapping[str, Any], name: str, kind: Any, default: Any) -> Any:
 
 
 def _number(found: Mapping[str, Any], name: str) -> float:
-    """A number from 0 that a clock or a counter could show, 0 where it is absent or null; else ValueError."""
-    value = _of(found, name, (int, float), 0.0)
+    """Return a number from 0 that a clock or a counter could show, 0 where it is absent or null; else ValueError."""
+    value = _field_of(found, name, (int, float), 0.0)
     if not 0 <= value <= _MOST:
         raise ValueError(f"{name} is {json.dumps(value)[:40]}")
     return float(value)
 
 
 def mend(lines: Sequence[str]) -> tuple[str, ...]:
-    """Lines as the daemon sent them: a reader that breaks at U+0085 cuts a JSON line in two."""
+    """Join lines as the daemon sent them: a reader that breaks at U+0085 cuts a JSON line in two."""
     found: list[str] = []
     for line in lines:
         if found and found[-1][:1] == "{" and not _closed(found[-1]):

@@ -1,4 +1,4 @@
-"""What one replay has learnt so far: which digest stands for which, and what the recorded clock showed."""
+"""Knowledge of a replay so far: which digest stands for which, and times of the recorded clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ledger:
     started: float = field(default_factory=time.time)
 
     def stands_for(self, theirs: str, mine: str) -> bool:
-        """Whether a digest of ours may stand where the recording has theirs; from then on it does."""
+        """Tell whether a digest of ours may stand where the recording has theirs; from then on it does."""
         if theirs == mine:
             mine = theirs
         elif self._follows(theirs) or self._follows(mine):
@@ -38,15 +38,17 @@ class Ledger:
         return digest in self.known or (len(digest) == 12 and any(one.startswith(digest) for one in self.known))
 
     def trial(self) -> Ledger:
-        """A copy that learns nothing for this one."""
+        """Return a copy that learns nothing for this one."""
         return replace(self, here=dict(self.here), recorded=dict(self.recorded))
 
     def slack(self) -> float:
-        """How far two distances from now may differ (s): what was done a while ago was done at another time here."""
+        """Return how far two distances from now may differ (s): what was done a while ago was done at another time
+        here.
+        """
         lasted = 0.0 if self.clock is None or self.began is None else self.clock - self.began
         return _SLACK_S + max(lasted, time.time() - self.started)
 
-    def passed(self, exchange: Exchange) -> None:
+    def set_clock(self, exchange: Exchange) -> None:
         """Set the recorded clock by an exchange: by the latest moment in it, else by how long it took."""
         moments = [
             seconds(found["created_at"])
@@ -61,5 +63,5 @@ class Ledger:
 
 
 def seconds(moment: str) -> float:
-    """A moment of the wire in seconds since the epoch."""
+    """Return a moment of the wire in seconds since the epoch."""
     return datetime.fromisoformat(moment).timestamp()

@@ -1,6 +1,6 @@
 """The registry that a recording's pulls came from, inferred from what the daemon said of them, served on loopback.
 
-What was pulled tells the manifests: every line names a layer's digest and size, in order, the configuration last. A
+The pulls tell the manifests: every line names a layer's digest and size, in order, the configuration last. A
 layer that is a file of the models, or a text that the recording shows elsewhere, is that; another one is made-up bytes
 of its size (whose digest is another: a replay's ledger binds it). A name of which the daemon said that it does not
 exist is 404. Layers redirect to `localhost`, as the recorded registry's did, and are sent as slowly as they came.
@@ -41,12 +41,13 @@ class Layer:
 
     @property
     def digest(self) -> str:
+        """Return the digest of the layer's data."""
         return "sha256:" + hashlib.sha256(self.data).hexdigest()
 
 
 @dataclass(slots=True)
 class Registry:
-    """One registry: manifests by `namespace/model:tag`, layers by digest; `sent` counts the bytes of each layer."""
+    """A registry: manifests by `namespace/model:tag`, layers by digest; `sent` counts the bytes of each layer."""
 
     manifests: dict[str, bytes] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
@@ -56,8 +57,8 @@ class Registry:
     def add(self, name: str, layers: Sequence[Layer], config: Layer) -> None:
         """Offer a model."""
         self.layers |= {layer.digest: layer for layer in (*layers, config)}
-        described = [_described(layer) for layer in layers]
-        document = {"schemaVersion": 2, "mediaType": _MANIFEST, "config": _described(config), "layers": described}
+        described = [_describe(layer) for layer in layers]
+        document = {"schemaVersion": 2, "mediaType": _MANIFEST, "config": _describe(config), "layers": described}
         self.manifests[name] = json.dumps(document, separators=(",", ":")).encode()
 
     @asynccontextmanager
@@ -137,15 +138,15 @@ class Ports:
     here: Mapping[int, int] = field(default_factory=dict)
 
     def outward(self, text: str) -> str:
-        """A text of the recording with the ports of this machine."""
-        return _exchanged(text, self.here)
+        """Translate a text of the recording: return it with the ports of this machine."""
+        return _swap_ports(text, self.here)
 
     def inward(self, text: str) -> str:
-        """A text of this machine with the ports of the recording."""
-        return _exchanged(text, {here: there for there, here in self.here.items()})
+        """Return a text of this machine with the ports of the recording."""
+        return _swap_ports(text, {here: there for there, here in self.here.items()})
 
 
-def _exchanged(text: str, ports: Mapping[int, int]) -> str:
+def _swap_ports(text: str, ports: Mapping[int, int]) -> str:
     def other(found: re.Match[str]) -> str:
         return f"{found[1]}:{ports.get(int(found[2]), found[2])}"
 
@@ -157,7 +158,7 @@ async def registries(recording: Recording, speed: float) -> AsyncIterator[Ports]
     """Serve every registry of a recording; a port at which nothing listened is one at which nothing listens."""
     ports: dict[int, int] = {}
     async with AsyncExitStack() as stack:
-        for port, registry in inferred(recording, speed).items():
+        for port, registry in infer(recording, speed).items():
             ports[port] = await stack.enter_async_context(registry.serving())
         for port in _named_ports(recording) - ports.keys():
             ports[port] = await stack.enter_async_context(_closed_port())
@@ -166,7 +167,7 @@ async def registries(recording: Recording, speed: float) -> AsyncIterator[Ports]
 
 @asynccontextmanager
 async def _closed_port() -> AsyncIterator[int]:
-    """A port that is taken, so that nobody else listens there, and that refuses."""
+    """Yield a port that is taken, so that nobody else listens there, and that refuses."""
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(asyncio.DatagramProtocol, ("127.0.0.1", 0))
     try:
@@ -175,11 +176,11 @@ async def _closed_port() -> AsyncIterator[int]:
         transport.close()
 
 
-def inferred(recording: Recording, speed: float = 1.0) -> dict[int, Registry]:
-    """The registries of a recording by the port that they were on."""
+def infer(recording: Recording, speed: float = 1.0) -> dict[int, Registry]:
+    """Return the registries of a recording by the port that they were on."""
     found: dict[int, Registry] = {}
     for port, named in _pulls(recording):
-        if any("connection refused" in text for one in named.values() for each in one for text in _told(each)):
+        if any("connection refused" in text for one in named.values() for each in one for text in _strings_of(each)):
             continue
         registry = found[port] = Registry()
         for name, exchanges in named.items():
@@ -189,12 +190,12 @@ def inferred(recording: Recording, speed: float = 1.0) -> dict[int, Registry]:
     return found
 
 
-def _told(exchange: Exchange) -> Iterator[str]:
+def _strings_of(exchange: Exchange) -> Iterator[str]:
     return strings(list(exchange.reply.objects()))
 
 
 def _pulls(recording: Recording) -> Iterator[tuple[int, dict[str, list[Exchange]]]]:
-    """For each port, the exchanges in which a model of it was asked for, by `host/namespace/model:tag`."""
+    """Return for each port the exchanges in which a model of it was asked for, by `host/namespace/model:tag`."""
     found: dict[int, dict[str, list[Exchange]]] = {}
     for exchange in recording.exchanges:
         if exchange.path not in ("/api/pull", "/api/create"):
@@ -214,8 +215,8 @@ def _named_ports(recording: Recording) -> set[int]:
 def _model(
     recording: Recording, name: str, exchanges: Sequence[Exchange], speed: float
 ) -> tuple[list[Layer], Layer] | None:
-    """The layers and the configuration of one model; None where the daemon said that it does not exist."""
-    told = [text for one in exchanges for text in _told(one)]
+    """Return the layers and the configuration of one model; None where the daemon said that it does not exist."""
+    told = [text for one in exchanges for text in _strings_of(one)]
     if any("file does not exist" in text for text in told) and "success" not in told:
         return None
     lines: dict[str, list[tuple[dict[str, Any], float]]] = {}
@@ -226,29 +227,29 @@ def _model(
                 lines.setdefault(line["digest"], []).append((line, at))
     rows = [row for row in _rows(recording) if row.get("name") == name]
     if not lines:
-        return _unseen(recording.models, rows) if rows or "success" in told else None
-    held = _held(recording)
+        return _unseen_model(recording.models, rows) if rows or "success" in told else None
+    held = _known_content(recording)
     made = [_layer(digest, seen, held, speed) for digest, seen in lines.items()]
     total = lines[[*lines][-1]][0][0]["total"]
     return made[:-1] or made, _configuration(rows, total)
 
 
 def _rows(recording: Recording) -> Iterator[dict[str, Any]]:
-    """What the daemon's lists say of its models."""
+    """Yield the rows of the daemon's lists of models."""
     for one in recording.exchanges:
         for found in one.reply.objects() if one.path in ("/api/tags", "/api/ps") else ():
             yield from found.get("models", ())
 
 
-def _unseen(models: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Layer], Layer]:
-    """A model that was only pulled whole: the first base among the models stands for its weights."""
+def _unseen_model(models: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Layer], Layer]:
+    """Return a model that was only pulled whole: the first base among the models stands for its weights."""
     bases = sorted(path for path in models.glob("*.gguf") if b"general.type" not in path.read_bytes()[:4096])
     layer = Layer(_MODEL, bases[0].read_bytes() if bases else b"GGUF")
     return [layer], _configuration(rows, 0)
 
 
-def _held(recording: Recording) -> dict[str, tuple[str, bytes]]:
-    """What is known by its digest: (media type, bytes) of files, and of texts that the daemon showed."""
+def _known_content(recording: Recording) -> dict[str, tuple[str, bytes]]:
+    """Return all known content by its digest: (media type, bytes) of files, and of texts that the daemon showed."""
     found = {}
     for path in recording.models.rglob("*.gguf"):
         data = path.read_bytes()
@@ -282,7 +283,7 @@ def _layer(
 
 
 def _rate(seen: Sequence[tuple[Mapping[str, Any], float]]) -> float:
-    """Bytes a second of a download, by the longest run of lines in which it grew; 0 where it was there at once."""
+    """Return the bytes a second of a download, by the longest run of growing lines; 0 where it was there at once."""
     spans: list[tuple[float, float]] = []
     start, before = 0, -1.0
     for number, (_, at) in enumerate((*seen, ({}, -1.0))):
@@ -297,7 +298,7 @@ def _rate(seen: Sequence[tuple[Mapping[str, Any], float]]) -> float:
 
 
 def _configuration(rows: Sequence[Mapping[str, Any]], size: int) -> Layer:
-    """A configuration that says what the daemon's lists say, of the recorded size where that is enough."""
+    """Return a configuration that says what the daemon's lists say, of the recorded size where that is enough."""
     details = rows[-1]["details"] if rows else {}
     document = {
         "model_format": details.get("format", "gguf"),
@@ -311,5 +312,5 @@ def _configuration(rows: Sequence[Mapping[str, Any]], size: int) -> Layer:
     return Layer(_CONFIG, json.dumps(document, separators=(",", ":")).encode().ljust(size))
 
 
-def _described(layer: Layer) -> dict[str, Any]:
+def _describe(layer: Layer) -> dict[str, Any]:
     return {"mediaType": layer.media, "digest": layer.digest, "size": len(layer.data)}

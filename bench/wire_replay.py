@@ -33,7 +33,7 @@ _DROPPED = (httpx.TransportError, OSError)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one exchange: its differences, or why it was not sent."""
+    """The outcome of an exchange: its differences, or the reason why it was not sent."""
 
     exchange: Exchange
     differences: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Replay:
-    """One recording onto one daemon; `speed` 2 halves every wait of the recording."""
+    """A recording replayed onto a daemon; `speed` 2 halves every wait of the recording."""
 
     daemon: Daemon
     recording: Recording
@@ -61,7 +61,7 @@ class Replay:
             for outcome in await self._batch(kept):
                 self.told(outcome)
                 found.append(outcome)
-                self.ledger.passed(outcome.exchange)
+                self.ledger.set_clock(outcome.exchange)
         return found
 
     async def _batch(self, batch: Sequence[Exchange]) -> list[Outcome]:
@@ -72,7 +72,7 @@ class Replay:
         if len(sent) == 1 and sent[0].group is None:
             found = [await self._alone(sent[0])]
         else:
-            found = self._matched(sent, await self._together(sent))
+            found = self._match(sent, await self._together(sent))
         if any(map(fault_of, sent)) and self.daemon.emulated:
             await self.daemon.clear()
         return [*found, *(Outcome(one, unsent=impossible[one.n]) for one in batch if one.n in impossible)]
@@ -107,7 +107,7 @@ class Replay:
         return Outcome(one, tuple(compare(one, reply, self.ledger)))
 
     def _patience(self) -> float:
-        """How long the recorder may have waited for a keep-alive to run out: the longest of the short ones."""
+        """Return how long the recorder may have waited for a keep-alive to run out: the longest of the short ones."""
         short = [self.keep_alive_s] if self.keep_alive_s is not None else []
         for one in self.recording.exchanges:
             asked = span(one.body.get("keep_alive"))
@@ -139,8 +139,8 @@ class Replay:
                 before = sent
         return [replies[one.n] for one in batch]
 
-    def _matched(self, batch: Sequence[Exchange], replies: Sequence[Reply]) -> list[Outcome]:
-        """Which of equal requests wins a race is nobody's to say: each takes the reply that is nearest its own."""
+    def _match(self, batch: Sequence[Exchange], replies: Sequence[Reply]) -> list[Outcome]:
+        """Match equal requests that race: each takes the reply that is nearest its own."""
         left = list(zip(batch, replies, strict=True))
         found = []
         for one in batch:
@@ -154,7 +154,7 @@ class Replay:
     # over the wire
 
     async def _send(self, one: Exchange, sent: asyncio.Event | None = None) -> Reply:
-        """One request and what came back; sets `sent` when the request is on its way."""
+        """Send one request and return its reply; set `sent` when the request is on its way."""
         try:
             return await self._exchange(one, sent)
         finally:
@@ -192,12 +192,12 @@ class Replay:
         if "json" in one.request:
             headers.setdefault("content-type", "application/json")
 
-        async def traced(event: str, info: Mapping[str, Any]) -> None:
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
             if sent is not None and event.endswith("send_request_body.complete"):
                 sent.set()
 
         http = self.daemon.http
-        about = {"trace": traced}
+        about = {"trace": trace}
         request = http.build_request(one.method, one.path, content=content, headers=headers, extensions=about)
         response = await http.send(request, stream=True)
         try:
@@ -223,7 +223,9 @@ class Replay:
 
 
 def span(asked: Any) -> float | None:
-    """The seconds that a keep-alive asks for, as a number or as a text like `1m30s`; None where it is no such thing."""
+    """Return the seconds that a keep-alive asks for, as a number or as a text like `1m30s`; None where it is no such
+    thing.
+    """
     if isinstance(asked, int | float) and not isinstance(asked, bool):
         return float(asked)
     if not isinstance(asked, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", asked):
@@ -233,7 +235,7 @@ def span(asked: Any) -> float | None:
 
 
 def in_order(batch: Sequence[Exchange]) -> list[Exchange]:
-    """A group in the order in which it has to arrive.
+    """Sort a group into the order in which it has to arrive.
 
     Of requests that were sent within a few milliseconds, those which were served came before those that found the
     queue full: what the recorded daemon took, it took first.
@@ -247,7 +249,7 @@ def in_order(batch: Sequence[Exchange]) -> list[Exchange]:
 
 
 def fault_of(one: Exchange) -> dict[str, Any]:
-    """The fault that a reply tells of: somebody killed a runner while it answered, or while it loaded."""
+    """Return the fault that a reply tells of: somebody killed a runner while it answered, or while it loaded."""
     if one.reply.status is None or one.scenario == "pull" or one.path.startswith("/api/pull"):
         return {}
     last = one.reply.lines[-1] if one.reply.lines else one.reply.text
@@ -265,6 +267,8 @@ def fault_of(one: Exchange) -> dict[str, Any]:
 
 
 def nth_of(one: Exchange, batch: Sequence[Exchange]) -> int:
-    """Which of those that a fault is looked for in has it: requests that a fault of their own struck are not seen."""
+    """Return the number of the request that a fault strikes: requests that a fault of their own struck are not
+    seen.
+    """
     before = [other for other in in_order(batch) if (other.path, other.method) == (one.path, one.method)]
     return 1 + sum(not fault_of(other) for other in before[: before.index(one)])

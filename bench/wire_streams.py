@@ -25,13 +25,13 @@ class Chunks:
     one: Comparison
 
     def whole(self, theirs: Any, mine: Any) -> None:
-        """What `value` leaves: why the answer ended, its counts, and the keys that a schema asks for."""
+        """Compare the fields that `value` leaves: the reason of the end, the counts, and the keys of a schema."""
         if isinstance(theirs, dict) and isinstance(mine, dict):
             self._end(theirs, mine)
-            self._said(_words(theirs), _words(mine), _reason(theirs))
+            self._check_schema_answer(_words(theirs), _words(mine), _reason(theirs))
 
     def lines(self, theirs: Sequence[str], mine: Sequence[str]) -> None:
-        """A streamed answer."""
+        """Compare a streamed answer."""
         wanted, got = self._read(theirs), self._read(mine)
         if wanted is None or got is None:
             if tuple(theirs) != tuple(mine):
@@ -55,10 +55,10 @@ class Chunks:
             self._empty(ends, own, at)
         if tail:
             self._end(_all_of(tail), _all_of(own_tail))
-            self._said("".join(map(_words, wanted)), "".join(map(_words, got)), _reason(_all_of(tail)))
+            self._check_schema_answer("".join(map(_words, wanted)), "".join(map(_words, got)), _reason(_all_of(tail)))
 
     def _read(self, lines: Sequence[str]) -> list[Any] | None:
-        """The chunks; None where the lines are not framed as a stream of answers is."""
+        """Return the chunks; None where the lines are not framed as a stream of answers is."""
         events = any(line.startswith(_EVENT) for line in lines)
         if events and self.one.exchange.cut_after is None:
             if list(lines[-2:]) != [_EVENT + _DONE, ""] or any(lines[1::2]):
@@ -70,7 +70,7 @@ class Chunks:
             return None
 
     def _heads(self, theirs: Sequence[Any], mine: Sequence[Any], word: Any) -> None:
-        """Every chunk with words is like one of the recorded ones; the first is like the first."""
+        """Check that every chunk with words is like one of the recorded ones; the first is like the first."""
         models = {shape(chunk): chunk for chunk in reversed(theirs)}
         if word:
             models.setdefault(shape(word), word)
@@ -88,13 +88,13 @@ class Chunks:
             self.one.say((f"line {at}",), f"words in a line that has none: {_words(mine)[:80]!r}")
 
     def _end(self, theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
-        """Why it ended and how many tokens it has, as far as that follows from the request.
+        """Compare why the answer ended and its number of tokens, as far as that follows from the request.
 
         Both ran to a limit: the same count. A stop is the words' doing, so where only one of the two came to a limit,
         it has to be the longer answer.
         """
         wanted, got = _reason(theirs), _reason(mine)
-        spent, own = _spent(theirs), _spent(mine)
+        spent, own = _token_count(theirs), _token_count(mine)
         if (wanted, got) in (("stop", "length"), ("length", "stop")):
             shorter, longer = (spent, own) if wanted == "stop" else (own, spent)
             if self._may_end_otherwise(wanted) and shorter is not None and longer is not None and shorter < longer:
@@ -119,8 +119,8 @@ class Chunks:
         stops = body.get("stop") or (options.get("stop") if isinstance(options, dict) else None)
         return not asked if wanted == "stop" else asked or bool(stops)
 
-    def _said(self, theirs: str, mine: str, reason: str | None) -> None:
-        """Keys and types of an answer to a schema: words are free, what the schema fixes is not."""
+    def _check_schema_answer(self, theirs: str, mine: str, reason: str | None) -> None:
+        """Compare keys and types of an answer to a schema: words are free, what the schema fixes is not."""
         schema = self.one.exchange.body.get("format")
         if reason != "stop" or not schema or self.one.exchange.path.startswith("/v1"):
             return
@@ -176,18 +176,18 @@ class Progress:
             if beyond:
                 self.one.say((), f"{beyond[0]} where it counts")
             wanted, got = wanted[: len(got)], got[: len(wanted)]
-        for run, own in self._aligned(wanted, got):
+        for run, own in self._align(wanted, got):
             if run is None or own is None:
                 statuses = [[each[0].get("status", each[0]) for each in runs] for runs in (got, wanted)]
                 self.one.say((), f"{statuses[0]} instead of {statuses[1]}")
                 return
             if "total" in run[0] and "total" in own[0]:
-                self._counted(run, own)
+                self._check_counts(run, own)
             else:
                 self.one.value(run[0], own[0], ("line",))
 
-    def _aligned(self, wanted: Sequence[Any], got: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        """Runs side by side; a layer that came down before its first line was due has none, on either side."""
+    def _align(self, wanted: Sequence[Any], got: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        """Align runs side by side; a layer that came down before its first line was due has none, on either side."""
         theirs, mine = list(wanted), list(got)
         while theirs or mine:
             sides = [runs[0] if runs else None for runs in (theirs, mine)]
@@ -203,7 +203,7 @@ class Progress:
             else:
                 yield theirs.pop(0) if theirs else None, mine.pop(0) if mine else None
 
-    def _counted(self, theirs: Sequence[Any], mine: Sequence[Any]) -> None:
+    def _check_counts(self, theirs: Sequence[Any], mine: Sequence[Any]) -> None:
         where = (str(mine[0].get("status")),)
         for chunk in mine:
             model = next((one for one in theirs if list(one) == list(chunk)), None)
@@ -224,7 +224,7 @@ class Progress:
 
 
 def shape(value: Any) -> Any:
-    """The names of the fields of a value, and of those in them; tool calls and lists are one thing."""
+    """Return the names of the fields of a value, and of those in them; tool calls and lists are one thing."""
     if isinstance(value, dict):
         return tuple((name, shape(inner)) for name, inner in value.items())
     if isinstance(value, list):
@@ -233,7 +233,7 @@ def shape(value: Any) -> Any:
 
 
 def _split(chunks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The chunks with words, and those with which it ends."""
+    """Return the chunks with words, and those with which it ends."""
     for at, chunk in enumerate(chunks):
         if isinstance(chunk, dict) and (chunk.get("done") or "error" in chunk or _reason(chunk) or not _choices(chunk)):
             return list(chunks[:at]), list(chunks[at:])
@@ -245,7 +245,7 @@ def _choices(chunk: Mapping[str, Any]) -> bool:
 
 
 def _word_chunk(last: Mapping[str, Any], head: Sequence[Any]) -> Any:
-    """What a chunk with a word is like, where the recording shows none: its last line without its end."""
+    """Return the form of a chunk with a word where the recording shows none: the last line without its end."""
     if "choices" not in last:
         return {**{name: value for name, value in last.items() if name not in _ENDS}, "done": False} if last else {}
     if not head:
@@ -257,7 +257,7 @@ def _word_chunk(last: Mapping[str, Any], head: Sequence[Any]) -> Any:
 
 
 def _words(chunk: Any) -> str:
-    """The words of a chunk or of a whole reply."""
+    """Return the words of a chunk or of a whole reply."""
     if not isinstance(chunk, dict):
         return ""
     choices = chunk.get("choices")
@@ -277,7 +277,7 @@ def _reason(reply: Mapping[str, Any]) -> str | None:
     return reply.get("done_reason")
 
 
-def _spent(reply: Mapping[str, Any]) -> int | None:
+def _token_count(reply: Mapping[str, Any]) -> int | None:
     usage = reply.get("usage")
     return _number(usage.get("completion_tokens") if isinstance(usage, dict) else reply.get("eval_count"))
 
@@ -287,7 +287,7 @@ def _number(value: Any) -> int | None:
 
 
 def _all_of(tail: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The chunks that end a stream as one reply."""
+    """Join the chunks that end a stream to one reply."""
     found: dict[str, Any] = {}
     for chunk in tail:
         found |= {name: value for name, value in chunk.items() if value or name not in found}
@@ -306,7 +306,7 @@ def _same_thing(chunk: Any) -> Any:
 
 
 def _lawful(chunk: Mapping[str, Any]) -> bool:
-    """Whether a line that has no counterpart says of a layer what such lines say."""
+    """Tell whether a line without a counterpart is a lawful line of its layer."""
     if "digest" not in chunk:
         return isinstance(chunk.get("status"), str)
     digest = str(chunk["digest"])

@@ -53,9 +53,9 @@ def test_a_recording_is_a_picture_that_ends_as_the_screen_did() -> None:
     """What stays is seen where pictures do not move, what went is hidden there; long silences are shortened."""
     ran = _ran("working\r\x1b[K\x1b[1m<done> & well\x1b[0m\r\n", "said\r\n")
     ran.written.insert(0, (0.1, "asking"))
-    lines = recording_side.played([(("ask", "Why not?"), ran), (("missions",), _ran("none\r\n"))])
+    lines = recording_side.play([(("ask", "Why not?"), ran), (("missions",), _ran("none\r\n"))])
     assert max(line.since for line in lines) < 8
-    picture = ElementTree.fromstring(recording_side.drawn(lines))
+    picture = ElementTree.fromstring(recording_side.draw(lines))
     shown = [
         "".join(each.itertext()) for each in picture.iter() if each.tag.endswith("}text") and not each.get("class")
     ]

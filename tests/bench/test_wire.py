@@ -16,7 +16,7 @@ from wire_compare import compare
 from wire_daemon import Daemon
 from wire_exchange import Exchange, Recording, Reply
 from wire_ledger import Ledger
-from wire_registry import Ports, inferred, registries
+from wire_registry import Ports, infer, registries
 from wire_replay import Outcome, Replay, fault_of, in_order, nth_of, span
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "ollama-wire"
@@ -111,7 +111,7 @@ def test_those_that_were_served_arrive_before_those_that_were_not() -> None:
 
 def test_registries_are_inferred_from_what_was_pulled() -> None:
     """A port that answered has its models, layers known by digest are those files, others are of their size."""
-    found = inferred(recording())
+    found = infer(recording())
     assert found.keys() == {5055}
     (name, text), *others = found[5055].manifests.items()
     assert (name, others) == ("library/tiny:v1", [])

@@ -356,7 +356,7 @@ def test_a_runner_expires_as_far_ahead_as_it_did(ledger: Ledger) -> None:
     """`expires_at` is compared as a distance from now, where the recorded clock is known."""
     one = by_n(209)
     known = ledger.trial()
-    known.passed(by_n(208))
+    known.set_clock(by_n(208))
     assert known.clock is not None
     told = compare(one, one.reply, known)
     assert any("expires_at" in what for what in told)  # the recorded moment itself is long gone
