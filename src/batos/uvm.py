@@ -89,7 +89,8 @@ class UVM(OpenedImage):
                 **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.snapshot(root),
                 "ollama": {"host": mask_passwords(self.settings.ollama_host)},
-                "image": {"uri": mask_passwords(self.image.uri), **self.image.sizes()},
+                "image": {"uri": mask_passwords(self.image.uri), "error": None, **self.image.sizes()},
+                "holder": "",
             }
 
     async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:

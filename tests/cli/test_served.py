@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.doctor.test_alone import TOLD
 from tests.cli.processes import Emulated, Ran, User, as_answered, emulator, texts
 from tests.forking import Forked
 
@@ -217,6 +218,7 @@ def test_the_screen(user: User) -> None:
     """Server, image, daemon, queue, missions and totals, for people and for programs."""
     user.run("ask", *REFLEX, "Why?")
     found = user.run("status", "--json").document["data"]
+    assert found.keys() == TOLD
     assert found["queue"]["limit"] == 1_000
     assert found["missions"]["done"] >= 1
     ollama = found["ollama"]

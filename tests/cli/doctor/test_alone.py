@@ -10,15 +10,30 @@ from tests.cli.processes import User
 from batos.cli.doctor import alone
 from batos.config import Settings
 
-#: What a server tells as well.
-TOLD = {"server", "image", "ollama", "queue", "approvals", "running", "missions", "counters", "failures", "learning"}
+#: The keys of a status, with a server and without one.
+TOLD = {
+    *(
+        "server",
+        "holder",
+        "genesis",
+        "image",
+        "ollama",
+        "ready",
+        "reasons",
+        "queue",
+        "approvals",
+        "running",
+        "missions",
+    ),
+    *("missions", "counters", "days", "vram", "failures", "models", "learning"),
+}
 
 
 def test_the_image_is_looked_at_and_ollama_asked(user: User) -> None:
     """It ends with 0, has what a server's screen has, and --ready says as before that none runs."""
     name = json.loads(user.run("submit", "--json", "--effort", "reflex", "Why?").out)["data"]["id"]
     found = user.run("status", "--json").document["data"]
-    assert found.keys() >= TOLD
+    assert found.keys() == TOLD
     assert (found["server"], found["holder"], found["ready"]) == (None, "", False)
     assert [each["code"] for each in found["reasons"]] == ["no_server"]
     assert (found["missions"], found["queue"]["waiting"], found["running"]) == ({"queued": 1}, 1, [])
@@ -34,6 +49,7 @@ async def test_a_home_in_which_nothing_is(tmp_path: Path) -> None:
     """There is no mind yet, nothing is made by looking, and a daemon that is away is told."""
     home = tmp_path / "home"
     found = await alone.status_document(Settings(home=home, ollama_host="http://127.0.0.1:9"))
+    assert found.keys() == TOLD
     assert [each["code"] for each in found["reasons"]] == ["no_server", "image", "ollama_unreachable"]
     assert (found["image"]["error"]["remedy"], found["ollama"]["answers"]) == ("Run `batos genesis`.", False)
     assert not home.exists()

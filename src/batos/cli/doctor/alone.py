@@ -18,8 +18,18 @@ from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
 from batos.notation import mask_passwords
 
-#: The content of an image without a genesis.
-_NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
+#: The content of an image without a genesis, under the keys of `missions.reports.screen`.
+_NOTHING: Mapping[str, Any] = {
+    "approvals": {"waiting": 0},
+    "running": [],
+    "missions": {},
+    "counters": {},
+    "days": {},
+    "vram": [],
+    "failures": [],
+    "models": {},
+    "learning": {"waiting": 0, "making": None},
+}
 
 
 async def status_document(settings: Settings) -> dict[str, Any]:
@@ -34,18 +44,19 @@ async def status_document(settings: Settings) -> dict[str, Any]:
     error = seen["image"]["error"]
     reasons = [NoServer("no server runs").as_dict(), *([error] if error else []), *standing.reasons(said, None)]
     ollama = {"host": mask_passwords(settings.ollama_host), **said}
-    return {"server": None, **seen, "ollama": ollama, "ready": False, "reasons": reasons}
+    return {"server": None, "genesis": None, **seen, "ollama": ollama, "ready": False, "reasons": reasons}
 
 
 def _looked(settings: Settings) -> dict[str, Any]:
     image: dict[str, Any] = {"uri": mask_passwords(settings.image_uri), "error": None}
+    nothing = {**_NOTHING, "queue": {"waiting": 0, "limit": settings.queue}, "holder": ""}
     if not is_there(settings.image_uri):
-        return {**_NOTHING, "holder": "", "image": {**image, "error": _none().as_dict()}}
+        return {**nothing, "image": {**image, "error": _none().as_dict()}}
     try:
         with open_read_only(settings.image_uri, settings.journal) as faces:
             return _read(settings, faces, image)
     except BatosError as error:
-        return {**_NOTHING, "holder": "", "image": {**image, "error": error.as_dict()}}
+        return {**nothing, "image": {**image, "error": error.as_dict()}}
 
 
 def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +65,8 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
     faces.pair()
     with faces.root() as root:
         if not is_complete(root):
-            return {**_NOTHING, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
+            queue = {"waiting": 0, "limit": settings.queue}
+            return {**_NOTHING, "queue": queue, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
         screen = reports.screen(root, counters.read_counters(root), _running(root), settings.queue)
         return {**screen, "learning": {"waiting": len(root[roots.WISHES]), "making": None}, **seen}
 

@@ -310,6 +310,7 @@ class Dispatcher:
 
     async def _status(self, given: StatusArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
+        found = {"genesis": None, **found}
         if self._founding is not None and (told := self._founding.told()) is not None:
             reasons = [self._founding.why().as_dict(), *found["reasons"]]
             found = {**found, "genesis": told, "ready": False, "reasons": reasons}
