@@ -86,6 +86,13 @@ class PlacementDocument(TypedDict):
     context_length: int | None
 
 
+class QuotedDocument(TypedDict):
+    """A citation as a model wrote it: the number of a document, and the words."""
+
+    document: int
+    quote: str
+
+
 class CitationDocument(TypedDict):
     """A verbatim quotation; `start` is its first character in the file."""
 
@@ -263,7 +270,7 @@ class VoiceDocument(TypedDict):
     query: str
     answer: str
     known: bool
-    citations: list[dict[str, Any]]
+    citations: list[QuotedDocument]
     facet: NotRequired[str]
     gist: NotRequired[str]
     faults: NotRequired[list[FaultDocument]]

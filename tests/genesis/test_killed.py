@@ -17,6 +17,8 @@ from tests.genesis.loras import gguf_adapter
 from tests.genesis.recording import Place, Recording
 from tests.genesis.short import short_codex
 
+from batos.genesis.genesis_documents import PlanDocument
+
 #: Each request takes this long, so that whoever reads the log can kill in its midst.
 LATENCY = ("--latency-ms", "25")
 #: The states are taken by as many tests, so that several workers share them.
@@ -27,7 +29,7 @@ PARTS = 2
 class Undisturbed:
     """What a genesis makes that nobody disturbs: its plan, its requests, what it leaves; and all states on its way."""
 
-    plan: dict[str, Any]
+    plan: PlanDocument
     paths: list[str]
     held: dict[str, Any]
     states: list[Place]

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 from batos.memory.evidence import Evidence, Passage
-from batos.mission_documents import CitationDocument
+from batos.mission_documents import CitationDocument, QuotedDocument
 
 # Characters around a quotation, not in it.
 _AROUND = ' \t\r\n"“”„«»‹›‘….'
@@ -34,7 +33,7 @@ class Quoted:
     document: int
     quote: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> QuotedDocument:
         """Return the citation as a persona's voice stores it."""
         return {"document": self.document, "quote": self.quote}
 

@@ -11,6 +11,7 @@ from batos.codex.codex import PILLARS, Codex, Persona
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
+from batos.genesis.genesis_documents import FindingDocument
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import methods, roots
 from batos.image.roots import Root, named_objects
@@ -29,7 +30,7 @@ class Finding:
     what: str
     remedy: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FindingDocument:
         """Return the finding as plain data."""
         return {"id": self.id, "ok": self.ok, "what": self.what, "remedy": self.remedy}
 

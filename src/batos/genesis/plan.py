@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from batos.codex import model_names
 from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
+from batos.genesis.genesis_documents import PlanDocument, RecipeDocument, StepDocument
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
 from batos.genesis.register import GenesisRecord
 
@@ -38,7 +39,7 @@ class PlanStep:
         """Return the name that people see: `pull llama3.1:8b`, `create batos-robin`."""
         return f"{self.kind} {self.name or family(self.persona or '', self.adapter)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> StepDocument:
         """Return the step as plain data."""
         return {
             "kind": self.kind,
@@ -103,7 +104,7 @@ class Plan:
         """Return the digest of each model that the daemon has, by name."""
         return {row.name: row.digest for row in self.listed.rows}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> PlanDocument:
         """Return the plan as `genesis --plan --json` prints it."""
         return {
             "profile": self.profile,
@@ -119,7 +120,7 @@ class Plan:
         }
 
 
-def _recipe_json(made: Recipe) -> dict[str, Any]:
+def _recipe_json(made: Recipe) -> RecipeDocument:
     adapter = None if made.adapter is None else made.adapter.name
     return {"persona": made.persona, "base": made.base, "adapter": adapter, "recipe": made.digest}
 

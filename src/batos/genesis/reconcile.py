@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from batos.codex import codex as codices
 from batos.codex.codex import PILLARS, Codex
@@ -23,6 +23,7 @@ from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
 from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
 from batos.genesis.file_stamps import Stamp
+from batos.genesis.genesis_documents import GenesisDocument
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import measure_missing
 from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
@@ -50,7 +51,7 @@ class GenesisReport:
     findings: tuple[Finding, ...]
     audited_at: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> GenesisDocument:
         """Return the report as `genesis --json` prints it."""
         return {
             "plan": self.plan.as_dict(),

@@ -341,7 +341,7 @@ class Dispatcher:
                 ),
             )
 
-        return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
+        return as_plain((await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict())
 
     async def _adapters_use(self, given: AdaptersUseArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         return await self._shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
