@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from zc.lockfile import LockError
 from ZODB.blob import LAYOUT_MARKER
 from ZODB.FileStorage.FileStorage import FileStorage, TempFormatter
-from ZODB.FileStorage.format import CorruptedError
+from ZODB.FileStorage.format import CorruptedError, DataHeader
 from ZODB.utils import z64
 
 from batos.errors import ImageDamaged
@@ -33,6 +33,9 @@ def fsync(descriptor: int) -> None:
     """Make what a descriptor names durable."""
     os.fsync(descriptor)
 
+
+#: The most headers of records that are remembered.
+_REMEMBERED = 4096
 
 #: Where the first transaction of a file begins, and where in a transaction its status stands.
 BEGIN, _STATUS_AT = 4, 16
@@ -62,6 +65,11 @@ class SoundFileStorage(FileStorage):
         self._sync = sync
         #: The error of the sync that is to be raised in the finish under way.
         self._unsynced: BaseException | None = None
+        #: Headers of the records that were committed last, by their place in the file that goes with them.
+        self._headers: dict[int, DataHeader] = {}
+        self._headers_of: object = None
+        #: True until a store has read the header of the record that it replaces.
+        self._storing = False
         check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
@@ -156,6 +164,27 @@ class SoundFileStorage(FileStorage):
         self._tfile = io.BytesIO()
         self._tfmt = TempFormatter(self._tfile)
 
+    def store(self, oid: bytes, oldserial: bytes, data: bytes, version: str, transaction: Any) -> None:
+        """Take a record. ZODB reads the header of the one that it replaces, to see whose that is; most are known here.
+
+        Each read of the file would let another thread go on first, so that a commit waited for the loop many times.
+        """
+        with self._lock:
+            self._storing = True
+            try:
+                super().store(oid, oldserial, data, version, transaction)
+            finally:
+                self._storing = False
+
+    def _read_data_header(self, pos: int, oid: bytes | None = None, _file: Any = None) -> Any:
+        if _file is None and self._storing:  # the lock is held: a reader without it has a file of its own
+            self._storing = False
+            # Packed or cut back, it is another file, where other records stand.
+            known = self._headers.get(pos) if self._headers_of is self._file else None
+            if known is not None and known.oid == oid:
+                return known
+        return super()._read_data_header(pos, oid, _file)
+
     def tpc_vote(self, transaction: Any) -> Any:
         """Write the transaction; raises DiskFull, naming the bytes that it needs, when they do not fit."""
         size = self._thl + self._tfile.tell() + 8
@@ -204,6 +233,11 @@ class SoundFileStorage(FileStorage):
             raise self._unsynced
         self._pos, self._ltid = self._nextpos, tid
         self._index.update(self._tindex)
+        if self._headers_of is not self._file:
+            self._headers_of, self._headers = self._file, {}
+        self._headers.update((place, DataHeader(oid, tid, 0, 0, 0, 1)) for oid, place in self._tindex.items())
+        while len(self._headers) > _REMEMBERED:
+            del self._headers[next(iter(self._headers))]
         self._blob_tpc_finish()
 
     def _cut_back(self) -> None:
