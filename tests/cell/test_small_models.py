@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -37,10 +38,10 @@ def replies(given: list[str]) -> Callable[..., Awaitable[Any]]:
 
 async def fault_of(cell: Cell, sample: Sample) -> str:
     """Why a sample is refused or what it gives instead; "" where it is accepted and right."""
-    verdict = audit(sample.source, Context(sample.selector))
+    verdict = await asyncio.to_thread(audit, sample.source, Context(sample.selector))
     if not verdict.accepted:
         return "; ".join(map(str, verdict.faults))
-    program = prepare(sample.source, verdict.slots, sample.selector)
+    program = await asyncio.to_thread(prepare, sample.source, verdict.slots, sample.selector)
     host = Answers({"infer_": replies(sample.replies), "log_": None})
     outcome = await cell.run(program, MethodCall(sample.slots, sample.args), host)
     after = {**sample.slots, **outcome.writes.values}
