@@ -70,7 +70,7 @@ class WaitingDocument(TypedDict):
 
 
 class ScreenDocument(TypedDict):
-    """One screen of status; `models` has the model of each persona."""
+    """Status on one screen; `models` has the model of each persona."""
 
     queue: QueueDocument
     approvals: WaitingDocument

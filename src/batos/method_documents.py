@@ -287,7 +287,7 @@ class Retired(TypedDict):
 
 
 class MethodDocument(MethodHead):
-    """One revision of a method whole; `barred` is the reason why none is made, if none may be."""
+    """All of one revision of a method; `barred` is the reason why none is made, if none may be."""
 
     revision: int
     revisions: int

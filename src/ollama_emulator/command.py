@@ -15,8 +15,8 @@ from ollama_emulator.options import DEFAULT_PORT, VERSION, Options
 
 HELP = """Run the stand-in for the Ollama daemon. The emulator is not a model: its words are cut from the prompt.
 
-It reads OLLAMA_MAX_QUEUE, _NUM_PARALLEL, _MAX_LOADED_MODELS, _CONTEXT_LENGTH, _KEEP_ALIVE, _KV_CACHE_TYPE and
-_LOAD_TIMEOUT as the daemon does. OLLAMA_HOST is not read: it may name the real one.
+It reads OLLAMA_MAX_QUEUE, _NUM_PARALLEL, _MAX_LOADED_MODELS, _CONTEXT_LENGTH, _KEEP_ALIVE, _KV_CACHE_TYPE,
+_LOAD_TIMEOUT and _ORIGINS as the daemon does. OLLAMA_HOST is not read: it may name the real one.
 """
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
