@@ -20,13 +20,13 @@ IRREGULAR = frozenset(
     """
     became been began begotten begun bent bitten blown born borne bought bound broke broken brought built burnt came
     caught chose chosen clung dealt done drawn drew driven drunk dug dwelt eaten fallen fed fell felt flown
-    forbidden forgiven forgot forgotten forsaken fought found froze frozen gave given gone got gotten grew ground
-    grown handwritten heard held hid hidden hung kept knew known laid lain leant learnt led left lent lit lost made
-    meant met mistaken outgrown overdrawn overridden overtaken overwritten paid proven ran rebuilt redone redrawn
-    resent retold rewritten ridden risen rung said sang sat saw seen sent sewn shaken shone shorn shot shown shrunk
-    slain slept slid sold sought spelt spent spilt spoilt spoke spoken spun stolen stood struck strung stuck stung
-    sung sunk swept sworn swum taken taught thrown told took torn typewritten understood undone unheard unknown
-    unmade unread unseen unsent unwritten went withdrawn withheld woke woken won worn wound woven written wrote
+    forbidden forgiven forgot forgotten forsaken fought found froze frozen gave given gone got gotten grew grown
+    handwritten heard held hid hidden hung kept knew known laid lain leant learnt led left lent lit lost made meant
+    met mistaken outgrown overdrawn overridden overtaken overwritten paid proven ran rebuilt redone redrawn resent
+    retold rewritten ridden risen rung said sang sat saw seen sent sewn shaken shone shorn shot shown shrunk slain
+    slept slid sold sought spelt spent spilt spoilt spoke spoken spun stolen stood struck strung stuck stung sung
+    sunk swept sworn swum taken taught thrown told took torn typewritten understood undone unheard unknown unmade
+    unread unseen unsent unwritten went withdrawn withheld woke woken won worn wound woven written wrote
     """.split()
 )
 #: Words on -ed that are verbs or nouns of their own.

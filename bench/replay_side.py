@@ -113,7 +113,7 @@ async def attempt(job: Mapping[str, Any]) -> None:
         leave = uvm.events.subscribe(Dying(job["passed"], job["further"]))
         if uvm.readings.mission(mission)["status"] == "parked":  # it has died where it had died: a person lets it go on
             await uvm.missions.resume(mission)
-            await uvm.missions.ended(mission)
+            await uvm.missions.wait_for_end(mission)
             shown = uvm.readings.mission(mission)
         else:
             shown = await uvm.missions.run(mission)

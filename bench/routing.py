@@ -33,7 +33,7 @@ from batos.codex import model_names
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge, Embedding
 from batos.routing.lessons import Lesson
-from batos.routing.router import Router, made
+from batos.routing.router import Router, make_router
 from batos.routing.vectors import Embedder
 from report import Goal, report
 
@@ -124,7 +124,7 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
         async with Bridge(host or "127.0.0.1:9") as bridge:
             embedder = await _embedder(Remembering(bridge), codex.embedder) if host else None
             began = time.perf_counter()
-            router = await made(image, lessons, embedder, lambda progress: None)
+            router = await make_router(image, lessons, embedder, lambda progress: None)
             learning = time.perf_counter() - began
             if embedder is not None and router.learnt.without:
                 raise RuntimeError(f"the embedder did not serve: {router.learnt.without}")

@@ -109,7 +109,7 @@ async def submit(client: AsyncClient, text: str, tally: Tally) -> str:
 
 async def rude(home: Path, texts: list[str], *, slow: float) -> None:
     """Submit and follow everything at once over a bare socket, read nothing for so many seconds, and leave."""
-    found = server_address.of_home(home)
+    found = server_address.home_address(home)
     context = zmq.asyncio.Context()
     socket = context.socket(zmq.DEALER)
     socket.rcvhwm, socket.rcvbuf = 1, 4096

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,40 +13,6 @@ import prose_side
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORDS = ROOT / "docs" / "words.md"
-#: Packages and modules under src/ whose functions are all a verb or the noun that they return. The list only grows,
-#: until it is all of src/.
-NAMED = (
-    "batos/__init__.py",
-    "batos/__main__.py",
-    "batos/approvals",
-    "batos/brief.py",
-    "batos/cell",
-    "batos/codex",
-    "batos/concurrency",
-    "batos/config.py",
-    "batos/conversations",
-    "batos/disk_full.py",
-    "batos/errors.py",
-    "batos/events.py",
-    "batos/file_kinds.py",
-    "batos/gate",
-    "batos/genesis",
-    "batos/guardian",
-    "batos/image",
-    "batos/inference",
-    "batos/loopwatch.py",
-    "batos/memory",
-    "batos/mission_documents.py",
-    "batos/notation.py",
-    "batos/objects",
-    "batos/private_files.py",
-    "batos/pytest_plugin.py",
-    "batos/terminal",
-    "batos/testing.py",
-    "batos/uvm.py",
-    "model_files",
-    "ollama_emulator",
-)
 
 
 def pages() -> list[Path]:
@@ -54,12 +20,9 @@ def pages() -> list[Path]:
     return [*written, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def sources(places: Sequence[str]) -> Iterator[tuple[Path, str]]:
-    for held in places:
-        place = SRC / held
-        assert place.exists(), f"{held} is gone: name where it is now"
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+def sources() -> Iterator[tuple[Path, str]]:
+    for path in sorted(SRC.rglob("*.py")):
+        yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
 def benches() -> Iterator[tuple[Path, str]]:
@@ -74,13 +37,13 @@ def faults(text: str) -> list[str]:
 
 def test_docstrings_hold_the_rules() -> None:
     """No docstring breaks a rule, and none that should be there is missing."""
-    found = [entry for path, text in [*sources(["."]), *benches()] for entry in prose_side.entries(path, text)]
+    found = [entry for path, text in [*sources(), *benches()] for entry in prose_side.entries(path, text)]
     assert prose_side.list_faults(found) == []
 
 
 def test_comments_hold_the_rules() -> None:
     """No sentence of a comment begins with a riddle or with a pronoun whose noun stands elsewhere."""
-    assert [fault for path, text in [*sources(["."]), *benches()] for fault in prose_side.comments(path, text)] == []
+    assert [fault for path, text in [*sources(), *benches()] for fault in prose_side.comments(path, text)] == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -189,9 +152,9 @@ def test_the_table_of_file_names_is_short_and_true() -> None:
     assert len(names_side.table(page)) <= names_side.ROWS
 
 
-def test_a_function_of_converted_packages_is_a_verb_or_the_noun_that_it_returns() -> None:
-    """No function is named by a bare participle or by a clause; `bench/house.py --list participles` prints the rest."""
-    assert [fault for path, text in [*sources(NAMED), *benches()] for fault in names_side.participles(path, text)] == []
+def test_a_function_is_a_verb_or_the_noun_that_it_returns() -> None:
+    """No function is named by a bare participle or by a clause; `bench/house.py --list participles` prints them."""
+    assert [fault for path, text in [*sources(), *benches()] for fault in names_side.participles(path, text)] == []
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,6 @@ async def waits(uvm: UVM, brief: dict[str, Any], **policy: str) -> str:
     """A mission that waits for a person."""
     mission = await uvm.missions.submit({**brief, "policy": {"install": "ask", "interpret": "never", **policy}})
     await uvm.missions.begin(mission)
-    found = await uvm.missions.ended(mission)
+    found = await uvm.missions.wait_for_end(mission)
     assert found["status"] == "waiting", found.get("reason")
     return mission

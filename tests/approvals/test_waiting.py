@@ -56,7 +56,7 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     assert uvm.readings.mission(mission)["status"] == "waiting"  # one is still asked
     answered = await uvm.approvals.approve([asked[2]["id"]], "ada")
     assert answered.woken == (mission,)
-    done = await uvm.missions.ended(mission)
+    done = await uvm.missions.wait_for_end(mission)
     assert done["status"] == "done"
     assert [each["as"] for each in done["provenance"]["methods"]] == ["method"] * 3
     assert bridge.written == 3
@@ -90,7 +90,7 @@ async def test_eight_missions_wait_for_one_answer(uvm: UVM, bridge: Coding) -> N
     assert bridge.written == 1
     assert sorted(asked["missions"]) == sorted(missions)
     await uvm.approvals.approve([asked["id"]], "ada")
-    ended = await asyncio.gather(*map(uvm.missions.ended, missions))
+    ended = await asyncio.gather(*map(uvm.missions.wait_for_end, missions))
     assert {each["status"] for each in ended} == {"done"}
     assert bridge.written == 1
 
@@ -124,7 +124,7 @@ async def test_a_council_asks_for_all_at_once(uvm: UVM, bridge: Coding) -> None:
     assert len(names) == bridge.written == 12
     assert sorted(uvm.readings.mission(mission)["reason"]["approvals"]) == sorted(names)
     await uvm.approvals.approve(names, "ada")
-    done = await uvm.missions.ended(mission)
+    done = await uvm.missions.wait_for_end(mission)
     assert done["status"] == "done"
     assert {each["as"] for each in done["provenance"]["methods"]} == {"method"}
     questions = [(str(request.messages), str(request.schema)) for request in bridge.history]
@@ -144,7 +144,7 @@ async def test_no_method_catches_the_question(uvm: UVM) -> None:
     message = {**MESSAGE["message"], "selector": "outer_"}
     mission = await waits(uvm, {"text": "say it", "message": message})
     await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
-    done = await uvm.missions.ended(mission)
+    done = await uvm.missions.wait_for_end(mission)
     assert (done["status"], "nobody" in done["answer"]) == ("done", False)
 
 
@@ -154,7 +154,7 @@ async def test_a_rejected_method_fails_its_part_with_the_reason(uvm: UVM, bridge
     first, *others = waiting(uvm)
     await uvm.approvals.reject(first["id"], "ada", "too loud")
     await uvm.approvals.approve([each["id"] for each in others], "ada")
-    done = await uvm.missions.ended(mission)
+    done = await uvm.missions.wait_for_end(mission)
     assert done["status"] == "done"
     failed = [voice for voice in done["voices"] if "failure" in voice]
     assert [voice["facet"] for voice in failed] == [first["selector"]]
@@ -166,7 +166,7 @@ async def test_a_rejected_message_fails_its_mission(uvm: UVM) -> None:
     """Where the method was all that was asked for."""
     mission = await waits(uvm, MESSAGE)
     await uvm.approvals.reject(waiting(uvm)[0]["id"], "ada", "too loud")
-    failed = await uvm.missions.ended(mission)
+    failed = await uvm.missions.wait_for_end(mission)
     assert (failed["status"], failed["reason"]["code"]) == ("failed", GenerationFailed.code)
     assert "too loud" in failed["reason"]["message"]
 
@@ -180,7 +180,7 @@ async def test_what_nobody_answers_fails_in_its_time(tmp_path: Path) -> None:
         name = uvm.readings.mission(mission)["reason"]["approval"]
         clock.pass_(7)
         await uvm.approvals.open()  # as when the timer rings
-        failed = await uvm.missions.ended(mission)
+        failed = await uvm.missions.wait_for_end(mission)
         assert (failed["status"], failed["reason"]["code"]) == ("failed", GenerationFailed.code)
         assert name in failed["reason"]["message"]
         again = await waits(uvm, {**MESSAGE, "text": "again"})
@@ -201,7 +201,7 @@ async def test_one_that_waits_can_be_stopped(uvm: UVM, steer: str) -> None:
             await uvm.missions.resume(mission)
     else:
         await uvm.missions.resume(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
 
 
 async def test_resuming_does_not_answer(uvm: UVM, bridge: Coding) -> None:
@@ -212,7 +212,7 @@ async def test_resuming_does_not_answer(uvm: UVM, bridge: Coding) -> None:
     assert not uvm.workers.has(mission)
     await uvm.missions.pause(mission)
     await uvm.missions.resume(mission)
-    again = await uvm.missions.ended(mission)
+    again = await uvm.missions.wait_for_end(mission)
     assert (again["status"], len(waiting(uvm)), len(bridge.history)) == ("waiting", 1, spent)
 
 
@@ -254,7 +254,9 @@ async def test_an_answer_that_comes_while_the_mission_is_on_its_way_out_is_heard
     uvm.events.subscribe(told)
     asked = await uvm.missions.ask({**MESSAGE, "policy": {"install": "ask", "interpret": "never"}})
     await asyncio.gather(*answering)
-    done = await uvm.missions.ended(asked["id"])  # where the answer was slower than the status it had to be woken
+    done = await uvm.missions.wait_for_end(
+        asked["id"]
+    )  # where the answer was slower than the status it had to be woken
     assert done["status"] == "done"
     assert [each["as"] for each in done["provenance"]["methods"]] == ["method"]
 
@@ -269,7 +271,7 @@ async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
         assert await uvm.missions.recover() == []
         assert not uvm.workers.has(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "waiting"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "waiting"
         answered = await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
         assert answered.woken == (mission,)
         assert uvm.readings.mission(mission)["status"] == "queued"  # nobody works in a process that only answers
@@ -277,7 +279,7 @@ async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
         assert await uvm.missions.recover() == [mission]
         await uvm.missions.begin(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         assert bridge.written == 3
 
 
@@ -290,7 +292,7 @@ async def test_what_lapsed_while_nobody_was_there_is_told_after_the_restart(tmp_
     async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
         assert await uvm.missions.recover() == [mission]
         await uvm.missions.begin(mission)
-        assert "nobody answered in time" in (await uvm.missions.ended(mission))["reason"]["message"]
+        assert "nobody answered in time" in (await uvm.missions.wait_for_end(mission))["reason"]["message"]
 
 
 async def test_no_message_answers_a_question(uvm: UVM) -> None:

@@ -329,7 +329,7 @@ async def strange_note(patient: Patient) -> None:
     (patient.home / "server.json").write_text("[]", encoding="utf-8")
 
 
-#: Each finding with what makes it wrong. What needs another disk, user or clock is in test_house.py.
+#: Each finding with what makes it wrong. What needs another disk, user or clock is in test_home_checks.py.
 AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "ollama.answers": (away, no_address),
     "ollama.environment": (other_settings,),

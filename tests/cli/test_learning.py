@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.cli.processes import Ran, User, emulator
 
-from batos.cli.doors.wanting import announce_wait
+from batos.cli.doors.waiting_notes import announce_wait
 
 QUESTION = "Why is the weekly report late?"
 BRICK = ("--persona", "brick", "--effort", "cycle")

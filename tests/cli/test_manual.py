@@ -82,7 +82,7 @@ def test_a_word_within_headings_names_them() -> None:
 def test_code_is_no_heading() -> None:
     """A comment within a block of code begins with # and ends nothing."""
     text = "# Page\n\n## One\n\n```sh\n# a comment\n```\nmore\n\n## Two\n"
-    sections = {each.title: each.text for each in manual._of("page", text)}
+    sections = {each.title: each.text for each in manual._read_sections("page", text)}
     assert set(sections) == {"Page", "One", "Two"}
     assert sections["One"].endswith("more")
 

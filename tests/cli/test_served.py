@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.doctor.test_alone import TOLD
+from tests.cli.doctor.test_offline_status import TOLD
 from tests.cli.processes import Emulated, Ran, User, as_answered, emulator, texts
 from tests.forking import Forked
 

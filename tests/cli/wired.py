@@ -124,7 +124,7 @@ class Played:
         self.say(mission, status)
         self.ends[mission].set()
 
-    async def ended(self, mission: str) -> dict[str, Any]:
+    async def wait_for_end(self, mission: str) -> dict[str, Any]:
         found = self.mission(mission)
         await self.ends[mission].wait()
         return found
@@ -149,7 +149,7 @@ class Played:
             raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
         return self.found[mission]
 
-    def mission_named(self, name: str, user: str | None = None) -> str:
+    def resolve_mission(self, name: str, user: str | None = None) -> str:
         theirs = [each for each, found in self.found.items() if user in (None, found["brief"]["user"])]
         if name != "last" and name in self.found and name not in theirs:
             raise ownership.no_mission(name, user)

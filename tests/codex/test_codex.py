@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
 from batos.codex import codex as codices
-from batos.codex import meta_prompts, model_options, when
+from batos.codex import meta_prompts, model_options, protocol_conditions
 from batos.codex.codex import PILLARS, Codex
 from batos.codex.files import LARGEST
 from batos.errors import CodexError, UsageError
@@ -300,7 +300,7 @@ def test_the_page_names_every_key() -> None:
         *places,
         *model_options.OLLAMA,
         *model_options.OURS,
-        *when.CONDITIONS,
+        *protocol_conditions.CONDITIONS,
         *meta_prompts.SHAPES,
     }
     named |= {slot for slots in PILLARS.values() for slot in slots}

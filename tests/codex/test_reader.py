@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex.lines import KeyLines
+from batos.codex.key_lines import KeyLines
 from batos.codex.reader import TomlSource
 
 

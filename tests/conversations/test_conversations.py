@@ -232,7 +232,7 @@ async def paused(mind: Mind, conversation: str) -> str:
 
     mind.bridge.respond = respond
     await mind.uvm.missions.begin(mission)
-    assert (await mind.uvm.missions.ended(mission))["status"] == "paused"
+    assert (await mind.uvm.missions.wait_for_end(mission))["status"] == "paused"
     await asyncio.gather(*asked)
     mind.bridge.respond = said
     return mission
@@ -264,7 +264,7 @@ async def test_a_paused_mission_looks_back_as_far_as_it_did(mind: Mind) -> None:
     view = mind.uvm.readings.turns(name)["compactions"]
     await mind.uvm.missions.resume(mission)
     await mind.uvm.missions.begin(mission)
-    shown = await mind.uvm.missions.ended(mission)
+    shown = await mind.uvm.missions.wait_for_end(mission)
     paid = before + prompts(mind)[len(before) + len(other) :]
     assert shown["status"] == "done"
     assert (len(paid), len(set(paid))) == (CALLS, CALLS)

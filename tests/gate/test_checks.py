@@ -13,8 +13,8 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
 from batos.gate import checks, languages
-from batos.gate.citing import Quoted
 from batos.gate.ground import Draft, Ground
+from batos.gate.quotation_search import Quoted
 from batos.memory.evidence import Evidence, Turn
 from batos.memory.passages import passages
 from batos.minds.calls import answers
@@ -249,7 +249,7 @@ def test_every_check_has_a_case_of_both_kinds() -> None:
 def test_every_check_is_documented() -> None:
     """docs/combining.md has a row for each check, in the order in which they are made, and for no other."""
     page = (Path(__file__).parents[2] / "docs" / "combining.md").read_text(encoding="utf-8")
-    table = page.partition("| check | what it holds |")[2].partition("\n\n")[0]
+    table = page.partition("| check | condition |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(checks.CHECKS)
 
 

@@ -56,7 +56,7 @@ async def main(home: Path) -> None:
         waiting = await uvm.missions.recover()
         for mission in waiting:
             await uvm.missions.begin(mission)
-        await asyncio.gather(*(uvm.missions.ended(mission) for mission in waiting))
+        await asyncio.gather(*(uvm.missions.wait_for_end(mission) for mission in waiting))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.cli.verbs.deciding import STATUSES
+from batos.cli.verbs.approval_verbs import STATUSES
 from batos.client.wire.verb_shapes import ApprovalsArgs
 from batos.errors import NotFound, Refused
 from batos.guardian.policy import SHIPPED

@@ -50,7 +50,7 @@ async def test_a_yes_and_its_method_are_one(tmp_path: Path, point: str, whole: b
             await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
         assert await uvm.missions.recover() == [mission]
         await uvm.missions.begin(mission)
-        done = await uvm.missions.ended(mission)
+        done = await uvm.missions.wait_for_end(mission)
         assert done["status"] == "done"
         assert [each["as"] for each in done["provenance"]["methods"]] == ["method"] * 3
         assert {each["revision"] for each in done["provenance"]["methods"]} == {"1"}

@@ -45,12 +45,12 @@ _KINDS: Mapping[str, Decision[Any]] = {
     "plain part": decisions.PLAIN_PART,
     "woven": decisions.WOVEN,
     "plain woven": decisions.PLAIN_WOVEN,
-    "voiced": decisions.woven(True, inner=True),
-    "plain voiced": decisions.woven(False, inner=True),
+    "voiced": decisions.weave_decision(True, inner=True),
+    "plain voiced": decisions.weave_decision(False, inner=True),
     "ballot": decisions.part(True, votes=True),
     "plain ballot": decisions.part(False, votes=True),
-    "mind ballot": decisions.woven(True, inner=True, votes=True),
-    "plain mind ballot": decisions.woven(False, inner=True, votes=True),
+    "mind ballot": decisions.weave_decision(True, inner=True, votes=True),
+    "plain mind ballot": decisions.weave_decision(False, inner=True, votes=True),
     "changed": decisions.CHANGED,
 }
 #: Votes are answered as what they are, with a gist.

@@ -163,5 +163,5 @@ async def test_the_nearest_of_those_that_are_retried_is_followed(tmp_path: Path)
             await journal.flush(mission)
         third = MissionChoices(journal, "m-3", ("m-2", "m-1"))
         assert third.choice("oid:0x1 guide_facet_") is None
-        assert third.retried("oid:0x1 guide_facet_") == Choice("method", 2)
+        assert third.earlier_choice("oid:0x1 guide_facet_") == Choice("method", 2)
         assert MissionChoices(journal, "m-2", ("m-1",)).choice("oid:0x1 guide_facet_") == Choice("method", 2)

@@ -32,10 +32,10 @@ def test_a_brief_never_installs_more_than_is_configured(
 ) -> None:
     """What it does not say is as configured; of what it says the stricter holds for installing."""
     configured = MethodRuntime(install=install, interpret=interpret)
-    policy = MindPolicy.of(brief(install=asked, interpret=told), configured)
+    policy = MindPolicy.from_brief(brief(install=asked, interpret=told), configured)
     assert ALLOWS[policy.install] == min(ALLOWS[configured.install], ALLOWS[asked or install])
     assert policy.interpret == (told or interpret)
-    assert MindPolicy.of(brief(), configured) == MindPolicy("auto", configured.install, configured.interpret)
+    assert MindPolicy.from_brief(brief(), configured) == MindPolicy("auto", configured.install, configured.interpret)
 
 
 async def test_a_context_that_is_derived_shares_all_but_the_mind(mind: OpenMind) -> None:

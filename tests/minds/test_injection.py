@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from batos.gate.citing import Quoted, locate
+from batos.gate.quotation_search import Quoted, locate
 from batos.inference import marks
 from batos.memory.evidence import Evidence, Summary, Turn
 from batos.memory.passages import passages

@@ -54,7 +54,7 @@ async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
     turn = await turned(mind, name)
     begun = await mind.uvm.afterwards.begin(turn)
     assert begun is not None
-    told = await mind.uvm.missions.ended(begun)
+    told = await mind.uvm.missions.wait_for_end(begun)
     assert (told["status"], told["brief"]["origin"]["door"], told["brief"]["priority"]) == ("done", "kernel", -9)
     assert covered(mind, name) > 0
     assert await mind.uvm.afterwards.begin(begun) is None
@@ -84,7 +84,7 @@ async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
     turns = [await turned(mind, name) for _ in range(3)]
     begun = await asyncio.gather(*(mind.uvm.afterwards.begin(turn) for turn in turns))
     for each in {mission for mission in begun if mission is not None}:
-        await mind.uvm.missions.ended(each)
+        await mind.uvm.missions.wait_for_end(each)
     paths = [path["path"] for path in mind.told("inference.start") if path["path"].startswith("compaction")]
     assert len(paths) == len(set(paths)) == len([each for each in mind.bridge.history if is_record(each)])
 
@@ -124,7 +124,7 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
         left = await uvm.missions.submit(due)
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
         assert await uvm.afterwards.begin(turn) == left
-        assert (await uvm.missions.ended(left))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(left))["status"] == "done"
 
 
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:
@@ -134,14 +134,14 @@ async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(m
     turn = await turned(mind, name)
     first = await mind.uvm.afterwards.begin(turn)
     assert first is not None
-    assert (await mind.uvm.missions.ended(first))["status"] == "failed"
+    assert (await mind.uvm.missions.wait_for_end(first))["status"] == "failed"
     assert mind.uvm.readings.mission(turn)["status"] == "done"
     again = await turned(mind, name)
     assert mind.uvm.readings.mission(again)["provenance"]["omitted"]["turns"] > 0
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     second = await mind.uvm.afterwards.begin(again)
     assert second is not None
-    told = await mind.uvm.missions.ended(second)
+    told = await mind.uvm.missions.wait_for_end(second)
     assert told["brief"]["ancestor"] == first
     assert (told["status"], covered(mind, name) > 0) == ("done", True)
 
@@ -164,11 +164,11 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
     await (mind.uvm.missions.cancel(begun) if how == "cancelled" else mind.uvm.missions.pause(begun))
     if how == "paused":
         await mind.uvm.missions.resume(begun)
-        assert (await mind.uvm.missions.ended(begun))["status"] == "done"
+        assert (await mind.uvm.missions.wait_for_end(begun))["status"] == "done"
     else:
         again = await mind.uvm.afterwards.begin(await turned(mind, name))
         assert again is not None
-        assert (await mind.uvm.missions.ended(again))["status"] == "done"
+        assert (await mind.uvm.missions.wait_for_end(again))["status"] == "done"
     asked = [request.messages[-1]["content"] for request in mind.bridge.history if is_record(request)]
     assert len(asked) == len(set(asked))
 
@@ -208,7 +208,7 @@ async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path) -> None:
         assert len(uvm.readings.turns(name)["compactions"]) == 2
         assert await uvm.missions.recover() == [mission]
         await uvm.missions.begin(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         spans = [each["turns"] for each in uvm.readings.turns(name)["compactions"]]
     assert [start for start, _ in spans] == [1, *(last + 1 for _, last in spans[:-1])]
     paid = [each.messages for each in first.history[:2]]

@@ -38,12 +38,12 @@ async def test_a_mission_that_is_begun_is_waited_for(tmp_path: Path) -> None:
     bridge = WaitingBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm, effort="reflex")
-        waiting = [asyncio.create_task(uvm.missions.ended(mission)) for _ in range(3)]
+        waiting = [asyncio.create_task(uvm.missions.wait_for_end(mission)) for _ in range(3)]
         await uvm.missions.begin(mission)
         await uvm.missions.begin(mission)
         await bridge.let(1)
         assert {each["status"] for each in await asyncio.gather(*waiting)} == {"done"}
-        assert (await uvm.missions.ended(mission))["answer"]
+        assert (await uvm.missions.wait_for_end(mission))["answer"]
         await uvm.missions.begin(mission)
         assert len(bridge.history) == 1
 
@@ -54,7 +54,7 @@ async def test_a_failure_is_no_error_of_who_waits(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, bridge) as uvm:
         mission = await submit(uvm)
         await uvm.missions.begin(mission)
-        found = await uvm.missions.ended(mission)
+        found = await uvm.missions.wait_for_end(mission)
         assert (found["status"], found["reason"]["message"]) == ("failed", "no")
         with pytest.raises(BatosError, match="no"):
             await ask(uvm)
@@ -65,7 +65,7 @@ async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path) as uvm:
         for say in (
             uvm.missions.begin,
-            uvm.missions.ended,
+            uvm.missions.wait_for_end,
             uvm.missions.run,
             uvm.missions.cancel,
             uvm.missions.pause,
@@ -82,7 +82,7 @@ async def test_a_queued_mission_is_cancelled_at_once(tmp_path: Path) -> None:
         first, second, third = [await submit(uvm, f"{number}?") for number in range(3)]
         await uvm.missions.begin(first)
         await uvm.missions.begin(second)
-        waiting = asyncio.create_task(uvm.missions.ended(second))
+        waiting = asyncio.create_task(uvm.missions.wait_for_end(second))
         await bridge.arrived(1)
         for mission in (second, third):
             found = await uvm.missions.cancel(mission)
@@ -120,7 +120,7 @@ async def test_what_was_committed_is_done_whoever_cancels(tmp_path: Path) -> Non
         uvm.image.voters = (*uvm.image.voters, too_late)
         mission = await submit(uvm)
         await uvm.missions.begin(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         found = await cancelling[0]
         assert found["status"] == "done"
         assert found["answer"]
@@ -146,13 +146,13 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
         with pytest.raises(Refused, match="does not change any more"):
             await uvm.image.move(mission, "failed")
         if said == "ended":
-            await asyncio.gather(uvm.missions.ended(mission), uvm.missions.ended(mission))
+            await asyncio.gather(uvm.missions.wait_for_end(mission), uvm.missions.wait_for_end(mission))
         elif said == "recover":
             assert await uvm.missions.recover() == []
         else:
             with pytest.raises(Refused, match="ended with status done"):
                 await getattr(uvm.missions, said)(mission)
-        shown = await uvm.missions.ended(mission)
+        shown = await uvm.missions.wait_for_end(mission)
         assert (shown["status"], done, uvm.image.unfolded_missions()) == ("done", [mission], [])
         assert len(bridge.history) == CALLS
 
@@ -168,7 +168,7 @@ async def test_what_has_ended_is_not_steered(tmp_path: Path, word: str) -> None:
         else:
             bridge.respond = Script() if word == "done" else lambda request: BatosError("no")
             await uvm.missions.begin(mission)
-            await uvm.missions.ended(mission)
+            await uvm.missions.wait_for_end(mission)
         steered: list[Callable[[str], Awaitable[Any]]] = [uvm.missions.cancel, uvm.missions.pause, uvm.missions.resume]
         steered += [] if word == "done" else [uvm.missions.begin, uvm.missions.run]
         for say in steered:
@@ -185,11 +185,11 @@ async def test_a_queued_mission_pauses_and_goes_on(tmp_path: Path) -> None:
         mission = await submit(uvm)
         assert (await uvm.missions.pause(mission))["status"] == "paused"
         assert (await uvm.missions.pause(mission))["status"] == "paused"
-        assert (await uvm.missions.ended(mission))["status"] == "paused"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "paused"
         with pytest.raises(Refused, match="paused and does not wait"):
             await uvm.missions.begin(mission)
         assert (await uvm.missions.resume(mission))["status"] in ("queued", "running")
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         assert len(bridge.history) == CALLS
 
 
@@ -201,7 +201,7 @@ async def test_resumed_by_two_at_once_it_goes_on(tmp_path: Path) -> None:
         await uvm.missions.pause(mission)
         both = await asyncio.gather(uvm.missions.resume(mission), uvm.missions.resume(mission))
         assert {each["status"] for each in both} <= {"queued", "running"}
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         assert len(bridge.history) == CALLS
 
 
@@ -224,7 +224,7 @@ async def test_a_running_mission_pauses_when_its_calls_are_paid(tmp_path: Path) 
         assert uvm.workers.running == ()
         await uvm.missions.resume(mission)
         await bridge.let(5)
-        done = await uvm.missions.ended(mission)
+        done = await uvm.missions.wait_for_end(mission)
         assert done["status"] == "done"
         assert done["cost"]["from_journal"] == 4
     assert len(messages(bridge)) == len(set(messages(bridge))) == CALLS
@@ -256,7 +256,7 @@ async def test_a_pause_that_has_not_come_about_is_taken_back(tmp_path: Path) -> 
         assert (await uvm.missions.resume(mission))["status"] == "running"
         for number in range(1, CALLS + 1):
             await bridge.let(number)
-        assert (await uvm.missions.ended(mission))["status"] == (await pausing)["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == (await pausing)["status"] == "done"
         assert uvm.readings.mission(mission)["cost"]["from_journal"] == 0
 
 
@@ -279,7 +279,7 @@ async def test_resumed_on_its_way_out_it_runs_again(tmp_path: Path) -> None:
         await resuming[0]
         for number in range(2, CALLS + 1):
             await bridge.let(number)
-        done = await uvm.missions.ended(mission)
+        done = await uvm.missions.wait_for_end(mission)
         assert (done["status"], done["cost"]["from_journal"]) == ("done", 1)
 
 
@@ -429,7 +429,7 @@ def becomes(uvm: UVM, mission: str, word: str) -> asyncio.Future[None]:
 
 async def ends_in_time(uvm: UVM, mission: str) -> None:
     """It has failed, timed out, with what to do."""
-    found = await uvm.missions.ended(mission)
+    found = await uvm.missions.wait_for_end(mission)
     assert (found["status"], found["reason"]["code"]) == ("failed", "timed_out")
     assert f"--ancestor {mission}" in found["reason"]["remedy"]
     assert mission not in uvm.image.unfolded_missions()

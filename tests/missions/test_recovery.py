@@ -101,7 +101,7 @@ async def test_a_parked_mission_is_resumed_afresh(tmp_path: Path) -> None:
         for _ in range(4):
             await dies(uvm, mission)
         await uvm.missions.resume(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         assert counted(uvm, mission) == ("done", 0)
 
 
@@ -139,7 +139,7 @@ async def test_alone_means_alone(tmp_path: Path) -> None:
         for mission in missions:
             await uvm.missions.begin(mission)
         for mission in missions:
-            assert (await uvm.missions.ended(mission))["status"] == "done"
+            assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
     assert {missions[1]} in at_work
     assert all(len(each) == 1 for each in at_work if missions[1] in each)
     assert {missions[2], missions[3]} in at_work

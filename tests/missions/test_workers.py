@@ -64,7 +64,7 @@ async def begun(uvm: UVM, *texts: str, **brief: Any) -> list[str]:
 
 async def statuses(uvm: UVM, missions: list[str]) -> list[str]:
     """Of each, when it has ended."""
-    return [(await uvm.missions.ended(mission))["status"] for mission in missions]
+    return [(await uvm.missions.wait_for_end(mission))["status"] for mission in missions]
 
 
 async def test_priority_goes_first_then_age(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ async def test_a_conductor_that_cannot_be_made_fails_the_mission(tmp_path: Path)
         sound = mind.read_text(encoding="utf-8")
         mind.write_text("charter = 7\n", encoding="utf-8")
         (mission,) = await begun(uvm, "Why?")
-        found = await uvm.missions.ended(mission)
+        found = await uvm.missions.wait_for_end(mission)
         assert (found["status"], found["reason"]["code"]) == ("failed", "codex")
         mind.write_text(sound, encoding="utf-8")
         assert (await ask(uvm))["status"] == "done"
@@ -136,7 +136,7 @@ async def test_an_impatient_mission_fails_without_the_daemon(tmp_path: Path) -> 
     async with scripted_uvm(tmp_path, bridge, seams=IMPATIENT) as uvm:
         bridge.back = False
         (mission,) = await begun(uvm, "Why?")
-        found = await uvm.missions.ended(mission)
+        found = await uvm.missions.wait_for_end(mission)
         assert (found["status"], found["reason"]["code"]) == ("failed", "ollama_unreachable")
         assert "ollama serve" in found["reason"]["remedy"]
 
@@ -162,7 +162,7 @@ async def test_a_patient_mission_waits_for_the_daemon(tmp_path: Path, error: Cal
         uvm.events.subscribe(lambda event, keys: waits.set() if keys.get("status") == "waiting" else None)
         bridge.back = False
         (mission,) = await begun(uvm, "Why?", policy={"wait_ollama": True})
-        ended = asyncio.create_task(uvm.missions.ended(mission))
+        ended = asyncio.create_task(uvm.missions.wait_for_end(mission))
         await waits.wait()
         found = uvm.readings.mission(mission)
         assert (found["status"], found["reason"]["code"]) == ("waiting", error().code)
@@ -187,7 +187,7 @@ async def test_who_asked_for_no_patience_waits_where_the_daemons_queue_is_full(t
         uvm.events.subscribe(lambda event, keys: waits.set() if keys.get("status") == "waiting" else None)
         bridge.back = False
         (mission,) = await begun(uvm, "Why?")
-        ended = asyncio.create_task(uvm.missions.ended(mission))
+        ended = asyncio.create_task(uvm.missions.wait_for_end(mission))
         await waits.wait()
         assert uvm.readings.mission(mission)["reason"]["code"] == "ollama_busy"
         bridge.back = True
@@ -213,7 +213,7 @@ async def test_patience_is_with_an_absent_daemon_alone(tmp_path: Path) -> None:
     bridge = FailingBridge(Script(), 1, lambda: StreamCut("it was cut"))
     async with scripted_uvm(tmp_path, bridge, seams=IMPATIENT) as uvm:
         (mission,) = await begun(uvm, "Why?", policy={"wait_ollama": True})
-        assert (await uvm.missions.ended(mission))["reason"]["code"] == "stream_cut"
+        assert (await uvm.missions.wait_for_end(mission))["reason"]["code"] == "stream_cut"
 
 
 async def waiting(uvm: UVM, bridge: Fickle, **brief: Any) -> str:
@@ -236,7 +236,7 @@ async def test_who_waits_for_the_daemon_can_be_ended(tmp_path: Path) -> None:
         assert (await uvm.missions.pause(mission))["status"] == "paused"
         bridge.back = True
         await uvm.missions.resume(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
 
 
 async def test_who_waits_for_the_daemon_waits_over_a_restart(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_who_waits_for_the_daemon_waits_over_a_restart(tmp_path: Path) -> 
         assert uvm.readings.mission(mission)["status"] == "waiting"
         assert await uvm.missions.recover() == [mission]
         await uvm.missions.begin(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
 
 
 async def test_a_stop_sends_what_runs_back(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_a_stop_sends_what_runs_back(tmp_path: Path) -> None:
         third = await submit(uvm, "Three?")
         await bridge.let(1)
         await bridge.arrived(4)
-        waiters = [asyncio.create_task(uvm.missions.ended(mission)) for mission in (first, second, third)]
+        waiters = [asyncio.create_task(uvm.missions.wait_for_end(mission)) for mission in (first, second, third)]
         await asyncio.sleep(0)
         await uvm.workers.stop()
         await uvm.workers.stop()
@@ -313,7 +313,7 @@ async def test_a_stop_tears_no_commit(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, ScriptedBridge(Script()), memory=False) as uvm:
         uvm.image.voters = (*uvm.image.voters, stop_now)
         (mission,) = await begun(uvm, "Why?")
-        assert (await uvm.missions.ended(mission))["status"] == "done"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
         with pytest.raises(asyncio.CancelledError):
             await stopping[0]
     async with scripted_uvm(tmp_path, memory=False) as uvm:
@@ -402,7 +402,7 @@ async def test_who_leaves_while_it_is_written_has_said_it(tmp_path: Path) -> Non
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         missions = await begun(uvm, "One?", "Two?", effort="reflex")
         await bridge.arrived(1)
-        waiting = asyncio.ensure_future(uvm.missions.ended(missions[1]))
+        waiting = asyncio.ensure_future(uvm.missions.wait_for_end(missions[1]))
         leaving = asyncio.ensure_future(uvm.missions.cancel(missions[1]))
         while not uvm.image.writer._flushing:  # noqa: ASYNC110 - it is being written
             await asyncio.sleep(0)

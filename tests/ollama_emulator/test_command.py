@@ -9,7 +9,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from batos.cli.verbs.stand_in import emulator
+from batos.cli.verbs.emulator_verb import emulator
 from ollama_emulator import command, emulator_errors
 from ollama_emulator.options import Options
 

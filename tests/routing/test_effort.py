@@ -60,9 +60,9 @@ def test_parts_of_three_personas_are_sought() -> None:
     """Three sentences that are each surely somebody's own matter; fewer, or unsure ones, are not enough."""
     text = "Tell me gently how it will be then. Write a script that sorts my photos. Look up the height of the tower."
     owners = {"Tell": ("ROBIN", 0.95), "Writ": ("BRICK", 0.9), "Look": ("BABS", 0.9)}
-    assert effort.sought(text, lambda part: owners[part[:4]]) == ("ROBIN", "BRICK", "BABS")
-    assert len(effort.sought(text, lambda part: (owners[part[:4]][0], 0.5))) == 0
-    assert effort.sought("Write a script that sorts all my photos.", lambda part: ("BRICK", 1.0)) == ()
+    assert effort.leading_personas(text, lambda part: owners[part[:4]]) == ("ROBIN", "BRICK", "BABS")
+    assert len(effort.leading_personas(text, lambda part: (owners[part[:4]][0], 0.5))) == 0
+    assert effort.leading_personas("Write a script that sorts all my photos.", lambda part: ("BRICK", 1.0)) == ()
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 @given(text=TEXTS)
 def test_words_read_back_say_the_same(text: str) -> None:
     """What is kept as bytes is the classifier that it was."""
-    made = lexical.learnt(LESSONS)
-    again = Lexical.unpacked(made.personas, made.packed)
+    made = lexical.learn(LESSONS)
+    again = Lexical.unpack(made.personas, made.packed_model)
     assert len(again) == len(made)
     assert again.logs(text) == made.logs(text)
 
@@ -34,15 +34,15 @@ def test_no_feature_holds_a_line_end(text: str) -> None:
 
 def test_words_learn_what_they_are_given() -> None:
     """Unknown forms of known words, and the shape of a text, speak for who has seen them."""
-    made = lexical.learnt(LESSONS)
+    made = lexical.learn(LESSONS)
     assert made.logs("loops and looping")[1] > made.logs("loops and looping")[0]
     assert made.logs("my heart")[0] > made.logs("my heart")[1]
-    assert lexical.learnt(LESSONS) is made
+    assert lexical.learn(LESSONS) is made
 
 
 def test_telling_words_are_the_leaders_own() -> None:
     """Named are words that the leader's exemplars have and the others' have not."""
-    made = lexical.learnt(LESSONS)
+    made = lexical.learn(LESSONS)
     assert "loop" in made.telling("The loop of my heart", "BRICK")
     assert "heart" in made.telling("The loop of my heart", "ROBIN")
     assert made.telling("zzz", "ROBIN") == []
@@ -51,10 +51,10 @@ def test_telling_words_are_the_leaders_own() -> None:
 def test_triggers_are_whole_words_where_words_have_blanks() -> None:
     """`lonely` is not in `lonelyish`; a Chinese trigger may stand anywhere."""
     triggers = Triggers(LESSONS)
-    assert triggers.said("I am so lonely, tell me how to go on", "ROBIN") == ["lonely"]
-    assert triggers.said("lonelyish", "ROBIN") == []
-    assert triggers.said("我感到很孤独啊", "ROBIN") == ["孤独"]
-    assert triggers.said("I am so lonely", "BRICK") == []
+    assert triggers.find("I am so lonely, tell me how to go on", "ROBIN") == ["lonely"]
+    assert triggers.find("lonelyish", "ROBIN") == []
+    assert triggers.find("我感到很孤独啊", "ROBIN") == ["孤独"]
+    assert triggers.find("I am so lonely", "BRICK") == []
 
 
 def test_of_a_long_text_the_ends_are_looked_at() -> None:

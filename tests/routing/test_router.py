@@ -18,7 +18,7 @@ from batos.image.image import LivingImage, Opening
 from batos.memory.terms import words
 from batos.routing.lessons import Lesson
 from batos.routing.lexical import LITTLE
-from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, made
+from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router
 from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
@@ -68,7 +68,7 @@ async def understanding(bridge: ScriptedBridge, *, clock: float = 0.0) -> Router
     image = LivingImage(Opening("memory://image", "", 1))
     await image.prepare()
     try:
-        return await made(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), lambda progress: None)
+        return await make_router(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), lambda progress: None)
     finally:
         await asyncio.to_thread(image.close)
 
@@ -90,7 +90,7 @@ async def test_any_text_is_routed(text: str) -> None:
     assert route.reason
     assert route.effort in {"reflex", "cycle", "council"}
     assert await SMALL.route(text) == route
-    assert Route.noted(json.loads(json.dumps(route.as_dict()))).as_dict() == route.as_dict()
+    assert Route.from_dict(json.loads(json.dumps(route.as_dict()))).as_dict() == route.as_dict()
 
 
 @pytest.mark.parametrize("text", ["word " * 4_000, "x" * 20_000, "灯" * 20_000, "🗼" * 20_000, " " * 20_000])
@@ -149,7 +149,7 @@ async def test_one_persona_is_named_where_one_thinks(router: Router) -> None:
     assert len((await router.route("zzz")).personas) == 1
     assert (await router.route("My function raises a TypeError, how do I debug it?")).personas == ("BRICK",)
     council = await router.route("How do I debug this loop?", effort="council")
-    assert council.overridden(None, "cycle").personas == council.personas[:1]
+    assert council.override(None, "cycle").personas == council.personas[:1]
 
 
 async def test_a_trigger_is_named_as_the_reason() -> None:

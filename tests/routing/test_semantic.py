@@ -15,12 +15,12 @@ from batos.routing.semantic import Semantic, log_shares
 def test_meaning_learns_what_it_is_given() -> None:
     """Vectors that lie apart are told apart, the same way each time; what is read back says the same."""
     labelled = [("ROBIN", [1.0, 0.1, 0.0]), ("BRICK", [0.0, 0.1, 1.0])] * 20
-    made = semantic.learnt(("ROBIN", "BRICK"), labelled)
-    assert made == semantic.learnt(("ROBIN", "BRICK"), labelled)
+    made = semantic.learn(("ROBIN", "BRICK"), labelled)
+    assert made == semantic.learn(("ROBIN", "BRICK"), labelled)
     logs = made.logs([3.0, 0.0, 0.1])
     assert logs[0] > logs[1]
     assert sum(map(math.exp, logs)) == pytest.approx(1)
-    again = Semantic.unpacked(("ROBIN", "BRICK"), made.packed())
+    again = Semantic.unpack(("ROBIN", "BRICK"), made.pack())
     assert again.logs([3.0, 0.0, 0.1]) == pytest.approx(logs, abs=1e-4)
     assert again.width == 3
     assert made.logs([0.0, 0.0, 0.0])  # a vector of nothing is a vector
@@ -28,13 +28,13 @@ def test_meaning_learns_what_it_is_given() -> None:
 
 def test_vectors_of_another_width_are_refused() -> None:
     """A model that was changed under one name is noticed, in learning and in asking."""
-    made = semantic.learnt(("ROBIN", "BRICK"), [("ROBIN", [1.0, 0.0]), ("BRICK", [0.0, 1.0])])
+    made = semantic.learn(("ROBIN", "BRICK"), [("ROBIN", [1.0, 0.0]), ("BRICK", [0.0, 1.0])])
     with pytest.raises(ValueError, match="learnt from 2"):
         made.logs([1.0, 0.0, 0.0])
     several: list[list[tuple[str, list[float]]]] = [[], [("ROBIN", [1.0]), ("BRICK", [1.0, 2.0])], [("ROBIN", [])]]
     for labelled in several:
         with pytest.raises(ValueError, match="one width"):
-            semantic.learnt(("ROBIN", "BRICK"), labelled)
+            semantic.learn(("ROBIN", "BRICK"), labelled)
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6))

@@ -13,7 +13,7 @@ from batos.errors import ModelMissing
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.training import NO_EMBEDDER, Learnt, found_or_learnt
+from batos.routing.training import NO_EMBEDDER, Learnt, find_or_learn
 from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
@@ -45,7 +45,7 @@ def by_length(text: str) -> list[float]:
 
 async def learn(image: LivingImage, embedder: Embedder | None, lessons: tuple[Lesson, ...] = LESSONS) -> Learnt:
     """Find or learn, with nobody to tell."""
-    return await found_or_learnt(image, lessons, embedder, lambda done, total: None)
+    return await find_or_learn(image, lessons, embedder, lambda done, total: None)
 
 
 async def test_the_second_time_nothing_is_embedded(image: LivingImage) -> None:

@@ -25,22 +25,22 @@ from batos.terminal.console import Console, Terminated
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.cli.verbs.genesis", "Bring models and image to what the codex says."),
-    "ask": ("batos.cli.verbs.asking", "Ask, and wait for the answer."),
+    "ask": ("batos.cli.verbs.ask", "Ask, and wait for the answer."),
     "chat": ("batos.cli.verbs.chat", "Talk: questions and answers in one conversation."),
     "serve": ("batos.cli.verbs.serve", "Hold the image open, run missions and answer clients."),
     "status": ("batos.cli.verbs.status", "Show how things stand, with a server or without one, on one screen."),
-    "submit": ("batos.cli.verbs.asking", "Give it a question, and go on without waiting."),
-    "wait": ("batos.cli.verbs.asking", "Wait for a mission's end."),
+    "submit": ("batos.cli.verbs.ask", "Give it a question, and go on without waiting."),
+    "wait": ("batos.cli.verbs.ask", "Wait for a mission's end."),
     "missions": ("batos.cli.verbs.show", "List the newest missions, or follow them."),
     "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
-    "cancel": ("batos.cli.verbs.steering", "Cancel a mission."),
-    "pause": ("batos.cli.verbs.steering", "Pause a mission."),
-    "resume": ("batos.cli.verbs.steering", "Let a mission go on, or run what was left undone."),
+    "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
+    "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
+    "resume": ("batos.cli.verbs.mission_control", "Let a mission go on, or run what was left undone."),
     "retry": ("batos.cli.verbs.retry", "Ask again what a mission asked, and pay for nothing twice."),
-    "send": ("batos.cli.verbs.asking", "Send a message to an object of the image."),
-    "approvals": ("batos.cli.verbs.deciding", "List the methods that wait for your yes, or show one."),
-    "approve": ("batos.cli.verbs.deciding", "Let methods be installed, exactly as they were asked about."),
-    "reject": ("batos.cli.verbs.deciding", "Let a method not be installed, and say why."),
+    "send": ("batos.cli.verbs.ask", "Send a message to an object of the image."),
+    "approvals": ("batos.cli.verbs.approval_verbs", "List the methods that wait for your yes, or show one."),
+    "approve": ("batos.cli.verbs.approval_verbs", "Let methods be installed, exactly as they were asked about."),
+    "reject": ("batos.cli.verbs.approval_verbs", "Let a method not be installed, and say why."),
     "inspect": ("batos.cli.verbs.show", "Look at an object of the image, or at one of its slots."),
     "method": ("batos.cli.verbs.method", "Look at what was learnt, bring a revision back, redefine it."),
     "tools": ("batos.cli.verbs.method", "List the tools that can be called."),
@@ -52,9 +52,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("batos.cli.verbs.doctor", "Show every setting, its value and where it came from."),
     "token": ("batos.cli.verbs.keys", "Show how a program of this machine gets in."),
     "keys": ("batos.cli.verbs.keys", "List, make and revoke the keys of clients elsewhere."),
-    "help": ("batos.cli.verbs.explaining", "Show the documentation, a page or a part of one."),
+    "help": ("batos.cli.verbs.help_pages", "Show the documentation, a page or a part of one."),
     "completion": ("batos.cli.verbs.completion", "Print what makes a shell complete all this."),
-    "emulator": ("batos.cli.verbs.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
+    "emulator": ("batos.cli.verbs.emulator_verb", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }
 
 
@@ -118,7 +118,7 @@ def run(arguments: list[str], surroundings: Surroundings | None = None) -> int:
     """
     with ExitStack() as until_end:
         if surroundings is not None:
-            until_end.enter_context(surroundings.entered())
+            until_end.enter_context(surroundings.enter())
         until_end.enter_context(_private_files())
         return _run(arguments, until_end)
 

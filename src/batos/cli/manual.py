@@ -96,10 +96,10 @@ def _error(code: str) -> str:
 
 @cache
 def _sections() -> tuple[Section, ...]:
-    return tuple(each for page, text in pages().items() for each in _of(page, text))
+    return tuple(each for page, text in pages().items() for each in _read_sections(page, text))
 
 
-def _of(page: str, text: str) -> Iterator[Section]:
+def _read_sections(page: str, text: str) -> Iterator[Section]:
     lines = text.splitlines()
     coded = False
     for at, line in enumerate(lines):

@@ -32,7 +32,7 @@ class Surroundings:
     stderr: TextIO
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         """Make them those of the process, which libraries read as well, and give the process its own back at the end.
 
         Enter one at a time: a process has one environment, one folder and one set of streams.

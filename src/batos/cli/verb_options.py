@@ -51,7 +51,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @common_options
     @functools.wraps(verb)
-    def called(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
+    def run_verb(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
         flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
         loaded = config.load(flags=flags)
         settings = loaded.settings
@@ -64,7 +64,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
         return verb(Called(loaded, console, quiet, verbose), **given)
 
-    return called
+    return run_verb
 
 
 def own_folder(home: Path) -> None:
@@ -94,7 +94,7 @@ def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None)
     KeyboardInterrupt, Terminated: the work was cancelled so.
     """
     try:
-        return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
+        return loopwatch.run(_run_until_signal(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
     except _Signalled as told:
         raise (KeyboardInterrupt if told.signal == signal.SIGINT else Terminated) from None
 
@@ -113,7 +113,7 @@ class _Signalled(BaseException):
         self.signal = number
 
 
-async def _until_told(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None) -> T:
+async def _run_until_signal(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None) -> T:
     task = asyncio.ensure_future(work)
     heard: list[int] = []
 

@@ -89,11 +89,11 @@ class AsyncStream:
         await self.close()
 
     def _begin(self) -> asyncio.Task[Mission]:
-        task = asyncio.ensure_future(self._asking(self._hear, self._acknowledged))
+        task = asyncio.ensure_future(self._asking(self._hear, self._on_acknowledged))
         task.add_done_callback(lambda _: self._tokens.put_nowait(None))
         return task
 
-    def _acknowledged(self, told: Mapping[str, Any]) -> None:
+    def _on_acknowledged(self, told: Mapping[str, Any]) -> None:
         self._id = str(told["mission"])
 
     def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -303,4 +303,8 @@ def _finding(home: Path | str | None, server: str | None) -> Find:
         settings = config.load().settings
         home, server = settings.home, server or settings.server
     folder, named = Path(home), server
-    return (lambda: server_address.of_setting(named, folder)) if named else (lambda: server_address.of_home(folder))
+    return (
+        (lambda: server_address.setting_address(named, folder))
+        if named
+        else (lambda: server_address.home_address(folder))
+    )

@@ -66,7 +66,7 @@ class Line:
 
     async def open(self) -> None:
         """Connect. NoServer: none runs or answers; Unauthorised: it does not know this client."""
-        await self._connected()
+        await self._connect()
 
     async def close(self) -> None:
         """Close the connection; calls under way fail, and later ones."""
@@ -100,14 +100,14 @@ class Line:
         """
         self._count += 1
         name = str(self._count)
-        given = _keyed(verb, dict(args or {}))
+        given = _add_key(verb, dict(args or {}))
         data = encode({"v": VERSION, "id": name, "verb": verb, "args": given})
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
         call = PendingCall(data, hear, acknowledged)
         try:
             async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
-                return await self._asked(name, call)
+                return await self._ask(name, call)
         except TimeoutError:
             raise TimedOut(f"no result of {verb} after {seconds:g} s", remedy="Ask again, or wait longer.") from None
 
@@ -120,10 +120,10 @@ class Line:
             await places.enter_async_context(self._room)
             yield
 
-    async def _asked(self, name: str, call: PendingCall) -> dict[str, Any]:
+    async def _ask(self, name: str, call: PendingCall) -> dict[str, Any]:
         with self._under_way(name, call):
             # Where the connection is lost just now, it is sent when that is back.
-            if (connection := await self._connected()) is not None:
+            if (connection := await self._connect()) is not None:
                 if len(self._calls) == 1:  # a server says nothing to a client that asks nothing
                     self._heard = asyncio.get_running_loop().time()
                 connection.send(call.data)
@@ -157,7 +157,7 @@ class Line:
             self._made = zmq.asyncio.Context()
         return self._made
 
-    async def _connected(self) -> ServerConnection | None:
+    async def _connect(self) -> ServerConnection | None:
         """Return the connection, opened if there is none; None while one that was lost is being restored."""
         async with self._turn:
             if self._closed:
@@ -175,7 +175,7 @@ class Line:
         while True:
             try:
                 found = self._find()
-                connection = await ServerConnection.opened(
+                connection = await ServerConnection.open(
                     self._context, zmq.DEALER, found.endpoint, found.credentials, self._patience.connect
                 )
                 self._heard = loop.time()
@@ -195,11 +195,11 @@ class Line:
             if not self._calls:
                 return
             for call in tuple(self._calls.values()):
-                call.lost(endpoint)
+                call.on_lost(endpoint)
             try:
                 connection = await self._reach(self._patience.reconnect)
                 for call in tuple(self._calls.values()):
-                    call.restored(connection.endpoint)
+                    call.on_restored(connection.endpoint)
                     connection.send(call.data)
             except BatosError as error:
                 self._fail(error)
@@ -207,7 +207,7 @@ class Line:
             self._connection = connection
 
     async def _converse(self, connection: ServerConnection) -> None:
-        lost = asyncio.ensure_future(connection.lost())
+        lost = asyncio.ensure_future(connection.wait_until_lost())
         try:
             while not lost.done():
                 got = asyncio.ensure_future(connection.receive())
@@ -259,11 +259,11 @@ class Line:
             for topic in topics:
                 socket.subscribe(topic.encode())
 
-        connection = await ServerConnection.opened(
+        connection = await ServerConnection.open(
             self._context, zmq.SUB, events, found.watching, self._patience.connect, subscribe
         )
         self._watching.add(connection)
-        lost = asyncio.ensure_future(connection.lost())
+        lost = asyncio.ensure_future(connection.wait_until_lost())
         try:
             while not lost.done():
                 got = asyncio.ensure_future(connection.receive())
@@ -281,7 +281,7 @@ class Line:
             connection.close()
 
 
-def _keyed(verb: str, args: dict[str, Any]) -> dict[str, Any]:
+def _add_key(verb: str, args: dict[str, Any]) -> dict[str, Any]:
     """Give what begins a mission a key, by which the server knows the mission when it is asked again."""
     if verb == "submit" and isinstance(args.get("brief"), Mapping):
         args["brief"] = {"idempotency_key": secrets.token_hex(16), **args["brief"]}

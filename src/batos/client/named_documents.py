@@ -105,8 +105,8 @@ class Mission(_Named):
     @property
     def cost(self) -> MissionCost:
         """Return its cost so far."""
-        told = _known(MissionCost.__match_args__, self.get("cost", {}))
-        learning = _known(MissionLearning.__match_args__, told.pop("learning", {}))
+        told = _known_fields(MissionCost.__match_args__, self.get("cost", {}))
+        learning = _known_fields(MissionLearning.__match_args__, told.pop("learning", {}))
         return MissionCost(**told, learning=MissionLearning(**learning))
 
     @property
@@ -121,7 +121,7 @@ class Mission(_Named):
     def sources(self) -> tuple[CitedSource, ...]:
         """Return the sentences that the answer quotes, in the order of its footnotes."""
         told = self.get("provenance", {}).get("citations", ())
-        return tuple(CitedSource(**_known(CitedSource.__match_args__, each)) for each in told)
+        return tuple(CitedSource(**_known_fields(CitedSource.__match_args__, each)) for each in told)
 
 
 class MissionLine(_Named):
@@ -156,6 +156,6 @@ class Token(str):
     retracted: bool
 
 
-def _known(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that this version knows; a newer server may tell more."""
     return {name: told[name] for name in names if name in told}

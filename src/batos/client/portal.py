@@ -29,11 +29,11 @@ class Portal:
     def run(self, work: Callable[P, Awaitable[T]], *args: P.args, **more: P.kwargs) -> T:
         """Return the result of `work(...)`, awaited on the loop. An interrupt here (Ctrl-C) cancels it there."""
 
-        async def awaited() -> T:
+        async def await_work() -> T:
             return await work(*args, **more)
 
         loop = self._running()
-        future = asyncio.run_coroutine_threadsafe(awaited(), loop)
+        future = asyncio.run_coroutine_threadsafe(await_work(), loop)
         try:
             return future.result()
         except BaseException:
@@ -51,7 +51,7 @@ class Portal:
                     return
         finally:
             if not self._closed:
-                self.run(_left, iterator)
+                self.run(_close, iterator)
 
     @contextmanager
     def holding(self, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
@@ -129,7 +129,7 @@ async def in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncGenerator[T
         await task
 
 
-async def _left(iterator: AsyncIterator[Any]) -> None:
+async def _close(iterator: AsyncIterator[Any]) -> None:
     """Close a generator whose reader has left."""
     if (close := getattr(iterator, "aclose", None)) is not None:
         await close()

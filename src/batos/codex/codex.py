@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from batos import private_files
-from batos.codex import absent, files, meta_prompts, model_names, model_options, rules, when
-from batos.codex.absent import AbsentObject
+from batos.codex import declared_objects, files, meta_prompts, model_names, model_options, protocol_conditions, rules
+from batos.codex.declared_objects import AbsentObject
 from batos.codex.reader import TomlSource, TomlTable, nearest_word
 from batos.errors import CodexError, UsageError
 
@@ -238,7 +238,7 @@ def _read_mind(table: TomlTable) -> MindFile:
         written = declared.table(name)
         rules.refuse_profile(written, name)
         profiles[name] = _profile(written, name, profiles["default"])
-    declared_absent = tuple(absent.read(item) for item in table.tables("objects"))
+    declared_absent = tuple(declared_objects.read(item) for item in table.tables("objects"))
     rules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
     rules.refuse_embedder(table, model, embedder)
     mind = MindFile(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, declared_absent)
@@ -305,7 +305,7 @@ def _persona(name: str, table: TomlTable) -> Persona:
 
 def _intent(table: TomlTable, suffix: str) -> IntentText:
     slot = table.text("slot")
-    conditions = when.read(table.table("when"))
+    conditions = protocol_conditions.read(table.table("when"))
     intent = IntentText(
         slot=slot,
         name=table.text("name"),

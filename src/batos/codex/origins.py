@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.codex import model_options
 from batos.codex.codex import MIND, Codex, CodexReading, IntentText
-from batos.codex.lines import KeyPath
+from batos.codex.key_lines import KeyPath
 
 #: The owner of what all personas share.
 SHARED = "mind"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batos.codex import meta_prompts, model_names, model_options, when
+from batos.codex import meta_prompts, model_names, model_options, protocol_conditions
 from batos.codex.reader import TomlSource, TomlTable
 from batos.guardian.parsing import parse
 
@@ -45,7 +45,9 @@ def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
     owners: dict[str, tuple[str, TomlSource, int]] = {}
     for mine in personas:
         for place, phrase in enumerate(mine.texts):
-            owner, source, other = owners.setdefault(when.fold(phrase), (mine.persona, mine.source, place))
+            owner, source, other = owners.setdefault(
+                protocol_conditions.fold(phrase), (mine.persona, mine.source, place)
+            )
             if (source, other) == (mine.source, place):
                 continue
             line = source.line((key, other))
@@ -107,7 +109,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
             "under [options]" if not in_mind else "in the `options` of a profile",
         ),
         (tuple(meta_prompts.SHAPES), "under [prompts] of a persona's file"),
-        (tuple(when.CONDITIONS), "in a protocol's `when`"),
+        (tuple(protocol_conditions.CONDITIONS), "in a protocol's `when`"),
         (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
         (("makes", "given"), "under its [[protocols]]"),
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, Field, create_model
 
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway
-from batos.gate import occurring
+from batos.gate import occurrence
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
@@ -213,7 +213,7 @@ def faults_of(text: str, source: str) -> Iterator[str]:
         yield "It is longer than what it records."
     ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), OWN_NAMES)
     draft = Draft(text, (), frozenset(), ground)
-    for check in (occurring.numbers, occurring.days, occurring.names):
+    for check in (occurrence.numbers, occurrence.days, occurrence.names):
         for fault in check(draft):
             yield fault.replace("is in no document", "is in none of these turns")
 

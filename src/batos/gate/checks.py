@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from batos.gate import languages
 from batos.gate.ground import Draft
-from batos.gate.occurring import days, names, numbers
-from batos.gate.quoting import check_marked, citation_exists, citation_verbatim, quotations, without_quotations
+from batos.gate.occurrence import days, names, numbers
+from batos.gate.quotations import check_marked, citation_exists, citation_verbatim, quotations, without_quotations
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.

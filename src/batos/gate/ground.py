@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from batos.gate import dates, figures, languages
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.terms import line_of, words
 

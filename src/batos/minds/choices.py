@@ -64,7 +64,7 @@ class MissionChoices:
         """Return what this mission has chosen to answer a slot with; None: nothing yet."""
         return self._choices.get(slot)
 
-    def retried(self, slot: str) -> Choice | None:
+    def earlier_choice(self, slot: str) -> Choice | None:
         """Return what the nearest of those chose that it retries."""
         return self._retried.get(slot)
 

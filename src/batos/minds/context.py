@@ -45,16 +45,16 @@ class Thinking:
 
     def answer_tokens(self, decision: Decision[Any]) -> int:
         """Return `num_predict` for a decision: the codex's, or what it can need if that is more."""
-        return max(self.needed(decision), int(self.options.get("num_predict", 0)))
+        return max(self.needed_tokens(decision), int(self.options.get("num_predict", 0)))
 
-    def needed(self, decision: Decision[Any]) -> int:
+    def needed_tokens(self, decision: Decision[Any]) -> int:
         """Return the tokens that a decision can need, by letters: at most half of the window."""
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
-    def reserved(self, decision: Decision[Any]) -> int:
+    def reserved_tokens(self, decision: Decision[Any]) -> int:
         """Return the tokens of the window that the prompt leaves free, for the answer and for reasoning before it."""
         reasoning = REASONING_TOKENS if self.mode == "two_phase" else 0
-        return min(self.needed(decision) + reasoning, 3 * self.window // 4)
+        return min(self.needed_tokens(decision) + reasoning, 3 * self.window // 4)
 
 
 class MethodMaker(Protocol):
@@ -151,7 +151,7 @@ class MindPolicy:
     interpret: Interpret = "allow"
 
     @classmethod
-    def of(cls, brief: MissionBrief, configured: MethodRuntime) -> MindPolicy:
+    def from_brief(cls, brief: MissionBrief, configured: MethodRuntime) -> MindPolicy:
         """Read the brief's policy; a brief may install less than is configured, never more."""
         asked = brief.policy
         if asked is None:
@@ -238,7 +238,7 @@ class MindContext:
         """Return the tokens that a byte of this mind's prompts is taken to cost."""
         return self.trace.ratios[self.mind.thinking.model]
 
-    def entered(self, state: str) -> None:
+    def note_state(self, state: str) -> None:
         """Tell that a state of this mind's cycle was entered."""
         self.io.note(state, self.mind.name if self.mind.inner else None)
 

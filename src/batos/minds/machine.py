@@ -88,7 +88,7 @@ class Machine:
 
     def _enter(self, cycle: UvmObject, state: str) -> str:
         become(cycle, _prototype(self._orchestrator, state))
-        self._context.entered(state)
+        self._context.note_state(state)
         return state
 
     def _hold(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.gate.citing import verbatim
+from batos.gate.quotation_search import verbatim
 from batos.image import tool_declarations, wishes
 from batos.image.records import Attachment, least_trust
 from batos.inference.session import Session
@@ -72,7 +72,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "methods": list(context.trace.behaviour),
         "generated": list(context.trace.learned),
         "written": list(context.trace.written),
-        "recalled": _recalled(recalled),
+        "recalled": _recalled_documents(recalled),
         "omitted": {
             "passages": evidence.omitted_passages,
             "turns": evidence.omitted_turns,
@@ -99,7 +99,7 @@ def _gate(synthesis: Synthesis) -> GateDocument:
     return shown
 
 
-def _recalled(evidence: Evidence) -> list[Recalled]:
+def _recalled_documents(evidence: Evidence) -> list[Recalled]:
     passages = [
         RecalledPassage(
             document=each.number,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from batos.errors import BatosError, InternalError
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.memory.evidence import Evidence
 from batos.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
 

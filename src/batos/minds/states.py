@@ -96,7 +96,7 @@ async def complete(context: MindContext, interpreter: MindInterpreter, cycle: Uv
     return "IDLE"
 
 
-async def failed(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def fail(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Doom the transaction: nothing of this thought can be committed any more (FAILED)."""
     context.doom()
     return "FAILED"
@@ -108,7 +108,7 @@ STATES: Final[dict[str, StateWork]] = {
     "psm.delegating": delegating,
     "psm.synthesizing": synthesizing,
     "psm.complete": complete,
-    "psm.failed": failed,
+    "psm.failed": fail,
 }
 
 

@@ -77,35 +77,35 @@ class Trace:
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
 
-    def ran(self, told: RanDocument) -> None:
+    def note_run(self, told: RanDocument) -> None:
         """Note that an intent was interpreted or a method run."""
         self.behaviour.append(told)
 
-    def used(self, use: MethodUse) -> None:
+    def note_use(self, use: MethodUse) -> None:
         """Note how a use of a slot went, for the slot's ledger."""
         self.uses.append(use)
 
-    def changed(self, slots: Iterable[dict[str, Any]]) -> None:
+    def note_changes(self, slots: Iterable[dict[str, Any]]) -> None:
         """Note slots that methods have changed in the image, with their former values."""
         self.written.extend(slots)
 
-    def saw(self, trust: str) -> None:
+    def note_trust(self, trust: str) -> None:
         """Note how far a method's result is to be trusted."""
         self.trusts.append(trust)
 
-    def recalled(self, evidence: Evidence) -> None:
+    def note_evidence(self, evidence: Evidence) -> None:
         """Note what a method recalled."""
         self.seen.append(evidence)
 
-    def made(self, holder: str, selector: str, method: Method) -> None:
+    def note_method(self, holder: str, selector: str, method: Method) -> None:
         """Note the method that was made for a slot; the first one that was made stands."""
         self.generated.setdefault((holder, selector), method)
 
-    def learns(self, told: LearntDocument) -> None:
+    def note_learning(self, told: LearntDocument) -> None:
         """Note that a method was made, waited for or tried."""
         self.learned.append(told)
 
-    def forges(self, tool: dict[str, Any]) -> None:
+    def note_tool(self, tool: dict[str, Any]) -> None:
         """Note a tool that is declared with the thought's commit."""
         self.forged.append(tool)
 

@@ -60,11 +60,11 @@ def address(root: Root, message: Message, user: str) -> Addressed:
     receiver = find_object(root, message.receiver, user)
     found = lookup(receiver, message.selector)
     if found is None:
-        raise _not_understood(receiver, message)
+        raise _not_understood_error(receiver, message)
     return Addressed(message, receiver, found)
 
 
-def _not_understood(receiver: UvmObject, message: Message) -> MessageNotUnderstood:
+def _not_understood_error(receiver: UvmObject, message: Message) -> MessageNotUnderstood:
     """Return the error of a selector that nothing answers; its remedy names similar selectors."""
     known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
     near = difflib.get_close_matches(message.selector, sorted(known), 3, 0.5)

@@ -267,7 +267,7 @@ class Counters:
 
     def snapshot(self, root: Root) -> CountersDocument:
         """Return all counts, written or not: `total`, `days`, `vram` and `failures`; lists are newest first."""
-        kept, written = _kept(root)
+        kept, written = _stored_counters(root)
         with self._lock:
             pending = deepcopy(self._pending)
             mark, batch = self._batch
@@ -302,10 +302,10 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
 
 def read_counters(root: Root) -> CountersDocument:
     """Return the counters that the image holds, in the form of `Counters.snapshot`."""
-    return _newest_first(_kept(root)[0])
+    return _newest_first(_stored_counters(root)[0])
 
 
-def _kept(root: Root) -> tuple[dict[str, Any], str]:
+def _stored_counters(root: Root) -> tuple[dict[str, Any], str]:
     """Return the counters that the image holds, and the mark of the newest batch in them."""
     kept = {**_nothing(), **root[roots.COUNTERS]}
     return kept, kept.pop(_MARK, "")

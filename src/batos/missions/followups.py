@@ -33,11 +33,11 @@ class FollowUps:
     def keep(self, events: Events) -> None:
         """Call `start_due` from now on for each answered turn of a conversation; for a process that stays to work."""
 
-        def told(event: str, keys: Mapping[str, Any]) -> None:
+        def on_event(event: str, keys: Mapping[str, Any]) -> None:
             if event == "mission.done" and keys.get("conversation") is not None:
                 self._group.create_task(self.start_due(keys["mission"]))
 
-        events.subscribe(told)
+        events.subscribe(on_event)
 
     async def begin(self, mission: str) -> str | None:
         """Start the compaction that the answered mission made due; return its id, None if none is due.

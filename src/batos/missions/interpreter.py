@@ -68,7 +68,7 @@ class MissionInterpreter:
         """
         moved = None if self._buffer is None else self._buffer.stale_read()
         if moved is None and self._buffer is not None:
-            self.context.trace.changed(self._buffer.merge_down())
+            self.context.trace.note_changes(self._buffer.merge_down())
         return moved
 
     def in_voice(self, context: MindContext) -> MissionInterpreter:

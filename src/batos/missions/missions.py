@@ -131,7 +131,7 @@ class Missions:
         self._workers.begin(place)
         return not self._workers.stopping
 
-    async def ended(self, mission: str) -> dict[str, Any]:
+    async def wait_for_end(self, mission: str) -> dict[str, Any]:
         """Wait until a mission has ended or is paused, and return its report.
 
         The error of a mission that failed is not raised. An answer that is committed but not folded in is folded in
@@ -139,10 +139,10 @@ class Missions:
 
         Raises the image's error if that fails: the answer is safe, but the mission is not yet done.
         """
-        await self._until_ended(mission)
+        await self._wait_for_end(mission)
         return self._readings.mission(mission)
 
-    async def _until_ended(self, mission: str) -> None:
+    async def _wait_for_end(self, mission: str) -> None:
         while True:
             word = self._status_of(mission)
             here = self._workers.has(mission)
@@ -230,7 +230,7 @@ class Missions:
         if self._workers.release(mission):
             return
         while self._workers.has(mission) and word == "running":  # it is about to stand still
-            await self._until_ended(mission)
+            await self._wait_for_end(mission)
             word = await self._require_open(mission)
         if word in _STANDING:
             with suppress(Refused):  # its status has changed: `begin` below checks it
@@ -312,11 +312,11 @@ def _place_of(seen: Seen) -> QueueEntry | None:
     if seen.word == "done" or seen.awaits:
         return None
     if seen.word not in _WAITING:
-        raise _not_begun(seen.place.mission, seen.word)
+        raise _start_refusal(seen.place.mission, seen.word)
     return seen.place
 
 
-def _not_begun(mission: str, word: StatusWord) -> Refused:
+def _start_refusal(mission: str, word: StatusWord) -> Refused:
     """Return the error for a mission that cannot be started."""
     if word not in OPEN:
         return ended_error(mission, word)

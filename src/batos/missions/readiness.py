@@ -170,7 +170,7 @@ class Readiness:
 
     async def _router(self, footing: Baseline, tell: OnProgress) -> Router:
         lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
-        return await routers.made(self._parts.image, lessons, self._embedder(footing), tell)
+        return await routers.make_router(self._parts.image, lessons, self._embedder(footing), tell)
 
     def _embedder(self, footing: Baseline) -> Embedder | None:
         """Return the codex's embedder, or None if the daemon does not have it."""

@@ -45,13 +45,13 @@ class Readings:
         with self.image.snapshot() as root:
             return reports.mission_lines(root, most, status, user)
 
-    def mission_named(self, name: str, user: str | None = None) -> str:
+    def resolve_mission(self, name: str, user: str | None = None) -> str:
         """Return the id of the mission that a name means; a named user finds only their own.
 
         Raises: NotFound: there is none. BriefError: the name is the beginning of several ids.
         """
         with self.image.snapshot() as root:
-            return reports.mission_named(root, name, user or self.settings.asker, user)
+            return reports.resolve_mission(root, name, user or self.settings.asker, user)
 
     def prompts(self, mission: str) -> list[PromptDocument]:
         """Return every call of a mission, and of the generations it began, with its exact prompt. Raises: NotFound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from batos.codex.absent import api_of
+from batos.codex.declared_objects import api_of
 from batos.errors import NotFound
 from batos.genesis import register
 from batos.image import naming, ownership, roots, tools, wishes
@@ -138,7 +138,7 @@ def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
     return ((name, roots.mission_record(root, name)) for name in naming.newest_first(missions))
 
 
-def mission_named(root: Root, name: str, asker: str, user: str | None = None) -> str:
+def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) -> str:
     """Return the id of a mission; `last` and `last-1` count back through the missions of `asker`.
 
     If `user` is given, only that user's missions are found.

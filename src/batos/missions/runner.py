@@ -61,8 +61,8 @@ from batos.missions import messages
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
-from batos.routing import routed
-from batos.routing.paid import Journaled
+from batos.routing import routing_decision
+from batos.routing.question_vectors import Journaled
 from batos.routing.router import Router
 from batos.routing.vectors import Embeds
 
@@ -295,14 +295,14 @@ class MissionRunner:
         again, before = status.attempts > 1, attempt.context
         decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
         vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
-        route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
+        route = route or await routing_decision.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         persona = context_building.persona_of(root, route.personas[0])
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))
         ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
-        noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
+        noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, routing_decision.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)
@@ -326,7 +326,7 @@ class MissionRunner:
             thinking=context_building.thinking_of(persona),
             effort=route.effort,
             question=brief.text,
-            policy=MindPolicy.of(brief, self.methods),
+            policy=MindPolicy.from_brief(brief, self.methods),
         )
         io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods)
         if before is not None:

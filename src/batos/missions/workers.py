@@ -189,7 +189,7 @@ class Workers:
             return MissionOutcome("done")
         mission = run.place.mission
         try:
-            word, answered = self._found(mission)
+            word, answered = self._mission_state(mission)
             # A committed mission has not failed, even if its answer could not be folded in.
             if word in ("queued", "running") and not answered:
                 word, reason = await run.hold.outcome(error)
@@ -202,7 +202,7 @@ class Workers:
             error = run.hold.reason or cancelled_error()
         return MissionOutcome(word, error)
 
-    def _found(self, mission: str) -> tuple[StatusWord, bool]:
+    def _mission_state(self, mission: str) -> tuple[StatusWord, bool]:
         """Return the mission's status, and True if its answer is committed."""
         with self._image.snapshot() as root:
             _, status, thought = self._image.find(root, mission)
@@ -258,7 +258,7 @@ class Workers:
             if run.hold.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            now = self._found(mission)[0]
+            now = self._mission_state(mission)[0]
             if now != "waiting" and not (force and now in OPEN):
                 return
         place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
@@ -276,7 +276,7 @@ class Workers:
 
         If this call was cancelled but the status was written, the outcome is passed on.
         """
-        word = self._found(mission)[0]
+        word = self._mission_state(mission)[0]
         if word not in ("queued", "waiting"):
             self._tell(mission, MissionOutcome(word))
         elif patient is not None and not self.stopping:
@@ -337,7 +337,7 @@ class Workers:
         for run in self._running.values():
             if run.hold.word == "paused":
                 run.hold.force()
-            elif not run.hold.request_stop("queued", _server_stopped(), force=True):
+            elif not run.hold.request_stop("queued", _server_stop_reason(), force=True):
                 continue
             run.break_off()
         while self._running or self._settling:
@@ -384,7 +384,7 @@ class Workers:
                 self.begin(place)
 
 
-def _server_stopped() -> BatosError:
+def _server_stop_reason() -> BatosError:
     """Return the reason of a mission that is queued again because the server stops."""
     return BatosError("the server stopped before it had an answer", remedy="It runs again when the server does.")
 

@@ -57,7 +57,7 @@ def parts_of(text: str) -> list[str]:
     return [part for part in map(str.strip, _PARTS.split(looked_at(text))) if size_of(part) >= PART_WORDS]
 
 
-def sought(text: str, leads: Callable[[str], tuple[str, float]]) -> Sequence[str]:
+def leading_personas(text: str, leads: Callable[[str], tuple[str, float]]) -> Sequence[str]:
     """Return the personas that each lead a part of a text; `leads` returns a part's persona and the confidence."""
     parts = parts_of(text)
     if len(parts) < COUNCIL_PARTS:

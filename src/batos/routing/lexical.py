@@ -91,13 +91,13 @@ class Lexical:
         return sorted(found, key=lambda word: (-found[word], word))[:most]
 
     @cached_property
-    def packed(self) -> Mapping[str, bytes]:
+    def packed_model(self) -> Mapping[str, bytes]:
         """Return the model as plain bytes: the features a line each, the counts as little-endian numbers of 32 bits."""
         lines = "\n".join(self._index).encode("utf-8", "surrogatepass")
         return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swap_bytes(self._counts).tobytes(), 6)}
 
     @classmethod
-    def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
+    def unpack(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
         """Return the model that `packed` stored.
 
         Raises: ValueError or zlib.error: the bytes are no such model.
@@ -111,20 +111,20 @@ class Triggers:
     def __init__(self, lessons: Sequence[Lesson]) -> None:
         self._lines = {lesson.persona: tuple(map(line_of, lesson.triggers)) for lesson in lessons}
 
-    def said(self, text: str, persona: str) -> list[str]:
+    def find(self, text: str, persona: str) -> list[str]:
         """List the triggers of a persona that occur in a text, the longest first."""
         line = line_of(looked_at(text))
         found = {trigger.strip() for trigger in self._lines[persona] if _stands(trigger, line)}
         return sorted(found, key=lambda trigger: (-len(trigger), trigger))
 
 
-def learnt(lessons: Sequence[Lesson]) -> Lexical:
+def learn(lessons: Sequence[Lesson]) -> Lexical:
     """Count the features of every trigger and exemplar; takes some 300 ms of CPU for a thousand, so not on the loop."""
-    return _learnt(tuple(lessons))
+    return _learn(tuple(lessons))
 
 
 @lru_cache(maxsize=4)
-def _learnt(lessons: tuple[Lesson, ...]) -> Lexical:
+def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
     counts = [_count(lesson) for lesson in lessons]
     index = {feature: at for at, feature in enumerate(sorted(set().union(*counts)))}
     flat = array("I", (count[feature] for feature in index for count in counts))

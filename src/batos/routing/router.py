@@ -17,9 +17,9 @@ from batos.routing import effort as efforts
 from batos.routing import lexical
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Triggers
-from batos.routing.paid import Unkept, Vectors
+from batos.routing.question_vectors import Unkept, Vectors
 from batos.routing.semantic import log_shares
-from batos.routing.training import Learnt, found_or_learnt
+from batos.routing.training import Learnt, find_or_learn
 from batos.routing.vectors import Embedder, Unembedded
 
 #: The weight of the meaning's logarithms beside those of the words.
@@ -59,13 +59,13 @@ class Route:
     embeds: int = 0
 
     @classmethod
-    def noted(cls, value: Mapping[str, Any]) -> Route:
+    def from_dict(cls, value: Mapping[str, Any]) -> Route:
         """Return the route that `as_dict` stored, with nothing embedded for it now."""
         names = ("personas", "effort", "confidence", "reason", "scores")
         personas, *others = (value[name] for name in names)
         return cls(tuple(personas), *others)
 
-    def overridden(self, persona: str | None, effort: str | None) -> Route:
+    def override(self, persona: str | None, effort: str | None) -> Route:
         """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it."""
         effort = effort or self.effort
         if persona is None and effort == self.effort:
@@ -120,7 +120,7 @@ class Router:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.learnt = learnt or Learnt(digest_of(lessons), lexical.learnt(lessons))
+        self.learnt = learnt or Learnt(digest_of(lessons), lexical.learn(lessons))
         self._names = self.learnt.words.personas
         self._triggers = Triggers(lessons)
         self._made_for = embedder.identity if embedder is not None else None
@@ -147,16 +147,16 @@ class Router:
         """
         found, why = self._effort(text, files)
         heard = await self._hear(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
-        scores = _leant(heard.scores, text, before)
+        scores = _lean(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
         said = self._reason(text, leader, scores[leader], stays=stays)
         if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
             leader, said = NEUTRAL, f"a plain question, for nobody in particular: {NEUTRAL}'s"
-        route = Route(_chosen(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
+        route = Route(_thinking_personas(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
         reasons = (route.reason, why, heard.without)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason))
-        return route.overridden(persona, effort)
+        return route.override(persona, effort)
 
     def serves(self, embedder: Embedder | None) -> bool:
         """Test if the router was made for this embedder. A missing embedder changes nothing, because it may
@@ -180,7 +180,7 @@ class Router:
         if self._embedder is None:
             without = self.learnt.without
             return _Heard(self.scores(text), without=without and f"by words alone ({without})")
-        known = vectors.known(self._embedder, text)
+        known = vectors.find(self._embedder, text)
         if known is None and self._clock() < self._left_alone_until:
             return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
@@ -198,7 +198,7 @@ class Router:
         asked = efforts.asks_for_everybody(text)
         if asked is not None:
             return "council", f"it asks for several views ({asked!r})"
-        sought = efforts.sought(text, self._leader)
+        sought = efforts.leading_personas(text, self._leader)
         if len(sought) >= efforts.COUNCIL_PARTS:
             return "council", f"it has parts for {', '.join(sought)}"
         return efforts.simple(text, files), None
@@ -210,12 +210,12 @@ class Router:
 
     def _plain(self, text: str, leader: str, score: float) -> bool:
         """Tell whether a short text speaks for nobody surely, and says no word that calls for its leader."""
-        return NEUTRAL in self._names and score < SURE and not self._triggers.said(text, leader)
+        return NEUTRAL in self._names and score < SURE and not self._triggers.find(text, leader)
 
     def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:
         if stays:
             return f"too short to tell: it stays with {leader}, who answered before"
-        said = self._triggers.said(text, leader)
+        said = self._triggers.find(text, leader)
         if said:
             return f"it says {', '.join(map(repr, said[:3]))}"
         if score * len(self._names) < UNDECIDED:
@@ -226,25 +226,27 @@ class Router:
         return f"it is worded like what {leader} is asked"
 
 
-async def made(image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
+async def make_router(
+    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress
+) -> Router:
     """Return the router of these lessons: from the image, else learnt in a thread and stored there.
 
     If the embedder takes long for the exemplars, `tell` gets the progress every few seconds.
     """
     told: list[int] = []
 
-    def reached(done: int, total: int) -> None:
+    def report_progress(done: int, total: int) -> None:
         told.append(done)
         tell(StepProgress(LEARNING, f"{done} of {total} exemplars"))
 
-    learnt = await found_or_learnt(image, lessons, embedder, reached)
+    learnt = await find_or_learn(image, lessons, embedder, report_progress)
     if told:
         status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
         tell(StepProgress(LEARNING, status))
     return Router(lessons, learnt, embedder)
 
 
-def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
+def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
     """Return the scores of a follow-up: the shorter it is, the more the last persona's score is raised."""
     size = efforts.size_of(text)
     if before not in scores or size > FOLLOWING_WORDS:
@@ -255,6 +257,6 @@ def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[s
     return {name: score / whole for name, score in leaning.items()}
 
 
-def _chosen(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
+def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
     """Name who thinks: the leader; at a council everybody, the likeliest first."""
     return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)

@@ -41,7 +41,7 @@ class Semantic:
         placed = [value - middle for value, middle in zip(_normal(vector), self.centre, strict=True)]
         return log_shares([sum(map(mul, row, placed)) for row in self.weights])
 
-    def packed(self) -> dict[str, bytes]:
+    def pack(self) -> dict[str, bytes]:
         """Return the model as plain bytes: little-endian numbers of 32 bits, the centre, then each persona's
         weights.
         """
@@ -52,7 +52,7 @@ class Semantic:
         }
 
     @classmethod
-    def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
+    def unpack(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
         """Return the model that `packed` stored.
 
         Raises: ValueError: the bytes are no such model.
@@ -66,7 +66,7 @@ class Semantic:
         return cls(tuple(personas), rows[0], tuple(rows[1:]))
 
 
-def learnt(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float]]]) -> Semantic:
+def learn(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float]]]) -> Semantic:
     """Learn from vectors with their persona; about a second of CPU for a thousand of 384 numbers: not on the loop.
 
     The same vectors give the same weights. ValueError for none, and for vectors of several widths.

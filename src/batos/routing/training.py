@@ -16,9 +16,9 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import EMBED_BATCH
 from batos.routing import lexical, semantic
+from batos.routing.lesson_vectors import Saved
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Lexical
-from batos.routing.saved import Saved
 from batos.routing.semantic import Semantic
 from batos.routing.vectors import Embedder, Unembedded
 
@@ -49,17 +49,15 @@ class Learnt:
 Tell = Callable[[int, int], None]
 
 
-async def found_or_learnt(
-    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell
-) -> Learnt:
+async def find_or_learn(image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell) -> Learnt:
     """Return what the image stores for these lessons and this embedder, else learn it now and store it.
 
     Never fails because of the embedder: without its vectors only the words are learnt, and `without` gives the reason.
     `tell` gets the number of embedded exemplars and of all, every `TOLD_AFTER` seconds.
     """
     digest = digest_of(lessons)
-    kept = await asyncio.to_thread(_kept, image, lessons, digest)
-    known = kept or Learnt(digest, await asyncio.to_thread(lexical.learnt, lessons))
+    kept = await asyncio.to_thread(_find_stored, image, lessons, digest)
+    known = kept or Learnt(digest, await asyncio.to_thread(lexical.learn, lessons))
     anew = embedder is not None and embedder.identity != known.embedder
     made = await _with_meaning(image, known, lessons, embedder, tell) if embedder is not None and anew else known
     if kept is None or (anew and made.meaning is not None):
@@ -83,7 +81,7 @@ async def _with_meaning(
                     told = clock()
                     tell(len(vectors), len(labelled))
         pairs = [(persona, vector) for (persona, _), vector in zip(labelled, vectors, strict=True)]
-        meaning = await asyncio.to_thread(semantic.learnt, known.words.personas, pairs)
+        meaning = await asyncio.to_thread(semantic.learn, known.words.personas, pairs)
     except (Unembedded, TimeoutError, ValueError) as error:
         why = f"{embedder.model}: {str(error) or 'it took too long'}"
         _log.warning("router.words_alone", reason=why)
@@ -92,7 +90,7 @@ async def _with_meaning(
     return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
 
 
-def _kept(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
+def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
     """Return what the image stores for these lessons; None if it is of other lessons, or not readable."""
     with image.snapshot() as root:
         record = dict(root.get(roots.ROUTER, {}))
@@ -100,8 +98,8 @@ def _kept(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt 
         return None
     personas = [lesson.persona for lesson in lessons]
     try:
-        words = Lexical.unpacked(personas, record)
-        meaning = Semantic.unpacked(personas, record) if "meaning" in record else None
+        words = Lexical.unpack(personas, record)
+        meaning = Semantic.unpack(personas, record) if "meaning" in record else None
     except (ValueError, KeyError, zlib.error) as error:
         _log.warning("router.unread", reason=str(error))  # it is learnt anew: the codex has all of it
         return None
@@ -111,9 +109,9 @@ def _kept(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt 
 
 async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learnt: Learnt) -> None:
     record: dict[str, Any] = {"format": FORMAT, "lessons": learnt.lessons}
-    record |= await asyncio.to_thread(lambda: learnt.words.packed)
+    record |= await asyncio.to_thread(lambda: learnt.words.packed_model)
     if learnt.meaning is not None and learnt.embedder is not None:
-        record |= learnt.meaning.packed()
+        record |= learnt.meaning.pack()
         record["embedder"], record["digest"] = learnt.embedder
 
     def change(root: Root) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.cli.ailing import AILMENTS, MODELS, Ail, Patient, codex_changed, new_adapter, unfit_adapter, untrained_window
-from tests.cli.doctor.test_house import HERE as ELSEWHERE
+from tests.cli.doctor.test_home_checks import HERE as ELSEWHERE
 from tests.cli.processes import User
 from tests.image.questions import made
 from tests.inference.rawserver import reply, serving

@@ -14,7 +14,7 @@ from tests.cli.doors.serving import client_of, serving
 
 from batos.cli.doors.door import Door, Served
 from batos.cli.doors.local import LocalDoor
-from batos.cli.render.mission import why
+from batos.cli.render.mission import mission_error
 from batos.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
 from batos.image import methods
 from batos.image.roots import named_objects
@@ -53,7 +53,7 @@ class Deciding(ABC):
         """Who waits is told so by its end; what is asked is shown whole; the yes says who gave it, and wakes."""
         async with self.opened(tmp_path) as (way, _uvm):
             found, (name,) = await self.waiting(way)
-            error = why(as_mission(found))
+            error = mission_error(as_mission(found))
             assert isinstance(error, ApprovalNeeded)
             assert (found["status"], error.approval, error.exit_code) == ("waiting", name, 7)
             shown = await way.call("approvals", {"approval": name})

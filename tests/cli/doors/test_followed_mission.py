@@ -15,7 +15,7 @@ from tests.cli.doors.serving import Waiting, serving
 from batos.brief import File
 from batos.cli.doors.door import Served
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.idle import Idle
+from batos.cli.doors.idle_door import Idle
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient

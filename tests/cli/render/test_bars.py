@@ -50,9 +50,9 @@ def test_two_pulls_have_a_line_each() -> None:
     told, err, clock = bars(colour=True)
     for second in range(4):
         clock.now = 100.0 + second
-        told.hear(Growth("pull a", "pulling 0a0b", second * MIB, 10 * MIB))
+        told.show_progress(Growth("pull a", "pulling 0a0b", second * MIB, 10 * MIB))
         clock.now += 0.2
-        told.hear(Growth("pull b", "pulling 0c0d", second * 2 * MIB, 100 * MIB))
+        told.show_progress(Growth("pull b", "pulling 0c0d", second * 2 * MIB, 100 * MIB))
     assert screen(err.getvalue()) == [
         "pull a  [######..............]  3.0 MiB of 10.0 MiB, 1.0 MiB/s, 7 s left",
         "pull b  [#...................]  6.0 MiB of 100.0 MiB, 2.0 MiB/s, 47 s left",
@@ -62,9 +62,9 @@ def test_two_pulls_have_a_line_each() -> None:
 def test_what_is_done_leaves_a_line_above_the_bars() -> None:
     """A step that ends is told in a line that stays; the bars of the others go on below it, and go at the end."""
     told, err, _ = bars(colour=True)
-    told.hear(Growth("pull a", "pulling 0a0b", 5, 10))
-    told.hear(Growth("pull b", "pulling 0c0d", 5, 10))
-    told.hear(Growth("pull a", "success", 10, 10))
+    told.show_progress(Growth("pull a", "pulling 0a0b", 5, 10))
+    told.show_progress(Growth("pull b", "pulling 0c0d", 5, 10))
+    told.show_progress(Growth("pull a", "success", 10, 10))
     assert screen(err.getvalue()) == ["  pull a: done, 10 B", "pull b  [##########..........]  5 B of 10 B"]
     told.close()
     assert screen(err.getvalue()) == ["  pull a: done, 10 B"]
@@ -75,18 +75,18 @@ def test_bars_are_drawn_at_a_pace() -> None:
     told, err, clock = bars(colour=True)
     for number in range(1_000):
         clock.now = 100.0 + number / 1_000
-        told.hear(Growth("pull a", "pulling 0a0b", number, 1_000))
+        told.show_progress(Growth("pull a", "pulling 0a0b", number, 1_000))
     assert 5 <= err.getvalue().count("pull a") <= 11
 
 
 def test_lines_where_nothing_moves() -> None:
     """Elsewhere a pull is told at each tenth, and every line stays; no control character is written."""
     told, err, clock = bars()
-    told.hear(Growth("pull a", "pulling manifest"))
+    told.show_progress(Growth("pull a", "pulling manifest"))
     for number in range(101):
         clock.now += 1
-        told.hear(Growth("pull a", "pulling 0a0b", number, 100))
-    told.hear(Growth("pull a", "success", 100, 100))
+        told.show_progress(Growth("pull a", "pulling 0a0b", number, 100))
+    told.show_progress(Growth("pull a", "success", 100, 100))
     lines = err.getvalue().splitlines()
     assert len(lines) == 12
     assert lines[0] == "  pull a: pulling manifest"
@@ -98,8 +98,8 @@ def test_lines_where_nothing_moves() -> None:
 def test_quiet_says_nothing() -> None:
     """With --quiet nothing is told of progress."""
     told, err, _ = bars(colour=True, quiet=True)
-    told.hear(Growth("pull a", "pulling 0a0b", 5, 10))
-    told.hear(Growth("create b", "success"))
+    told.show_progress(Growth("pull a", "pulling 0a0b", 5, 10))
+    told.show_progress(Growth("create b", "success"))
     told.close()
     assert err.getvalue() == ""
 
@@ -107,7 +107,7 @@ def test_quiet_says_nothing() -> None:
 def test_a_program_hears_every_progress() -> None:
     """With --json each progress is an event with its bytes."""
     told, out, _ = bars(as_json=True)
-    told.hear(Growth("pull a", "pulling 0a0b", 5, 10))
+    told.show_progress(Growth("pull a", "pulling 0a0b", 5, 10))
     assert json.loads(out.getvalue()) == {
         "v": 1,
         "event": "genesis.step",
@@ -121,13 +121,13 @@ def test_a_program_hears_every_progress() -> None:
 def test_a_rate_is_that_of_the_last_seconds() -> None:
     """What was there when a pull was taken up counts for nothing; one that stands still says so."""
     bar = Bar("pull a")
-    bar.hear(Growth("pull a", "pulling", 50 * MIB, 100 * MIB), 0.0)
+    bar.update(Growth("pull a", "pulling", 50 * MIB, 100 * MIB), 0.0)
     assert "left" not in bar.line()
     for second in range(1, 11):
-        bar.hear(Growth("pull a", "pulling", (50 + second) * MIB, 100 * MIB), float(second))
+        bar.update(Growth("pull a", "pulling", (50 + second) * MIB, 100 * MIB), float(second))
     assert bar.rate == MIB
     for second in range(11, 20):
-        bar.hear(Growth("pull a", "pulling", 60 * MIB, 100 * MIB), float(second))
+        bar.update(Growth("pull a", "pulling", 60 * MIB, 100 * MIB), float(second))
     assert bar.rate == 0
     assert bar.line().endswith("60.0 MiB of 100.0 MiB, standing still")
 
@@ -135,8 +135,8 @@ def test_a_rate_is_that_of_the_last_seconds() -> None:
 def test_a_burst_has_no_rate() -> None:
     """Lines that come in one burst, as of what was there already, make no rate of gibibytes a second."""
     bar = Bar("pull a")
-    bar.hear(Growth("pull a", "pulling", 0, 100 * MIB), 0.0)
-    bar.hear(Growth("pull a", "pulling", 50 * MIB, 100 * MIB), 0.01)
+    bar.update(Growth("pull a", "pulling", 0, 100 * MIB), 0.0)
+    bar.update(Growth("pull a", "pulling", 50 * MIB, 100 * MIB), 0.01)
     assert bar.rate is None
     assert bar.line() == "pull a  [##########..........]  50.0 MiB of 100.0 MiB"
 
@@ -145,7 +145,7 @@ def test_a_bar_on_a_narrow_terminal() -> None:
     """How much is there and how long it takes is read on any width: the bar and the rate give way."""
     bar = Bar("pull llama3.1:8b-instruct-q4_K_M")
     for second in range(3):
-        bar.hear(Growth("pull a", "pulling", second * 230 * MIB, 4_692 * MIB), float(second))
+        bar.update(Growth("pull a", "pulling", second * 230 * MIB, 4_692 * MIB), float(second))
     lines = {width: bar.line(width) for width in range(20, 121)}
     assert all(len(line) <= width for width, line in lines.items() if width >= 50)
     assert all("18 s left" in line for line in lines.values())
@@ -157,9 +157,9 @@ def test_a_bar_on_a_narrow_terminal() -> None:
 def test_bars_stand_below_each_other() -> None:
     """Names are as wide as the longest, so that the bars begin in one column."""
     told, err, _ = bars(colour=True)
-    told.hear(Growth("pull llama", "pulling 0a0b", 5, 10))
-    told.hear(Growth("pull b", "pulling 0c0d", 5, 10))
-    told.hear(Growth("create c", "converting adapter"))
+    told.show_progress(Growth("pull llama", "pulling 0a0b", 5, 10))
+    told.show_progress(Growth("pull b", "pulling 0c0d", 5, 10))
+    told.show_progress(Growth("create c", "converting adapter"))
     drawn = [line for line in screen(err.getvalue()) if "[" in line]
     assert {line.index("[") for line in drawn} == {12}
 
@@ -168,7 +168,7 @@ def test_a_step_without_bytes_is_told_by_its_status() -> None:
     """A model that is made has no bytes; layers that are named by their digest and what is quick are no news."""
     told, err, _ = bars()
     for status in ("converting adapter", "using existing layer sha256:0a0b", "writing manifest", "success"):
-        told.hear(Growth("create batos-robin:0a", status))
+        told.show_progress(Growth("create batos-robin:0a", status))
     assert err.getvalue().splitlines() == [
         "  create batos-robin:0a: converting adapter",
         "  create batos-robin:0a: done",
@@ -179,8 +179,8 @@ def test_a_step_without_bytes_is_told_by_its_status() -> None:
 def test_quiet_tells_nobody(as_json: bool) -> None:
     """With --quiet neither people nor programs are told of steps: only the result is written."""
     told, said, _ = bars(quiet=True, as_json=as_json)
-    told.hear(Growth("pull a", "pulling", 5, 10))
-    told.hear(Growth("pull a", "success"))
+    told.show_progress(Growth("pull a", "pulling", 5, 10))
+    told.show_progress(Growth("pull a", "success"))
     assert said.getvalue() == ""
 
 

@@ -21,7 +21,7 @@ def heard(*events: tuple[str, Mapping[str, Any]]) -> str:
     """The line after events."""
     live = LiveLine(Clock())
     for event, keys in events:
-        live.hear(event, keys)
+        live.on_event(event, keys)
     return live.line()
 
 

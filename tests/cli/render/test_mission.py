@@ -22,7 +22,7 @@ from batos.cli.render.mission_record import mission_text
 def test_all_that_is_known_of_an_answer() -> None:
     """Voices, sources, the gate, route, cost, states and the commit, each a line."""
     told, said = printer(verbose=True)
-    told.answer(mission())
+    told.print_answer(mission())
     assert said.getvalue().startswith("It cost 3.2 million crowns [1].\n")
     for line in (
         "facet    tamland, asked: What was paid? (answered)",
@@ -64,7 +64,7 @@ def test_an_answer_that_the_gate_faults() -> None:
     faulty = mission(provenance={**mission()["provenance"], "gate": gate})
     assert "gate     still faulty after one revision:\n         Cite it." in notes_text(faulty, voices=False)
     told, said = printer(quiet=True)
-    told.answer(faulty)
+    told.print_answer(faulty)
     assert said.getvalue().endswith("The gate still finds faults in this: batos show m-1\n")
 
 

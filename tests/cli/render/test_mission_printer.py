@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.render.mission_documents import CALL, COST, LIFE, ended, mission, placed, printer
 
-from batos.cli.render.mission import why
+from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text, prompts_text
 from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
@@ -23,7 +23,7 @@ from batos.terminal.layout import plain
 def test_a_mission_that_failed() -> None:
     """Message, remedy, what was spent, and how what was paid is not paid again."""
     told, said = printer()
-    told.failed(ended("failed"), Refused("the budget is spent", remedy="Ask less."))
+    told.print_failure(ended("failed"), Refused("the budget is spent", remedy="Ask less."))
     assert said.getvalue().splitlines() == [
         "error: the budget is spent",
         "       Ask less.",
@@ -41,7 +41,7 @@ def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
     )
     for error, repeats in faults:
         told, said = printer()
-        told.failed(ended("failed", reason=error.as_dict()), error)
+        told.print_failure(ended("failed", reason=error.as_dict()), error)
         assert ("`batos retry m-1` reads the same answers" in said.getvalue()) == repeats
         assert ("pays for nothing twice" in said.getvalue()) != repeats
 
@@ -57,28 +57,28 @@ def test_what_met_nobody_is_asked_again_with_few_words() -> None:
             "remedy": "Start it.",
             "retry": retry,
         }
-        told.failed(ended("failed", cost=unpaid, reason=reason), Refused("nothing listens there"))
+        told.print_failure(ended("failed", cost=unpaid, reason=reason), Refused("nothing listens there"))
         assert ("\n`batos retry last` asks it again" in said.getvalue()) == retry
 
 
 def test_a_mission_that_was_cancelled() -> None:
     """What it is and what it cost; where nothing was paid there is nothing to save."""
     told, said = printer()
-    told.cancelled(ended("cancelled", cost={**COST, "calls": 0, "from_journal": 2}))
+    told.print_cancellation(ended("cancelled", cost={**COST, "calls": 0, "from_journal": 2}))
     assert said.getvalue() == (
         "m-1 was cancelled; 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
     told, said = printer()
-    told.cancelled(ended("cancelled", cost={**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}))
+    told.print_cancellation(ended("cancelled", cost={**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}))
     assert "batos retry" not in said.getvalue(), "a call that met nobody paid for nothing"
 
 
 def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
     """Its attempt ended in the state FAILED, and the mission did not: what it waits for is told."""
     told, said = printer(verbose=True)
-    told.hear("mission.state", {"mission": "m-1", "state": "FAILED"})
+    told.on_event("mission.state", {"mission": "m-1", "state": "FAILED"})
     reason = {"code": "ollama_unreachable", "message": "nothing listens there", "remedy": "Start it.", "retry": True}
-    told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
+    told.on_event("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
     assert said.getvalue().splitlines() == ["  FAILED", "It waits, and is tried again: nothing listens there"]
 
 
@@ -86,12 +86,12 @@ def test_a_mission_that_waits_for_a_person_says_which() -> None:
     """Once, as the error of what is awaited, with the id and what to do; nothing is said to be tried again."""
     told, said = printer()
     reason = ApprovalNeeded("it waits for your approval: a-1", "a-1").as_dict()
-    told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
+    told.on_event("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
     assert said.getvalue() == ""
-    assert told.ended(ended("waiting", reason=reason)) == 7
+    assert told.print_end(ended("waiting", reason=reason)) == 7
     assert said.getvalue().count("it waits for your approval: a-1") == 1
     assert "batos approve ID" in said.getvalue()
-    error = why(ended("waiting", reason=reason))
+    error = mission_error(ended("waiting", reason=reason))
     assert isinstance(error, ApprovalNeeded)
     assert error.approval == "a-1"
 
@@ -99,7 +99,7 @@ def test_a_mission_that_waits_for_a_person_says_which() -> None:
 def test_what_stands_still_is_not_asked_again() -> None:
     """A paused mission goes on by `resume`, with all that it paid for: no other mission is needed for that."""
     told, said = printer()
-    assert told.ended(ended("paused")) == 7
+    assert told.print_end(ended("paused")) == 7
     assert "`batos resume m-1` lets it go on" in said.getvalue()
     assert "batos retry" not in said.getvalue()
 
@@ -108,10 +108,10 @@ def test_what_stands_still_is_not_asked_again() -> None:
 def test_a_spill_is_an_alarm(*, quiet: bool) -> None:
     """It is told to whoever wants the answer alone, too, once a runner; a sample is not."""
     told, said = printer(quiet=quiet)
-    told.hear("vram.sample", placed("card", 4 << 30))
+    told.on_event("vram.sample", placed("card", 4 << 30))
     assert said.getvalue() == ""
     for _ in range(2):
-        told.hear("vram.spill", placed("spilled", 1 << 30))
+        told.on_event("vram.spill", placed("spilled", 1 << 30))
     assert said.getvalue().count("warning: batos-robin:1 does not fit the card") == 1
     assert "batos budget" in said.getvalue()
 
@@ -120,8 +120,8 @@ def test_people_follow_each_step() -> None:
     """Who, how and why, each state, each facet; tokens as they come; what is retracted is said to be."""
     told, said = printer(stream=True, verbose=True)
     for event, keys in LIFE:
-        told.hear(event, keys)
-    told.answer(mission())
+        told.on_event(event, keys)
+    told.print_answer(mission())
     assert said.getvalue().splitlines()[:10] == [
         "m-1 accepted",
         "BRICK at effort cycle, confidence 0.50: a figure is asked for",
@@ -143,9 +143,9 @@ def test_the_screen_is_the_answer_its_sources_and_one_line() -> None:
     for stream in (True, False):
         told, said = printer(stream=stream)
         for event, keys in LIFE[:4]:
-            told.hear(event, keys)
-        told.hear(*LIFE[-1])
-        told.answer(mission())
+            told.on_event(event, keys)
+        told.on_event(*LIFE[-1])
+        told.print_answer(mission())
         assert said.getvalue().splitlines() == [
             "It cost 3.2 million crowns [1].",
             "",
@@ -158,7 +158,9 @@ def test_the_screen_is_the_answer_its_sources_and_one_line() -> None:
 def test_what_the_model_was_not_shown_is_said(*, quiet: bool) -> None:
     """Also to who wants the answer alone: nothing is left out in silence."""
     told, said = printer(quiet=quiet)
-    told.answer(mission(provenance={**mission()["provenance"], "omitted": {"passages": 205, "turns": 2, "parts": 0}}))
+    told.print_answer(
+        mission(provenance={**mission()["provenance"], "omitted": {"passages": 205, "turns": 2, "parts": 0}})
+    )
     line = "Not shown to the model, for want of room: 205 passages of the files (1 shown), 2 earlier turns."
     assert line in said.getvalue().splitlines()
 
@@ -175,15 +177,15 @@ def test_the_live_line_is_gone_when_the_answer_begins() -> None:
     said = Screen()
     told = MissionPrinter(Console(said, said, as_json=False, colour=True), quiet=False, stream=True, voices=False)
     told.begin("Ctrl-C stops it")
-    told.hear(*LIFE[1])
+    told.on_event(*LIFE[1])
     told.tick()
     assert said.getvalue().rpartition("\r")[2].startswith("\x1b[JBRICK")
-    told.hear(*LIFE[4])
+    told.on_event(*LIFE[4])
     before = said.getvalue()
     assert before.endswith("\r\x1b[1A\x1b[JIt cost")
     told.tick()
     assert said.getvalue() == before
-    told.hear(*LIFE[6])
+    told.on_event(*LIFE[6])
     told.tick()
     assert said.getvalue().endswith("Ctrl-C stops it\n")
 
@@ -193,7 +195,7 @@ def test_only_a_terminal_has_a_live_line() -> None:
     for quiet, as_json, colour in ((False, False, False), (True, False, True), (False, True, True)):
         said = io.StringIO()
         told = MissionPrinter(Console(said, said, as_json, colour), quiet, stream=False, voices=False)
-        assert not told.lives
+        assert not told.has_live_line
         if not colour:
             told.tick()
         assert said.getvalue() == ""
@@ -202,12 +204,12 @@ def test_only_a_terminal_has_a_live_line() -> None:
 def test_what_broke_off_is_told_again() -> None:
     """A server that was lost and an attempt that is made again take back what was streamed, under no path."""
     told, said = printer(stream=True)
-    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
-    told.hear("mission.retracted", {"mission": "m-1"})
-    told.hear("connection.lost", {"endpoint": "tcp://127.0.0.1:7717"})
-    told.hear("connection.restored", {"endpoint": "tcp://127.0.0.1:7717"})
-    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost 3.2 million crowns [1]."})
-    told.answer(mission())
+    told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
+    told.on_event("mission.retracted", {"mission": "m-1"})
+    told.on_event("connection.lost", {"endpoint": "tcp://127.0.0.1:7717"})
+    told.on_event("connection.restored", {"endpoint": "tcp://127.0.0.1:7717"})
+    told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": "It cost 3.2 million crowns [1]."})
+    told.print_answer(mission())
     assert said.getvalue().splitlines()[:4] == [
         "It cost ",
         "This broke off; the answer is told again from its beginning.",
@@ -220,18 +222,20 @@ def test_what_broke_off_is_told_again() -> None:
 def test_what_was_not_streamed_did_not_break_off() -> None:
     """Who is shown no tokens is told nothing of an attempt that is made again."""
     told, said = printer(stream=False)
-    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
-    told.hear("mission.retracted", {"mission": "m-1"})
+    told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
+    told.on_event("mission.retracted", {"mission": "m-1"})
     assert said.getvalue() == ""
 
 
 def test_what_is_being_learnt_is_told() -> None:
     """Who waits for a mission that waits for a method sees which; programs hear all that happens to methods."""
     told, said = printer(verbose=True)
-    told.hear("method.generating", {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "generation": "g"})
+    told.on_event(
+        "method.generating", {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "generation": "g"}
+    )
     assert said.getvalue() == "    learning guide_facet_ ...\n"
     told, said = printer(as_json=True)
-    told.hear("guardian.verdict", {"selector": "guide_facet_", "accepted": True})
+    told.on_event("guardian.verdict", {"selector": "guide_facet_", "accepted": True})
     assert json.loads(said.getvalue())["event"] == "guardian.verdict"
 
 
@@ -243,7 +247,7 @@ def test_what_genesis_made_before_the_mission_is_told() -> None:
         ("create batos-robin:0a0b", "success"),
         ("leave out babs/wide", "it is for 128 in"),
     ):
-        told.hear("genesis.step", {"step": step, "status": status})
+        told.on_event("genesis.step", {"step": step, "status": status})
     assert said.getvalue().splitlines() == ["create batos-robin:0a0b: done", "leave out babs/wide: it is for 128 in"]
 
 
@@ -251,8 +255,8 @@ def test_the_answer_is_whole_where_the_stream_was_not() -> None:
     """Where what was streamed is not the answer, or nothing was, the answer is written whole."""
     for stream in (True, False):
         told, said = printer(stream=stream, quiet=True)
-        told.hear(*LIFE[4])
-        told.answer(mission())
+        told.on_event(*LIFE[4])
+        told.print_answer(mission())
         assert said.getvalue().endswith("It cost 3.2 million crowns [1].\n")
 
 
@@ -260,15 +264,15 @@ def test_programs_hear_every_event_and_one_document() -> None:
     """Each line is JSON: the events as they come, the document last; --quiet is the document alone."""
     told, said = printer(as_json=True)
     for event, keys in (*LIFE, ("genesis.step", {"step": "x", "status": "y"})):
-        told.hear(event, keys)
-    told.answer(mission())
+        told.on_event(event, keys)
+    told.print_answer(mission())
     heard = [json.loads(line) for line in said.getvalue().splitlines()]
     assert [line.get("event") for line in heard] == [*(event for event, _ in LIFE), None]
     assert heard[-1] == {"v": 1, "ok": True, "data": mission()}
     told, said = printer(as_json=True, quiet=True)
     for event, keys in LIFE:
-        told.hear(event, keys)
-    told.answer(mission())
+        told.on_event(event, keys)
+    told.print_answer(mission())
     assert json.loads(said.getvalue())["data"] == mission()
 
 
@@ -276,7 +280,7 @@ def test_programs_hear_every_event_and_one_document() -> None:
 def test_programs_hear_of_failures(quiet: bool) -> None:
     """The document is the error, with --quiet it is alone; else the mission that failed comes before it."""
     told, said = printer(as_json=True, quiet=quiet)
-    told.failed(ended("failed"), Refused("no", remedy="Ask less."))
+    told.print_failure(ended("failed"), Refused("no", remedy="Ask less."))
     *before, document = [json.loads(line) for line in said.getvalue().splitlines()]
     assert (document["ok"], document["error"]["code"]) == (False, "refused")
     assert [line["mission"]["status"] for line in before] == ([] if quiet else ["failed"])
@@ -299,12 +303,12 @@ def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool,
     """Whatever stands in a mission, in every place where there is text, no control character is told."""
     told, said = printer(stream=stream, quiet=quiet)
     for event, keys in LIFE:
-        told.hear(event, spoiled(keys, text))
+        told.on_event(event, spoiled(keys, text))
     shown = spoiled(mission() if done else ended("running", reason={"message": "", "remedy": ""}), text)
     if done:
-        told.answer(shown)
-    told.failed(shown, Refused(text, remedy=text))
-    told.cancelled(shown)
+        told.print_answer(shown)
+    told.print_failure(shown, Refused(text, remedy=text))
+    told.print_cancellation(shown)
     calls = [spoiled({"path": "", "state": "", "model": "", "tokens": {}}, text) | CALL]
     shown["prompts"] = calls
     told.console.write(mission_text(shown, voices=True))
@@ -316,10 +320,10 @@ def test_how_a_mission_ended() -> None:
     """Done is 0; what failed has its reason's exit code; what stands still is 7; what was cancelled is 1."""
     told, said = printer()
     reason = {"code": "ollama_unreachable", "message": "nothing answers", "remedy": "Start it.", "retry": True}
-    assert told.ended(mission()) == 0
-    assert told.ended(ended("failed", reason=reason)) == 3
-    assert [told.ended(ended(status)) for status in ("paused", "waiting", "cancelled", "undone")] == [7, 7, 1, 1]
-    assert told.ended(ended("parked", reason={**reason, "code": "refused"})) == 4
-    assert why(ended("waiting", reason=reason)).message == "m-1 is waiting: nothing answers"
+    assert told.print_end(mission()) == 0
+    assert told.print_end(ended("failed", reason=reason)) == 3
+    assert [told.print_end(ended(status)) for status in ("paused", "waiting", "cancelled", "undone")] == [7, 7, 1, 1]
+    assert told.print_end(ended("parked", reason={**reason, "code": "refused"})) == 4
+    assert mission_error(ended("waiting", reason=reason)).message == "m-1 is waiting: nothing answers"
 
     assert "error: m-1 is undone\n" in said.getvalue()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cli.render.mission_documents import BRIEF, ended, mission
 
-from batos.cli.render.mission_record import calls_named, mission_text, prompts_text
+from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.short_names import moment_text
 from batos.errors import NotFound
 
@@ -45,15 +45,15 @@ def test_prompts() -> None:
     shown = prompts_text([call | {"messages": messages}, call | {"messages": [], "response": None}])
     assert "--- system\nBe brief.\n--- user\nIs it?\n--- answer\nYes." in shown
     assert shown.endswith("--- answer\nnone yet")
-    (told,) = calls_named([call | {"path": "brick/delegating/Guide#0"}, call], "guide")
+    (told,) = find_calls([call | {"path": "brick/delegating/Guide#0"}, call], "guide")
     told["tokens"], told["messages"] = {"prompt": 1178, "answer": 50}, []
     counted = prompts_text([told])
     assert "=== brick/delegating/Guide#0 (done, m, 1178 -> 50 tokens)" in counted
     written = call | {"path": "generation#0/attempt0", "method": "brick_prototype_obj.guide_facet_", "messages": []}
-    assert calls_named([call, written], "guide_facet_") == [written]
+    assert find_calls([call, written], "guide_facet_") == [written]
     assert "=== guide_facet_: generation#0/attempt0 (done, m)" in prompts_text([written])
     with pytest.raises(NotFound, match="no call of this mission has 'rogue'") as raised:
-        calls_named([call], "rogue")
+        find_calls([call], "rogue")
     assert raised.value.remedy == "Its calls: brick/weave."
 
 

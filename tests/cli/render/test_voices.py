@@ -76,7 +76,7 @@ def test_a_protocol_is_told_as_one() -> None:
     """What was streamed is taken back for a key protocol: nobody is told of a fault that there is not."""
     said = io.StringIO()
     printer = MissionPrinter(Console(said, said, as_json=False, colour=False), quiet=False, stream=True, voices=False)
-    printer.hear("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
-    printer.hear("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
+    printer.on_event("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
+    printer.on_event("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
     assert "fault" not in said.getvalue()
     assert "key protocol" in said.getvalue()

@@ -23,7 +23,7 @@ from batos.cli.doors.door import Door
 from batos.cli.doors.local import LocalDoor, open_local
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verb_options import Called
-from batos.cli.verbs.chatting import Chat
+from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import COMMANDS, completions
 from batos.cli.verbs.typed_input import Piped
 from batos.errors import BatosError, NotFound, UsageError
@@ -392,7 +392,7 @@ def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path)
         way.do(lambda door: chat.turn(door, "And now?"))
         typed(way, chat, "recalled")
         begun = out.getvalue().rpartition("compacted by ")[2].strip()
-        way.do(lambda door: _local(door).uvm.missions.ended(begun))
+        way.do(lambda door: _local(door).uvm.missions.wait_for_end(begun))
         way.do(lambda door: chat.turn(door, "And then?"))
         typed(way, chat, "recalled")
         assert "a summary of turns 1 to" in out.getvalue()

@@ -217,4 +217,9 @@ async def test_what_a_client_ends_before_it_is_begun_again_ends_no_server(tmp_pa
         await uvm.missions.cancel(left[1])
         await uvm.missions.pause(left[2])
         await go_on(uvm, left)
-        assert [(await uvm.missions.ended(each))["status"] for each in left] == ["done", "cancelled", "paused", "done"]
+        assert [(await uvm.missions.wait_for_end(each))["status"] for each in left] == [
+            "done",
+            "cancelled",
+            "paused",
+            "done",
+        ]

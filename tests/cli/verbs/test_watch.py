@@ -51,7 +51,7 @@ def test_a_mission_is_a_few_lines() -> None:
         ("mission.status", {"status": "failed", "reason": {"message": "the budget is spent"}}),
     ]
     for number, (event, keys) in enumerate(told_of, 1):
-        told.hear(notice(event, number, **keys))
+        told.print_notice(notice(event, number, **keys))
     assert [line.split("  ", 1)[1] for line in said.getvalue().splitlines()] == [
         "m-1  accepted from ada",
         "m-1  BRICK at effort cycle, confidence 0.50: a plan is asked for",
@@ -66,10 +66,10 @@ def test_a_mission_is_a_few_lines() -> None:
 def test_a_gap_is_told() -> None:
     """What came faster than it was read is counted; a mission that begins to be heard in its middle is no gap."""
     told, said = watcher()
-    told.hear(notice("mission.state", 7, state="IDLE"))
-    told.hear(notice("mission.state", 10, state="COMPLETE"))
-    told.hear(notice("mission.status", 11, status="done"))
-    told.hear(notice("mission.status", 30, status="done"))
+    told.print_notice(notice("mission.state", 7, state="IDLE"))
+    told.print_notice(notice("mission.state", 10, state="COMPLETE"))
+    told.print_notice(notice("mission.status", 11, status="done"))
+    told.print_notice(notice("mission.status", 30, status="done"))
     assert said.getvalue().count("came faster") == 1
     assert "2 of what happened to m-1" in said.getvalue()
 
@@ -78,7 +78,7 @@ def test_programs_get_every_notice() -> None:
     """As it came, one a line, its number with it."""
     told, said = watcher(as_json=True)
     told.begin([{"id": "m-0", "status": "done", "text": "Why?"}])
-    told.hear(notice("inference.start", 3, model="x"))
+    told.print_notice(notice("inference.start", 3, model="x"))
     lines = [json.loads(line) for line in said.getvalue().splitlines()]
     assert lines[0]["missions"][0]["id"] == "m-0"
     assert lines[1] == notice("inference.start", 3, model="x")
@@ -89,9 +89,9 @@ def test_no_control_characters(text: str) -> None:
     """Whatever a question or a reason says, nothing of it moves a cursor."""
     told, said = watcher()
     told.begin([{"at": "2026-11-21T09:30:00Z", "id": "m-0", "status": text, "text": text}])
-    told.hear(notice("mission.status", status=text, reason={"message": text}))
-    told.hear(notice("mission.state", state=text, path=text))
-    told.hear(notice("mission.accepted", user=text))
+    told.print_notice(notice("mission.status", status=text, reason={"message": text}))
+    told.print_notice(notice("mission.state", state=text, path=text))
+    told.print_notice(notice("mission.accepted", user=text))
     assert plain(said.getvalue()) == said.getvalue()
 
 

@@ -10,7 +10,7 @@ import pytest
 from zmq.utils import z85
 
 from batos.client.wire.keys import Keyring, read_key_file
-from batos.client.wire.server_address import of_setting
+from batos.client.wire.server_address import setting_address
 from batos.errors import ConfigError, NotFound, UsageError
 
 
@@ -99,15 +99,15 @@ def test_what_is_no_key_file_names_the_setting(tmp_path: Path, change: dict[str,
     key = json.loads(Keyring(tmp_path).new("x", "tcp://10.0.0.1:1").text())
     file.write_text(json.dumps({**key, **change}), encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
-        of_setting(str(file), tmp_path)
+        setting_address(str(file), tmp_path)
     assert refused.value.field == "server"
 
 
 def test_the_token_goes_to_no_other_machine(tmp_path: Path) -> None:
     """An address beyond loopback needs a key file: PLAIN would send the token readable."""
     with pytest.raises(ConfigError, match="another machine") as refused:
-        of_setting("tcp://10.0.0.1:7717", tmp_path)
+        setting_address("tcp://10.0.0.1:7717", tmp_path)
     assert "keys new" in refused.value.remedy
-    assert of_setting("tcp://localhost:7717", tmp_path).credentials.token == Keyring(tmp_path).token()
+    assert setting_address("tcp://localhost:7717", tmp_path).credentials.token == Keyring(tmp_path).token()
     with pytest.raises(ConfigError):
-        of_setting(str(tmp_path / "none"), tmp_path)
+        setting_address(str(tmp_path / "none"), tmp_path)

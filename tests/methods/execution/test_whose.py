@@ -73,7 +73,7 @@ async def test_a_thought_is_its_users(mind: Crafted) -> None:
     assert "SECRETANN" not in str(mind.uvm.readings.inspect(BRICK, "bob"))
     with pytest.raises(NotFound, match="there is no object"):
         await mind.sent("answer", receiver=told["id"], user="bob")
-    for look in (mind.uvm.readings.inspect, mind.uvm.readings.mission_named):
+    for look in (mind.uvm.readings.inspect, mind.uvm.readings.resolve_mission):
         with pytest.raises(NotFound, match="there is no"):
             look(told["id"], "bob")
         assert look(told["id"], "ann")

@@ -54,7 +54,7 @@ async def test_one_that_was_cut_off_is_gone_on_with(journal: Journal) -> None:
         0,
         ["generation#0/attempt0", "generation#0/attempt1"],
     )
-    assert opened.begun == ({"role": "system", "content": "generation#0/attempt0"},)
+    assert opened.first_messages == ({"role": "system", "content": "generation#0/attempt0"},)
 
 
 @pytest.mark.parametrize("ended", ["installed", "failed"])
@@ -63,7 +63,7 @@ async def test_one_that_ended_is_followed_by_another(journal: Journal, ended: st
     await journal.write(record("generation#0/attempt0"))
     await generation_log.close(journal, generation_log.current(journal, LOG), ended, iso(AT))
     opened = generation_log.current(journal, LOG)
-    assert (opened.number, opened.path, opened.paid, opened.begun) == (1, "generation#1", (), ())
+    assert (opened.number, opened.path, opened.paid, opened.first_messages) == (1, "generation#1", (), ())
     assert opened.before is not None
     assert opened.before["ended"] == ended
 
@@ -71,7 +71,7 @@ async def test_one_that_ended_is_followed_by_another(journal: Journal, ended: st
 async def test_calls_that_failed_are_nothing_to_begin_with(journal: Journal) -> None:
     """Only an answer is paid for: a first call that was cut leaves the next process free to ask as things are now."""
     await journal.write(Record(**{**_fields(record("generation#0/attempt0")), "state": "cut", "partial": "{"}))
-    assert generation_log.current(journal, LOG).begun == ()
+    assert generation_log.current(journal, LOG).first_messages == ()
 
 
 def _fields(one: Record) -> dict[str, Any]:

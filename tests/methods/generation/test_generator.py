@@ -308,7 +308,7 @@ async def test_under_ask_and_never_the_mission_waits(tmp_path: Path) -> None:
     async with learning(tmp_path, install="ask") as mind:
         name = await mind.uvm.missions.submit({**MESSAGE, **NEVER})
         await mind.uvm.missions.begin(name)
-        mission = await mind.uvm.missions.ended(name)
+        mission = await mind.uvm.missions.wait_for_end(name)
         (asked,) = mind.names("approval.asked")
         assert mission["status"] == "waiting"
         assert mission["reason"]["code"] == ApprovalNeeded.code

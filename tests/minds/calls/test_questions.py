@@ -198,7 +198,7 @@ async def test_the_codexs_num_predict_is_sent(mind: Mind, written: int, sent: in
     await ask(mind.uvm, effort="reflex")
     assert [request.options["num_predict"] for request in mind.bridge.history] == [sent]
     thinking = Thinking("m", {"num_ctx": 16_384, "num_predict": written}, "direct")
-    assert thinking.reserved(decisions.WOVEN) == decisions.WOVEN.num_predict
+    assert thinking.reserved_tokens(decisions.WOVEN) == decisions.WOVEN.num_predict
 
 
 def _options(root: Any, options: dict[str, Any]) -> None:

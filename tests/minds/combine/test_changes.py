@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
 from batos.errors import StreamCut
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.combine import changes
 

@@ -10,7 +10,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
 
 from batos.errors import StreamCut
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages

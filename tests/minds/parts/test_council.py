@@ -484,11 +484,11 @@ async def test_a_council_that_is_paused_goes_on_where_it_stood(mind: Mind) -> No
     for number in range(3, 9):
         await bridge.let(number)
     await pausing
-    assert (await mind.uvm.missions.ended(mission))["status"] == "paused"
+    assert (await mind.uvm.missions.wait_for_end(mission))["status"] == "paused"
     assert len(bridge.history) == len(bridge.waiting) == 8
     assert "FAILED" not in [each["state"] for each in mind.told("mission.state") if "path" not in each]
     await mind.uvm.missions.resume(mission)
     for number in range(9, CALLS + 1):
         await bridge.let(number)
-    shown = await mind.uvm.missions.ended(mission)
+    shown = await mind.uvm.missions.wait_for_end(mission)
     assert (shown["status"], shown["cost"]["calls"], shown["cost"]["from_journal"]) == ("done", CALLS, 8)

@@ -338,7 +338,7 @@ async def test_a_mission_that_fails_leaves_no_tool(tmp_path: Path) -> None:
         leave = uvm.events.subscribe(heard)
         mission = await uvm.missions.submit(brief())
         await uvm.missions.begin(mission)
-        assert (await uvm.missions.ended(mission))["status"] == "cancelled"
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "cancelled"
         leave()
         assert (mind.wished, seen, uvm.readings.inspect(roots.TOOLS)["slots"]) == (1, [before], before)
         assert (await uvm.learning.some()) == {"made": [], "left": 0}

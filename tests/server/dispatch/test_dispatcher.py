@@ -227,7 +227,7 @@ async def test_an_asker_who_leaves_leaves_nothing_half_done(tmp_path: Path) -> N
             await asyncio.sleep(0)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        await door.settled()
+        await door.wait_until_settled()
     assert {each["status"] for each in mind.found.values()} == {"running"}
 
 
@@ -242,8 +242,8 @@ def test_the_uvm_is_what_the_dispatcher_takes() -> None:
     """The played mind of these tests has what the dispatcher asks of each part of a UVM."""
     asked = {
         UVM: ("missions", "readings", "approvals", "afterwards", "learning", "status", "standing"),
-        Missions: ("submit", "begin", "enqueue", "ended", "cancel", "pause", "resume"),
-        Readings: ("newest", "mission", "mission_named", "prompts", "turns", "inspect"),
+        Missions: ("submit", "begin", "enqueue", "wait_for_end", "cancel", "pause", "resume"),
+        Readings: ("newest", "mission", "resolve_mission", "prompts", "turns", "inspect"),
     }
     for part, names in asked.items():
         assert all(hasattr(part, name) and hasattr(Played, name) for name in names), part

@@ -13,7 +13,7 @@ from tests.cli.wired import ANY, HASTY, Wired, eventually, wired
 
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
-from batos.client.wire.server_address import of_setting
+from batos.client.wire.server_address import setting_address
 from batos.client.wire.server_connection import ServerConnection
 from batos.errors import NoServer, Unauthorised
 from batos.event_payloads import TXN_COMMIT, TransactionCommit
@@ -36,7 +36,7 @@ async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
         assert (wire.places.bind_by, wire.places.events_by) == ("curve", "curve")
         file = tmp_path / "laptop.json"
         file.write_text(key_of(wire, "laptop").text(), encoding="utf-8")
-        assert of_setting(str(file), tmp_path).endpoint == wire.places.bind.near
+        assert setting_address(str(file), tmp_path).endpoint == wire.places.bind.near
         async with AsyncClient(tmp_path, patience=HASTY, server=str(file)) as client:
             assert (await client.ask("why?"))["status"] == "done"
 
@@ -157,7 +157,7 @@ async def test_only_the_home_watches(tmp_path: Path) -> None:
             assert not shut_out
         context = zmq.asyncio.Context()
         with pytest.raises(Unauthorised):
-            await ServerConnection.opened(context, zmq.SUB, at, guest, 5.0, lambda socket: socket.subscribe(b""))
+            await ServerConnection.open(context, zmq.SUB, at, guest, 5.0, lambda socket: socket.subscribe(b""))
         context.term()
 
 

@@ -247,7 +247,7 @@ def test_nothing_that_comes_over_the_wire_harms_the_server(live: Live) -> None:
 def _settled(live: Live) -> None:
     """Peers that vanished are forgotten within a few beats."""
     for _ in range(500):
-        if live.server.under_way == 0 and live.server.held == 0:
+        if live.server.under_way == 0 and live.server.waiting_bytes == 0:
             return
         time.sleep(0.02)
     pytest.fail(f"{live.server.under_way} requests are still under way")

@@ -248,13 +248,13 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
             await peer.until("ack")
             burst, sent, events = zmq.Socket(shadow=peer.socket), 0, EVENTS * 400
             # Until the network's own room, whatever it is here, and that of events are used up.
-            while wire.server.held <= events and sent < 40_000:
+            while wire.server.waiting_bytes <= events and sent < 40_000:
                 for number in range(sent, sent + 100):
                     burst.send(protocol.encode({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
                 sent += 100
                 await good.ask("hello")
                 await good.reply()
-            assert wire.server.held > events
+            assert wire.server.waiting_bytes > events
             async with asyncio.timeout(60):
                 told = [(await peer.until("error"))[-1] for _ in range(sent)]
             assert {each["error"]["code"] for each in told} == {"busy"}
@@ -304,7 +304,7 @@ async def test_a_slow_reader_loses_events_visibly_and_gets_its_end(tmp_path: Pat
                 wire.mind.events.emit(
                     MISSION_TOKEN, MissionToken(mission=mission, path="weave", text=f"{number:8}" * 200)
                 )
-                most = max(most, wire.server.held)
+                most = max(most, wire.server.waiting_bytes)
                 if number % 100 == 0:
                     await asyncio.sleep(0)
             assert 0 < most < 2 * 2**20
@@ -316,7 +316,7 @@ async def test_a_slow_reader_loses_events_visibly_and_gets_its_end(tmp_path: Pat
             assert numbers == sorted(numbers)
             assert len(numbers) < numbers[-1]
             assert replies[-1]["data"]["status"] == "done"
-        await eventually(lambda: wire.server.under_way == 0 and wire.server.held == 0)
+        await eventually(lambda: wire.server.under_way == 0 and wire.server.waiting_bytes == 0)
 
 
 async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_p
                 await flood.say(b"x" * 100)
             await good.ask("hello")
             assert (await good.reply())["kind"] == "result"
-            assert wire.server.held < 2**20
+            assert wire.server.waiting_bytes < 2**20
             assert wire.server.under_way <= QUICK.peer
 
 

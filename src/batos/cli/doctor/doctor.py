@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batos.cli.doctor import belonging, cellcheck, house, residency
+from batos.cli.doctor import cellcheck, consistency, home_checks, residency
 from batos.codex import codex
 from batos.codex.codex import Codex
 from batos.config import Settings
@@ -46,7 +46,7 @@ class _Asked:
 
 async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
     """Look at everything and return the findings; a part that cannot be looked at is a finding too."""
-    findings = [*house.findings(settings), await cellcheck.runs()]
+    findings = [*home_checks.findings(settings), await cellcheck.runs()]
     async with _bridge(settings) as bridge:
         asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
@@ -141,7 +141,7 @@ def _read(
     plan = None
     if not is_there(settings.image_uri):
         remedy = "Run `batos genesis`: it makes one."
-        findings.append(Finding("image.opens", False, f"there is no image yet at {_shown(settings)}", remedy))
+        findings.append(Finding("image.opens", False, f"there is no image yet at {_image_text(settings)}", remedy))
     else:
         try:
             with open_read_only(settings.image_uri, settings.journal) as faces:
@@ -150,7 +150,7 @@ def _read(
                     plan = offline.compare_with(settings, whole, listed, shelf, root) if whole and listed else None
                     findings += _missions(root, faces)
                     findings += [residency.reloads(root)] if roots.MISSIONS in root else []
-                    findings += belonging.findings(faces, root)
+                    findings += consistency.findings(faces, root)
                     findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
         except BatosError as error:
             opened = any(each.id == "image.opens" for each in findings)
@@ -174,15 +174,15 @@ def _codex(settings: Settings) -> tuple[Codex | None, list[Finding]]:
     return read.codex, [Finding("codex.files", True, f"the codex can be read ({read.codex.digest[:12]})")]
 
 
-def _shown(settings: Settings) -> str:
+def _image_text(settings: Settings) -> str:
     return mask_passwords(settings.image_uri)
 
 
 def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
-    yield Finding("image.opens", True, f"the image opens: {_shown(settings)}")
+    yield Finding("image.opens", True, f"the image opens: {_image_text(settings)}")
     held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "nobody else has it open"
     yield Finding("image.held", True, held)
-    yield house.clock(faces.last_at())
+    yield home_checks.clock(faces.last_at())
     try:
         what = "image and journal belong together" if faces.pair() else "nothing is in it yet"
         yield Finding("image.pair", True, what)
@@ -213,7 +213,7 @@ def _cut(settings: Settings) -> Finding:
 
 
 def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
-    asked = _asked(root) if roots.AWAITED in root else 0
+    asked = _count_waiting(root) if roots.AWAITED in root else 0
     tidying = compaction.unfinished_compactions(root) if roots.UNFOLDED in root else []
     waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
     if waiting and faces.holder:
@@ -230,7 +230,7 @@ def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
         yield Finding("missions.waiting", True, "no mission was left undone")
 
 
-def _asked(root: Root) -> int:
+def _count_waiting(root: Root) -> int:
     """Count the missions that wait for a person."""
     asked = {mission for approval in approvals.open_approvals(root) for mission in approval.missions}
     return sum(roots.mission_record(root, mission).status.word == "waiting" for mission in asked)
@@ -263,4 +263,4 @@ async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple
 async def _store(plan: Plan, bridge: Bridge) -> list[Finding]:
     bases = (made.base for made in plan.recipes.values())
     base = next((each for each in bases if plan.listed.row(each) is not None), None)
-    return [] if base is None else house.store(Path((await bridge.show(base)).blob))
+    return [] if base is None else home_checks.store(Path((await bridge.show(base)).blob))

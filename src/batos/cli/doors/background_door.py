@@ -179,7 +179,7 @@ class BackgroundDoor:
             return done.result()
         except KeyboardInterrupt:
             # There, not here: the task may not have begun.
-            self._loop.call_soon_threadsafe(lambda: _given_up(tasks, done))
+            self._loop.call_soon_threadsafe(lambda: _give_up(tasks, done))
         with suppress(CancelledError):
             done.result()
         raise Interrupted
@@ -197,12 +197,12 @@ class BackgroundDoor:
     def _begin(
         self, opened: Opened, work: Callable[[Door], Coroutine[Any, Any, T]], done: Future[T]
     ) -> asyncio.Task[T]:
-        async def worked() -> T:
+        async def run_work() -> T:
             return await work(await self._open(opened))
 
         for giving in self._giving:
             giving.cancel()
-        task = self._loop.create_task(worked())
+        task = self._loop.create_task(run_work())
         self._tasks.add(task)
 
         def settle(ended: asyncio.Task[T]) -> None:
@@ -210,7 +210,7 @@ class BackgroundDoor:
             if self._lends is not None and not self._tasks and not self._leave.is_set():
                 giving = self._loop.create_task(self._give_back())
                 self._giving.add(giving)
-                giving.add_done_callback(self._given)
+                giving.add_done_callback(self._on_given_back)
             error = CancelledError() if ended.cancelled() else ended.exception()
             if error is not None:
                 done.set_exception(error)
@@ -220,7 +220,7 @@ class BackgroundDoor:
         task.add_done_callback(settle)
         return task
 
-    def _given(self, giving: asyncio.Task[None]) -> None:
+    def _on_given_back(self, giving: asyncio.Task[None]) -> None:
         self._giving.discard(giving)
         if not giving.cancelled() and (error := giving.exception()) is not None:
             self._failure = error
@@ -239,7 +239,7 @@ async def _either(*works: Coroutine[Any, Any, object]) -> None:
         task.result()
 
 
-def _given_up(tasks: Sequence[asyncio.Task[T]], done: Future[T]) -> None:
+def _give_up(tasks: Sequence[asyncio.Task[T]], done: Future[T]) -> None:
     """Cancel the work; where Ctrl-C came before it was handed over there is none, and nothing is waited for."""
     for task in tasks:
         task.cancel()

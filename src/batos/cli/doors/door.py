@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from batos.brief import File
-from batos.cli.doors import wanting
-from batos.cli.doors.idle import Idle
+from batos.cli.doors import waiting_notes
+from batos.cli.doors.idle_door import Idle
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import Called
 from batos.client.wire import server_file
@@ -111,8 +111,8 @@ def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = Fa
         patient = _patiently(called, lambda: open_local(settings), ours=remote != "never" and _is_ours(called))
         if not reads:
             return patient
-        from batos.cli.doors import beside
-    return beside.open_beside(settings, patient)
+        from batos.cli.doors import read_only_door
+    return read_only_door.open_beside(settings, patient)
 
 
 def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
@@ -154,7 +154,7 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
                 if until is None:
                     until = now + settings.busy_seconds
                     _tell_waiting(called, busy.owner)
-                    saying.enter_context(wanting.announce_wait(file_of(settings.image_uri)))
+                    saying.enter_context(waiting_notes.announce_wait(file_of(settings.image_uri)))
                 if now >= until:
                     raise
             await asyncio.sleep(_PAUSE)

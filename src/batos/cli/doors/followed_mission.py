@@ -34,12 +34,14 @@ class FollowedMission:
         """
         self.mission = ""
         self._accepted.clear()
-        asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.printer.hear, self._acknowledge))
+        asked = asyncio.ensure_future(
+            door.call(verb, {**args, "follow": True}, self.printer.on_event, self._acknowledge)
+        )
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self._telling("Ctrl-C stops it"):
                 found = await asyncio.shield(asked)
-            return self.printer.ended(as_mission(found))
+            return self.printer.print_end(as_mission(found))
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -51,14 +53,14 @@ class FollowedMission:
     async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
         async with self._telling("Ctrl-C leaves it"):
-            found = await door.call("wait", {**args, "follow": True}, self.printer.hear)
-        return self.printer.ended(as_mission(found))
+            found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
+        return self.printer.print_end(as_mission(found))
 
     @asynccontextmanager
     async def _telling(self, stop: str) -> AsyncIterator[None]:
         """Keep the live line up to date, where there is one, and take it away in the end."""
         self.printer.begin(stop)
-        if not self.printer.lives:
+        if not self.printer.has_live_line:
             yield
             return
         drawing = asyncio.ensure_future(self._draw())
@@ -106,8 +108,8 @@ class FollowedMission:
                 return
             self.printer.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
             # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
-            await asyncio.wait_for(self._ended(door, asked), self.patience)
-            self.printer.cancelled(as_mission(asked.result()))
+            await asyncio.wait_for(self._cancel_and_wait(door, asked), self.patience)
+            self.printer.print_cancellation(as_mission(asked.result()))
         except (BatosError, TimeoutError) as error:
             why = error.message if isinstance(error, BatosError) else "the server does not answer"
             self.printer.console.say(f"It could not be cancelled: {why}.")
@@ -118,7 +120,7 @@ class FollowedMission:
                 with suppress(asyncio.CancelledError, BatosError):
                     await each
 
-    async def _ended(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
+    async def _cancel_and_wait(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
         """Cancel the mission and wait for its end."""
         with suppress(Refused):  # it has just ended by itself
             await door.call("cancel", {"mission": self.mission})

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from batos.brief import File
-from batos.cli.doors.wanting import wait_until_wanted
+from batos.cli.doors.waiting_notes import wait_until_wanted
 from batos.client.wire.pending import Acknowledged, Hear
 from batos.client.wire.protocol import read_args
 from batos.client.wire.verb_shapes import PIECE_BYTES
@@ -52,12 +52,12 @@ class LocalDoor:
             raise NoServer("no server runs, so there is nothing under way")
         if verb == "wait":
             await self._check(args or {})
-        return await self._dispatcher.handle(verb, args or {}, hear or _ignored, acknowledged or _ignored)
+        return await self._dispatcher.handle(verb, args or {}, hear or _ignore, acknowledged or _ignore)
 
     async def _check(self, args: Mapping[str, Any]) -> None:
         """Refuse to wait for what nobody is at work on."""
         found = await self._dispatcher.handle(
-            "show", {name: args[name] for name in ("mission", "user") if name in args}, _ignored, _ignored
+            "show", {name: args[name] for name in ("mission", "user") if name in args}, _ignore, _ignore
         )
         if found["status"] == "waiting" and (found.get("reason") or {}).get("code") == ApprovalNeeded.code:
             return  # that is a person's turn, and what it waits for is told at once
@@ -117,12 +117,12 @@ class LocalDoor:
         rested: set[str] = set()
         while going := {*self._begun, *self.uvm.workers.running} - rested:
             for mission in going:
-                await self.uvm.missions.ended(mission)
+                await self.uvm.missions.wait_for_end(mission)
             rested |= going
         await self.uvm.learning.some()
 
 
-def _ignored(*_told: Any) -> None:
+def _ignore(*_told: Any) -> None:
     """Do nothing with an event that nobody listens to."""
 
 

@@ -26,7 +26,7 @@ def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
     Ids and methods are never shortened to the terminal: the answer is given by them.
     """
     names = short([each["id"] for each in found["approvals"]])
-    rows = [[names[each["id"]], _slot(each), _status(each), _when(each)] for each in found["approvals"]]
+    rows = [[names[each["id"]], _slot(each), _status(each), _time_text(each)] for each in found["approvals"]]
     heads = ["approval", "method", "status", "since"]
     if whole:
         rows = [
@@ -41,7 +41,7 @@ def _status(found: Mapping[str, Any]) -> str:
     return f"{found['status']}{who}"
 
 
-def _when(found: Mapping[str, Any]) -> str:
+def _time_text(found: Mapping[str, Any]) -> str:
     if found["status"] == "asked":
         waits = len(found["missions"])
         kept = f", {count_text(waits, 'mission')} {'waits' if waits == 1 else 'wait'}" if waits else ""
@@ -55,12 +55,12 @@ def _slot(found: Mapping[str, Any]) -> str:
 
 def whole_text(found: Mapping[str, Any]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    return "\n".join([*_head(found), *_judged(found), "", *_source(found), *_change(found), *_to_do(found)])
+    return "\n".join([*_head(found), *_judgement_lines(found), "", *_source(found), *_change(found), *_to_do(found)])
 
 
 def _head(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"approval {found['id']}"
-    yield f"status   {_status(found)}, {_when(found)}"
+    yield f"status   {_status(found)}, {_time_text(found)}"
     if "why" in found:
         yield f"because  {visible(found['why'])}"
     yield f"method   {_slot(found)}, {_takes_the_place(found)}"
@@ -84,7 +84,7 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"
 
 
-def _judged(found: Mapping[str, Any]) -> Iterator[str]:
+def _judgement_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the guardian's verdict (a whole object has one for each method), the checks, and how sharp they are."""
     verdict, mutants = found["verdict"], found["mutants"]
     several: Mapping[str, Any] = verdict.get("methods") or {}
@@ -158,14 +158,14 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31m\u202eb\u200b"))
     a\x1b[31m\u202eb\u200b
     """
-    return "".join(_named(each) if _hides(each) else each for each in text)
+    return "".join(_escape(each) if _hides(each) else each for each in text)
 
 
 def _hides(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or character in JOINERS or not plain(character)
 
 
-def _named(character: str) -> str:
+def _escape(character: str) -> str:
     if character == "\t":
         return "    "
     return character.encode("unicode_escape", "surrogatepass").decode()

@@ -41,7 +41,7 @@ class Bar:
     total: int | None = None
     samples: list[tuple[float, int]] = field(default_factory=list)
 
-    def hear(self, progress: Growth, now: float) -> None:
+    def update(self, progress: Growth, now: float) -> None:
         """Take in how far the step is now."""
         self.status, self.total = progress.status, progress.total or self.total
         if progress.completed is None:
@@ -77,22 +77,22 @@ class Bar:
         if not self.total or self.completed is None:
             return f"{name}  {self.status}"
         share = f"{100 * min(self.completed, self.total) // self.total:3} %"
-        told, rate, left = self._told(self.total, self.completed)
+        told, rate, left = self._amounts(self.total, self.completed)
         ways = [
-            f"{name}  {self._drawn(_WIDTH)}  {told}{rate}{left}",
-            f"{name}  {self._drawn(_WIDTH // 2)}  {told}{rate}{left}",
-            f"{name}  {self._drawn(_WIDTH // 2)}  {told}{left}",
+            f"{name}  {self._bar_text(_WIDTH)}  {told}{rate}{left}",
+            f"{name}  {self._bar_text(_WIDTH // 2)}  {told}{rate}{left}",
+            f"{name}  {self._bar_text(_WIDTH // 2)}  {told}{left}",
             f"{name}  {share}  {told}{left}",
             f"{name}  {share}{left}",
             f"{share}{left}  {self.name}",
         ]
         return ways[0] if width is None else next((way for way in ways if len(way) <= width), ways[-1])
 
-    def _drawn(self, columns: int) -> str:
+    def _bar_text(self, columns: int) -> str:
         filled = min(columns, columns * (self.completed or 0) // (self.total or 1))
         return f"[{'#' * filled}{'.' * (columns - filled)}]"
 
-    def _told(self, total: int, completed: int) -> tuple[str, str, str]:
+    def _amounts(self, total: int, completed: int) -> tuple[str, str, str]:
         """Return the bytes, the rate and the time that is left, the last two with a comma before them or empty."""
         if completed >= total:
             return size(total), "", ""
@@ -115,12 +115,12 @@ class Bars:
         self._told: dict[str, str] = {}
         self._drawn = float("-inf")
 
-    def heard(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Take in an event; only those of genesis are shown here."""
         if event == GENESIS_STEP.name:
-            self.hear(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
+            self.show_progress(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
 
-    def hear(self, progress: Growth) -> None:
+    def show_progress(self, progress: Growth) -> None:
         """Show how far a step is."""
         if self._quiet:
             return
@@ -134,7 +134,7 @@ class Bars:
             if progress.status == "success":
                 self._bars.pop(progress.step, None)
             self._console.redraw([])
-            self._console.say(f"  {progress.step}: {_worded(progress)}", dim=True)
+            self._console.say(f"  {progress.step}: {_status_text(progress)}", dim=True)
             self._draw()
 
     def _draw(self) -> None:
@@ -144,7 +144,7 @@ class Bars:
     def _grow(self, progress: Growth) -> None:
         bar, now = self._bars.setdefault(progress.step, Bar(progress.step)), self._clock()
         tenths = bar.tenths
-        bar.hear(progress, now)
+        bar.update(progress, now)
         if self._console.colour:
             if now - self._drawn >= PACE:
                 self._drawn = now
@@ -169,7 +169,7 @@ def _is_news(status: str) -> bool:
     return "layer" not in status and status != "writing manifest" and _LAYER.fullmatch(status) is None
 
 
-def _worded(progress: Growth) -> str:
+def _status_text(progress: Growth) -> str:
     if progress.status == "success":
         return f"done, {size(progress.total)}" if progress.total else "done"
     return progress.status

@@ -47,7 +47,8 @@ def learnt_lines(provenance: ProvenanceDocument) -> Iterator[str]:
         elif each["outcome"] == "later":
             later.append(str(each["selector"]))
         elif each["outcome"] in _OUTCOMES:
-            yield f"learnt   not {each['selector']}: it {_OUTCOMES[each['outcome']]}{_why(each)}; {_cost([each])}"
+            how = f"{_OUTCOMES[each['outcome']]}{_reason_text(each)}"
+            yield f"learnt   not {each['selector']}: it {how}; {_cost([each])}"
     if later:
         yield f"learnt   later: {', '.join(dict.fromkeys(later))}: interpreted here, made when the answer is out"
 
@@ -61,13 +62,13 @@ def after_lines(told: LateReport) -> Iterator[str]:
         if each["outcome"] == "asked":
             yield f"{each['selector']} waits for you: `batos approve {each['approval']}`."
         elif each["outcome"] != "gone" and each not in made:
-            yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_why(each)}."
+            yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_reason_text(each)}."
     if told["left"]:
         many = count_text(told["left"], "method")
         yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
 
 
-def _why(told: LearntDocument) -> str:
+def _reason_text(told: LearntDocument) -> str:
     why = " ".join(str(told["failure"].get("message", "")).split()) if "failure" in told else ""
     return f" ({why if len(why) <= _WHY else f'{why[: _WHY - 3]}...'})" if why else ""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.cli.render.bars import duration_text
-from batos.cli.render.mission import who
+from batos.cli.render.mission import personas_text
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class LiveLine:
     def __post_init__(self) -> None:
         self._begun = self.clock()
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Take an event."""
         told = _HEARD.get(event)
         if told is not None:
@@ -42,14 +42,14 @@ class LiveLine:
     def line(self) -> str:
         """Return the line as it is now."""
         doing = " ".join(each for each in (self._who, self._state) if each) or "asking"
-        told = (doing, self._told_parts(), self._awaited(), duration_text(self.clock() - self._begun), self.stop)
+        told = (doing, self._parts_text(), self._waiting_text(), duration_text(self.clock() - self._begun), self.stop)
         return " · ".join(each for each in told if each)
 
-    def _told_parts(self) -> str:
+    def _parts_text(self) -> str:
         of = max(self._of or self._personas or len(self._parts), self._back)
         return f"{self._back} of {of} parts" if of > 1 else ""
 
-    def _awaited(self) -> str:
+    def _waiting_text(self) -> str:
         if self._waits:
             return self._waits
         if self._learning:
@@ -61,63 +61,63 @@ class LiveLine:
 
     # -- what each event changes
 
-    def _accepted(self, keys: Mapping[str, Any]) -> None:
+    def _on_accepted(self, keys: Mapping[str, Any]) -> None:
         ahead = int(keys.get("waiting") or 0) - 1
         self._state, self._waits = "queued", f"{ahead:,} before it" if ahead > 0 else ""
 
-    def _status(self, keys: Mapping[str, Any]) -> None:
+    def _on_status(self, keys: Mapping[str, Any]) -> None:
         reason = keys.get("reason") or {}
         self._waits = f"waits: {reason.get('message', '')}" if keys["status"] == "waiting" else ""
 
-    def _routed(self, keys: Mapping[str, Any]) -> None:
-        self._who, self._waits = who(keys), ""
+    def _on_routed(self, keys: Mapping[str, Any]) -> None:
+        self._who, self._waits = personas_text(keys), ""
         self._personas = len(keys["personas"]) if keys["effort"] == "council" else 0
 
-    def _entered(self, keys: Mapping[str, Any]) -> None:
+    def _on_state(self, keys: Mapping[str, Any]) -> None:
         if "/" not in str(keys.get("path") or ""):
             self._state, self._waits = str(keys["state"]).lower(), ""
 
-    def _partial(self, keys: Mapping[str, Any]) -> None:
+    def _on_partial(self, keys: Mapping[str, Any]) -> None:
         if not self._personas or keys.get("facet") is None:
             self._back += 1
             self._of = int(keys.get("of") or 0)
 
-    def _started(self, keys: Mapping[str, Any]) -> None:
+    def _on_started(self, keys: Mapping[str, Any]) -> None:
         path = str(keys["path"])
         self._calls[path] = False
         if "/delegating/" in path:
             self._parts[path.rpartition("/")[2].partition("#")[0]] = None
 
-    def _first(self, keys: Mapping[str, Any]) -> None:
+    def _on_first(self, keys: Mapping[str, Any]) -> None:
         self._calls[str(keys["path"])] = True
 
-    def _ended(self, keys: Mapping[str, Any]) -> None:
+    def _on_ended(self, keys: Mapping[str, Any]) -> None:
         self._calls.pop(str(keys["path"]), None)
 
-    def _generating(self, keys: Mapping[str, Any]) -> None:
+    def _on_generating(self, keys: Mapping[str, Any]) -> None:
         selector = str(keys["selector"])
         self._learning[selector] = None
         if selector.endswith("_facet_"):
             self._parts[selector.removesuffix("_facet_")] = None
 
-    def _learnt(self, keys: Mapping[str, Any]) -> None:
+    def _on_learnt(self, keys: Mapping[str, Any]) -> None:
         self._learning.pop(str(keys["selector"]), None)
 
-    def _step(self, keys: Mapping[str, Any]) -> None:
+    def _on_step(self, keys: Mapping[str, Any]) -> None:
         self._waits = f"{keys['step']}: {keys['status']}"
 
 
 _HEARD: Mapping[str, Callable[[LiveLine, Mapping[str, Any]], None]] = {
-    "mission.accepted": LiveLine._accepted,
-    "mission.status": LiveLine._status,
-    "mission.routed": LiveLine._routed,
-    "mission.state": LiveLine._entered,
-    "mission.partial": LiveLine._partial,
-    "inference.start": LiveLine._started,
-    "inference.first_token": LiveLine._first,
-    "inference.end": LiveLine._ended,
-    "method.generating": LiveLine._generating,
-    "method.tried": LiveLine._learnt,
-    "method.installed": LiveLine._learnt,
-    "genesis.step": LiveLine._step,
+    "mission.accepted": LiveLine._on_accepted,
+    "mission.status": LiveLine._on_status,
+    "mission.routed": LiveLine._on_routed,
+    "mission.state": LiveLine._on_state,
+    "mission.partial": LiveLine._on_partial,
+    "inference.start": LiveLine._on_started,
+    "inference.first_token": LiveLine._on_first,
+    "inference.end": LiveLine._on_ended,
+    "method.generating": LiveLine._on_generating,
+    "method.tried": LiveLine._on_learnt,
+    "method.installed": LiveLine._on_learnt,
+    "genesis.step": LiveLine._on_step,
 }

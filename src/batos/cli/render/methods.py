@@ -20,7 +20,7 @@ def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
             f"{line['active']} of {line['revisions']}" if line["active"] else f"none of {line['revisions']}",
             str(line["calls"]),
             str(line["bad"]),
-            _saved(line),
+            _saved_text(line),
             line["reason"] or "",
         ]
         for line in lines
@@ -46,7 +46,7 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
     yield f"intent   {wrap(method['intent'], ' ' * 9).strip()}"
     provenance = method["provenance"]
     yield f"made     {moment_text(provenance['at'])} by {_maker(provenance)}"
-    yield f"trust    {provenance['trust']}{_approved(provenance)}"
+    yield f"trust    {provenance['trust']}{_approval_text(provenance)}"
     missions = provenance["missions"]
     if missions:
         yield f"for      {', '.join(map(str, missions))}"
@@ -75,7 +75,7 @@ def _acting(method: Mapping[str, Any]) -> str:
     return f"revision {method['active']} is active" if method["active"] else "none is active, the intent is"
 
 
-def _approved(provenance: Mapping[str, Any]) -> str:
+def _approval_text(provenance: Mapping[str, Any]) -> str:
     approval = provenance.get("approval")
     return f", approved as {approval} by {provenance.get('approved_by', 'somebody')}" if approval else ""
 
@@ -126,7 +126,7 @@ def history_text(history: Mapping[str, Any]) -> str:
     return f"{head}\n\n{revisions}\n\n{table(changes, ('', 'at', 'change', 'revision', 'by', 'why'))}"
 
 
-def _saved(line: Mapping[str, Any]) -> str:
+def _saved_text(line: Mapping[str, Any]) -> str:
     return "" if line["tokens_saved"] is None else str(line["tokens_saved"])
 
 

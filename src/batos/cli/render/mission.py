@@ -39,7 +39,7 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
     return "The gate found a fault in this; it is being revised"
 
 
-def why(mission: MissionDocument) -> BatosError:
+def mission_error(mission: MissionDocument) -> BatosError:
     """Return the error for which a mission has no answer, for its asker."""
     name, status, reason = mission["id"], mission["status"], mission.get("reason")
     if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
@@ -89,10 +89,12 @@ def partial_text(keys: Mapping[str, Any]) -> str:
 
 def route_text(route: Mapping[str, Any]) -> str:
     """Write who takes it, with how much effort, and why."""
-    return f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+    return (
+        f"{personas_text(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+    )
 
 
-def who(route: Mapping[str, Any]) -> str:
+def personas_text(route: Mapping[str, Any]) -> str:
     """Name the personas that think: all that were chosen at effort council, else the leader alone.
 
     >>> who({"personas": ["BABS", "BRICK"], "effort": "reflex"}), who({"personas": [], "effort": None})
@@ -133,7 +135,7 @@ def _learning_text(learning: LearningDocument) -> str:
 def notes_text(mission: MissionDocument, *, voices: bool) -> str:
     """Write the notes under an answer: facets, sources, the gate, route, cost, transitions."""
     provenance = mission["provenance"]
-    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combined(provenance)]
+    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combination_lines(provenance)]
     lines += [*_sources(provenance), *_gate(provenance)]
     if voices:
         lines += changes_lines(provenance)
@@ -173,7 +175,7 @@ def _sharing(more: Sequence[PlacementDocument]) -> str:
     return f"; {names} {'shares' if len(more) == 1 else 'share'} its runner" if more else ""
 
 
-def _combined(provenance: ProvenanceDocument) -> list[str]:
+def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
     """Tell how one part's answer came to stand, and for whom nobody was asked; the usual, a weave, is not told."""
     combined = provenance.get("combined", CombinedDocument())
     undivided = (

@@ -11,13 +11,13 @@ from batos.cli.render.live import LiveLine
 from batos.cli.render.mission import (
     cost_text,
     ended_text,
+    mission_error,
     notes_text,
     partial_text,
     placement_text,
     retracted_text,
     route_text,
     state_text,
-    why,
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
 from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
@@ -49,19 +49,19 @@ class MissionPrinter:
     _line_open: bool = field(default=False)
     _alarmed: set[str] = field(default_factory=set)
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Take an event."""
         if self.console.as_json:
             if event.partition(".")[0] in _TOLD and not self.quiet:
                 self.console.event(event, keys)
             return
-        self.live.hear(event, keys)
+        self.live.on_event(event, keys)
         if event == "vram.spill":
-            self._spilled(keys)
+            self._warn_of_spill(keys)
         elif event == "mission.token" and self.stream:
             self._token(str(keys["text"]))
         elif event == "mission.retracted":
-            self._retracted(keys)
+            self._print_retraction(keys)
         elif not self.quiet:
             self._progress(event, keys)
             if self.verbose:
@@ -78,7 +78,7 @@ class MissionPrinter:
         self.live = LiveLine(self.live.clock, stop)
 
     @property
-    def lives(self) -> bool:
+    def has_live_line(self) -> bool:
         """Say whether there is a terminal for the live line."""
         return self.console.colour and not (self.console.as_json or self.quiet)
 
@@ -94,7 +94,7 @@ class MissionPrinter:
             self.console.end_stream()
             self._line_open = False
 
-    def _spilled(self, keys: Mapping[str, Any]) -> None:
+    def _warn_of_spill(self, keys: Mapping[str, Any]) -> None:
         """Warn of it, also where only the result is wanted; once a runner."""
         if keys["runner"] not in self._alarmed:
             self._alarmed.add(str(keys["runner"]))
@@ -105,7 +105,7 @@ class MissionPrinter:
             )
             self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
-    def _retracted(self, keys: Mapping[str, Any]) -> None:
+    def _print_retraction(self, keys: Mapping[str, Any]) -> None:
         self._close_line()
         # A person who was shown nothing need not know that it broke off.
         if self._streamed or (self.verbose and keys.get("path") is not None):
@@ -123,7 +123,7 @@ class MissionPrinter:
         elif event == "connection.restored":
             self.console.say("The server is back.")
         elif event == "mission.status" and keys["status"] == "waiting":
-            self._waits(keys.get("reason") or {})
+            self._print_waiting(keys.get("reason") or {})
 
     def _step(self, event: str, keys: Mapping[str, Any]) -> None:
         """Tell each step, for whoever wants to see them all."""
@@ -140,22 +140,22 @@ class MissionPrinter:
             self._close_line()
             self.console.say(f"    learning {keys['selector']} ...", dim=True)
 
-    def _waits(self, reason: Mapping[str, Any]) -> None:
+    def _print_waiting(self, reason: Mapping[str, Any]) -> None:
         """Tell, behind the state FAILED in which an attempt ended, that the mission waits and is tried again."""
         self._close_line()
         if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
             self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
 
-    def ended(self, mission: MissionDocument) -> int:
+    def print_end(self, mission: MissionDocument) -> int:
         """Report a mission that ended or stands still; return the exit code that it deserves."""
         if mission["status"] == "done":
-            self.answer(mission)
+            self.print_answer(mission)
             return 0
-        error = why(mission)
-        self.failed(mission, error)
+        error = mission_error(mission)
+        self.print_failure(mission, error)
         return error.exit_code
 
-    def answer(self, mission: MissionDocument) -> None:
+    def print_answer(self, mission: MissionDocument) -> None:
         """Report a mission that is done."""
         if self.console.as_json:
             self.console.document(mission)
@@ -177,25 +177,25 @@ class MissionPrinter:
             again = f"batos show {mission['id']}" if self.again is None else self.again
             self.console.say(summary_line(mission, again), dim=True)
 
-    def failed(self, mission: MissionDocument, error: BatosError) -> None:
+    def print_failure(self, mission: MissionDocument, error: BatosError) -> None:
         """Report a mission that failed."""
         self._close_line()
         self._report(mission)
         self.console.error(error)
-        self._ended(mission)
+        self._print_end_line(mission)
 
-    def cancelled(self, mission: MissionDocument) -> None:
+    def print_cancellation(self, mission: MissionDocument) -> None:
         """Report a mission that was interrupted."""
         self._close_line()
         self._report(mission)
-        self._ended(mission)
+        self._print_end_line(mission)
 
     def _report(self, mission: MissionDocument) -> None:
         """Give programs the mission, whose status says how it ended, before the document with the error."""
         if self.console.as_json and not self.quiet:
             self.console.event("mission.report", {"mission": mission})
 
-    def _ended(self, mission: MissionDocument) -> None:
+    def _print_end_line(self, mission: MissionDocument) -> None:
         self.console.say(f"{mission['id']} {ended_text(mission['status'])}; {cost_text(mission)}.")
         if self.verbose:
             for line in learnt_lines(mission.get("provenance", ProvenanceDocument())):

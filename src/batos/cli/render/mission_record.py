@@ -38,7 +38,7 @@ _WISHES = {
 def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False) -> str:
     """Write a mission read back; `served` by a server, which runs what waits. Calls are told where they belong."""
     reason = mission.get("reason")
-    lines = [*_asked(mission), "", wrap(mission["brief"]["text"]), ""]
+    lines = [*_question_lines(mission), "", wrap(mission["brief"]["text"]), ""]
     if not served and mission["status"] in _STANDS:
         # Whoever reads this holds the image, so nobody is working on it.
         lines.append(f"stands   {_STANDS[mission['status']]}")
@@ -58,7 +58,7 @@ def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False
     return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
 
 
-def _asked(mission: MissionDocument) -> Iterator[str]:
+def _question_lines(mission: MissionDocument) -> Iterator[str]:
     brief = mission["brief"]
     yield f"mission  {mission['id']}"
     yield f"status   {mission['status']}"
@@ -123,7 +123,7 @@ def call_name(call: PromptDocument) -> str:
     return f"{call['method'].rpartition('.')[2]}: {call['path']}" if "method" in call else call["path"]
 
 
-def calls_named(calls: Sequence[PromptDocument], name: str) -> list[PromptDocument]:
+def find_calls(calls: Sequence[PromptDocument], name: str) -> list[PromptDocument]:
     """Return the calls that have a name in their path or in their method; NotFound where none has."""
     found = [call for call in calls if name.lower() in call_name(call).lower()]
     if not found:

@@ -37,12 +37,12 @@ def _object(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"object   {found['object']} ({found['oid']})"
     yield f"parents  {', '.join(found['parents']) or 'none'}"
     yield ""
-    yield table([[name, *_told(value)] for name, value in sorted(found["slots"].items())], ("slot", "kind", "what"))
+    yield table([[name, *_describe(value)] for name, value in sorted(found["slots"].items())], ("slot", "kind", "what"))
     yield ""
     yield f"`batos inspect {found['object']}.SLOT` shows one whole, --json or -v everything."
 
 
-def _told(value: Any) -> tuple[str, str]:
+def _describe(value: Any) -> tuple[str, str]:
     """Return the kind of a slot's value, and the value on one line."""
     if isinstance(value, str):
         return "text", _short(value)

@@ -51,11 +51,11 @@ def short(names: Sequence[str]) -> dict[str, str]:
     found = {}
     for place, name in enumerate(ordered):
         beside = [*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2]]
-        length = max([_LEAST, *(_shared(name, other) + 1 for other in beside)])
+        length = max([_LEAST, *(_count_shared(name, other) + 1 for other in beside)])
         found[name] = name[:length]
     return found
 
 
-def _shared(one: str, other: str) -> int:
+def _count_shared(one: str, other: str) -> int:
     """Count the characters that two ids have in common at their start."""
     return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))

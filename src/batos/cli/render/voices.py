@@ -18,13 +18,13 @@ def voices_lines(voices: Sequence[VoiceDocument], *, whole: bool, depth: int = 0
         indent = "  " * depth
         kind = "facet" if "voices" not in voice else "persona"
         asked = f", asked: {voice['query']}" if voice["query"] else ""
-        yield f"{indent}{kind.ljust(_MARGIN)}{voice['name']}{asked} ({_came_of(voice)})"
+        yield f"{indent}{kind.ljust(_MARGIN)}{voice['name']}{asked} ({_outcome_text(voice)})"
         if whole and voice["answer"]:
             yield wrap(voice["answer"], indent + " " * _MARGIN)
         yield from voices_lines(voice.get("voices", ()), whole=whole, depth=depth + 1)
 
 
-def _came_of(voice: VoiceDocument) -> str:
+def _outcome_text(voice: VoiceDocument) -> str:
     if "failure" in voice:
         return f"failed: {voice['failure']['message']}"
     said = "answered" if voice["known"] else "had no answer"

@@ -26,7 +26,7 @@ from batos.terminal.layout import table
 
 def tell_all(called: Called) -> int:
     """Run the verb `adapters list`."""
-    rows, faults = _listed(called)
+    rows, faults = _list_rows(called)
     if called.console.as_json:
         called.console.document({"adapters": rows, "faults": [fault.as_dict() for fault in faults]})
         return 0
@@ -47,11 +47,11 @@ def _none(settings: Settings) -> str:
     return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (`batos help adapters`)."
 
 
-def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
+def _list_rows(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
-    shelf, _ = run(_held(settings, codex, offline.read_inventory(settings)))
-    choices, proxies = offline.read(settings, _kept)
+    shelf, _ = run(_check_bases(settings, codex, offline.read_inventory(settings)))
+    choices, proxies = offline.read(settings, _read_choices)
     used = in_use(shelf, choices)
     rows = []
     for adapter in shelf.adapters:
@@ -60,12 +60,12 @@ def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault
         state = "not yet made" if made is None else "ready"
         if used.get(adapter.persona) is adapter:
             state = "in use" if made is not None else "in use once it is made"
-        rows.append({**_shown(adapter), "base": codex.model_for(adapter.persona, settings.profile), "state": state,
-                     "model": made})  # fmt: skip
+        base = codex.model_for(adapter.persona, settings.profile)
+        rows.append({**_adapter_document(adapter), "base": base, "state": state, "model": made})
     return rows, shelf.faults
 
 
-async def _held(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tuple[AdapterInventory, list[str]]:
+async def _check_bases(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tuple[AdapterInventory, list[str]]:
     """Hold the adapters against their bases where Ollama can be asked for them; return too what could not be asked."""
     if not shelf.adapters:
         return shelf, []
@@ -80,12 +80,12 @@ async def _held(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tu
     return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
 
 
-def _kept(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
+def _read_choices(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
     """Return what the image knows: the choices, and the proxies by label."""
     return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
 
 
-def _shown(adapter: Adapter) -> dict[str, Any]:
+def _adapter_document(adapter: Adapter) -> dict[str, Any]:
     return {
         "persona": adapter.persona,
         "name": adapter.name,
@@ -106,7 +106,7 @@ def check(called: Called, which: str) -> int:
     """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
-    found, unchecked = run(_held(settings, codex, _asked_for(offline.read_inventory(settings), which)))
+    found, unchecked = run(_check_bases(settings, codex, _select(offline.read_inventory(settings), which)))
     doubts = {
         adapter.label: compatibility.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
         for adapter in found.adapters
@@ -115,7 +115,7 @@ def check(called: Called, which: str) -> int:
     return 1 if found.faults else 0
 
 
-def _asked_for(shelf: AdapterInventory, which: str) -> AdapterInventory:
+def _select(shelf: AdapterInventory, which: str) -> AdapterInventory:
     """Return the adapters that are meant. Raises: NotFound: there are none; the remedy names near ones."""
     if not which:
         return shelf
@@ -134,7 +134,7 @@ def _tell_check(
 ) -> None:
     console = called.console
     if console.as_json:
-        adapters = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
+        adapters = [{**_adapter_document(each), "doubts": list(doubts[each.label])} for each in found.adapters]
         faults = [fault.as_dict() for fault in found.faults]
         console.document({"ok": not faults, "adapters": adapters, "faults": faults, "unchecked": list(unchecked)})
         return

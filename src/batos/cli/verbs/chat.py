@@ -14,13 +14,13 @@ import click
 
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Opened, open_door
-from batos.cli.doors.wanting import wait_until_wanted
+from batos.cli.doors.waiting_notes import wait_until_wanted
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import Called, terminating_signals, with_server
-from batos.cli.verbs import piped
-from batos.cli.verbs.briefing import Wish, brief_options
-from batos.cli.verbs.chatting import Chat
+from batos.cli.verbs import standard_input
+from batos.cli.verbs.brief_options import Wish, brief_options
+from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import LEAVING, completions, find_command
 from batos.cli.verbs.typed_input import MessageSource, source
 from batos.errors import BatosError
@@ -56,15 +56,15 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
     lends = _lends(called)
     chat = Chat(called, fields, conversation, voices=wish.voices, stream=live, keeps=lends is None)
     if "-" in wish.paths:
-        there = piped.open_terminal()
+        there = standard_input.open_terminal()
         chat.attach(wish.paths)
-        piped.replace_stdin(there)
+        standard_input.replace_stdin(there)
     else:
         chat.attach(wish.paths)
     with _terminable(), BackgroundDoor(_Doors(called, reads=history), lends) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
-            _shown(called, page, history_text(page))
+            _print_result(called, page, history_text(page))
             return 0
         if recompact:
             return way.do(lambda door: chat.compact(door, "recompact_"))
@@ -100,7 +100,7 @@ def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
     return partial(wait_until_wanted, image) if image is not None else None
 
 
-def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
+def _print_result(called: Called, data: Mapping[str, Any], text: str) -> None:
     if called.console.as_json:
         called.console.document(data)
     else:
@@ -115,7 +115,7 @@ def _talk(called: Called, chat: Chat, way: BackgroundDoor) -> int:
         console.say(_WELCOME, dim=True)
     code = 0
     try:
-        _begun(chat, way)
+        _begin(chat, way)
         while chat.goes_on:
             try:
                 code = _round(chat, way, messages, interactive=interactive) or code
@@ -152,7 +152,7 @@ def _round(chat: Chat, way: BackgroundDoor, messages: MessageSource, *, interact
     return 0
 
 
-def _begun(chat: Chat, way: BackgroundDoor) -> None:
+def _begin(chat: Chat, way: BackgroundDoor) -> None:
     try:
         way.do(chat.begin)
     except Interrupted:

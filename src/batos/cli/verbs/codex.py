@@ -50,7 +50,7 @@ def show(called: Called, whose: str | None) -> int:
     found, absent = codices.standing(_folder(called.settings))
     read = found.sound()
     profile = read.profile(called.settings.profile).name
-    laid = origins.rows(found, _shipped(), profile, absent)
+    laid = origins.rows(found, _shipped_codex(), profile, absent)
     if whose is None:
         _tell_overview(called, read, laid, absent)
         return 0
@@ -64,7 +64,7 @@ def show(called: Called, whose: str | None) -> int:
     return 0
 
 
-def _shipped() -> Codex:
+def _shipped_codex() -> Codex:
     return codices.parse(codices.read_shipped()).sound()
 
 
@@ -106,18 +106,25 @@ def _tell_overview(called: Called, read: Codex, laid: Mapping[str, list[CodexRow
         called.console.document({**about, "mind": {"edited": edited["mind"]}, "personas": personas})
         return
     lines = [
-        [name, each["model"], str(each["num_ctx"]), str(len(each["facets"])), str(len(each["protocols"])), _said(each)]
+        [
+            name,
+            each["model"],
+            str(each["num_ctx"]),
+            str(len(each["facets"])),
+            str(len(each["protocols"])),
+            _row_text(each),
+        ]
         for name, each in personas.items()
     ]
     heads = ("persona", "model", "window", "facets", "protocols", "edited")
     called.console.write(f"{folder}, profile {profile}, digest {read.digest[:12]}")
     called.console.write(table(lines, heads))
-    called.console.write(f"mind: {_said({'edited': edited['mind']})}")
+    called.console.write(f"mind: {_row_text({'edited': edited['mind']})}")
     if absent:
         called.console.say(f"Not there yet, as shipped: {', '.join(sorted(absent))}.", dim=True)
 
 
-def _said(each: Mapping[str, Any]) -> str:
+def _row_text(each: Mapping[str, Any]) -> str:
     return ", ".join(each["edited"]) or "as shipped"
 
 
@@ -192,7 +199,7 @@ def diff(called: Called, against_shipped: bool) -> int:
     settings = called.settings
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
-    side = _Side("shipped", codices.read_shipped(), settings.profile) if against_shipped else _recorded(settings)
+    side = _Side("shipped", codices.read_shipped(), settings.profile) if against_shipped else _recorded_side(settings)
     lines = list(differences.unified_diff(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
     summary = _summary(side, found, settings.profile)
     if called.console.as_json:
@@ -215,7 +222,7 @@ def diff(called: Called, against_shipped: bool) -> int:
     return 0
 
 
-def _recorded(settings: Settings) -> _Side:
+def _recorded_side(settings: Settings) -> _Side:
     """Return the codex that the image runs on; the shipped one where there is none, or none can be read."""
     try:
         if is_there(settings.image_uri):
@@ -241,7 +248,7 @@ def _summary(side: _Side, found: CodexReading, profile: str) -> differences.Code
 
 def _tell_summary(console: Console, summary: differences.CodexDifferences, side: _Side) -> None:
     if not summary.changes and summary.profiles is None:
-        console.write(f"Nothing that counts differs from the codex of {_called(side)}.")
+        console.write(f"Nothing that counts differs from the codex of {_side_name(side)}.")
         return
     for owner, found in differences.owners(summary.changes).items():
         console.write(f"{owner}: {', '.join(f'{each.key} {each.kind}' for each in found)}")
@@ -259,5 +266,5 @@ def _tell_summary(console: Console, summary: differences.CodexDifferences, side:
             console.write(f"  {what}: {which}")
 
 
-def _called(side: _Side) -> str:
+def _side_name(side: _Side) -> str:
     return "the image" if side.name == "image" else "the program"

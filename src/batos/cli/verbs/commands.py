@@ -13,7 +13,7 @@ from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
-from batos.cli.verbs.chatting import Chat
+from batos.cli.verbs.chat_session import Chat
 from batos.errors import NotFound, UsageError
 from batos.mission_documents import as_mission
 from batos.terminal.console import count_text
@@ -160,7 +160,7 @@ def _cost(chat: Chat, rest: str) -> None:
     chat.tell({"turns": chat.turns, "cost": spent}, text)
 
 
-def _recalled(chat: Chat, rest: str) -> None:
+def _print_evidence(chat: Chat, rest: str) -> None:
     if chat.last is None:
         raise NotFound("there is no answer yet", remedy="Ask something first.")
     provenance = chat.last["provenance"]
@@ -180,7 +180,7 @@ async def _file(chat: Chat, door: Door, rest: str) -> int:
 
 
 async def _files(chat: Chat, door: Door, rest: str) -> int:
-    kept = await _kept(chat, door)
+    kept = await _stored_files(chat, door)
     coming = [file.ref.name for file in chat.coming]
     names = dict.fromkeys([*(str(each["name"]) for each in kept), *coming])
     text = f"In this conversation: {', '.join(names)}." if names else "There is no file; /file PATH attaches one."
@@ -190,7 +190,7 @@ async def _files(chat: Chat, door: Door, rest: str) -> int:
 
 async def _drop(chat: Chat, door: Door, rest: str) -> int:
     coming = [file.ref.name for file in chat.coming]
-    kept = [each["name"] for each in await _kept(chat, door)]
+    kept = [each["name"] for each in await _stored_files(chat, door)]
     every = [*kept, *coming]
     names = every if rest == "all" and "all" not in every else [rest or (every[0] if len(every) == 1 else "")]
     if not set(names) <= set(every) or not names:
@@ -205,7 +205,7 @@ async def _drop(chat: Chat, door: Door, rest: str) -> int:
     return await _files(chat, door, "")
 
 
-async def _kept(chat: Chat, door: Door) -> list[Mapping[str, Any]]:
+async def _stored_files(chat: Chat, door: Door) -> list[Mapping[str, Any]]:
     """Return the conversation's files; none before its first question."""
     return [] if chat.conversation == "new" else list((await chat.page(door, -1, 1))["files"])
 
@@ -260,7 +260,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "files": Command("Show the files of this conversation.", through=_files),
     "drop": Command("Leave a file out from now on: its name, or all.", through=_drop, words=("all",)),
     "history": Command("Show turns word for word: the first one's position, how many.", through=_history),
-    "recalled": Command("Show which turns the last answer was shown, and what was compacted.", here=_recalled),
+    "recalled": Command("Show which turns the last answer was shown, and what was compacted.", here=_print_evidence),
     "conversation": Command(
         "Show which conversation this is, or go on with another: ID, last.", through=_conversation, words=("last",)
     ),

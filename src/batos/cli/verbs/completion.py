@@ -41,33 +41,33 @@ def completion(ctx: click.Context, shell: str) -> int:
 def mission_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete `last` and the newest missions, as far as a server tells them."""
     found = [CompletionItem("last", help="your newest")]
-    lines = _asked(ctx, "missions", {"limit": _MOST}).get("missions", ())
+    lines = _ask_home(ctx, "missions", {"limit": _MOST}).get("missions", ())
     found += [CompletionItem(line["id"], help=f"{line['status']}: {line['text']}") for line in lines]
     return [item for item in found if str(item.value).startswith(incomplete)]
 
 
 def object_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of the image's root and of declared objects, as far as a server tells them."""
-    told = _asked(ctx, "inspect", {})
+    told = _ask_home(ctx, "inspect", {})
     names = (*told.get("objects", ()), *told.get("declared", ()))
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete every slot that ever had a method, as far as a server tells them."""
-    lines = _asked(ctx, "method_list", {}).get("methods", ())
+    lines = _ask_home(ctx, "method_list", {}).get("methods", ())
     found = [CompletionItem(line["method"], help=f"{line['kind']}, {line['state']}") for line in lines]
     return [item for item in found if str(item.value).startswith(incomplete)]
 
 
 def approval_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the approvals that wait for a person, as far as a server tells them."""
-    found = _asked(ctx, "approvals", {"limit": _MOST, "status": "asked"}).get("approvals", ())
+    found = _ask_home(ctx, "approvals", {"limit": _MOST, "status": "asked"}).get("approvals", ())
     named = [CompletionItem(each["id"], help=f"{each['object']}.{each['selector']}") for each in found]
     return [item for item in named if str(item.value).startswith(incomplete)]
 
 
-def _asked(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+def _ask_home(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     """Ask the home's server; return nothing where none runs: a shell completes, it does not complain."""
     try:
         given = {name: value for name, value in ctx.params.items() if name in Settings.model_fields}

@@ -56,14 +56,14 @@ def ps(called: Called) -> int:
         return 0
     rows = []
     for each in hot:
-        rows.append(["in memory", each["name"], size(each["size"]), _where(each)])
+        rows.append(["in memory", each["name"], size(each["size"]), _placement_text(each)])
         rows += [["  as well", name, "", ""] for name in each["serves"] if name != each["name"]]
     rows += [["on disk", each["name"], size(each["size"]), ""] for each in cold]
     called.console.write(table(rows, ("", "model", "size", "")) if rows else "Ollama has no model.")
     return 0
 
 
-def _where(runner: dict[str, Any]) -> str:
+def _placement_text(runner: dict[str, Any]) -> str:
     window = f"window {runner['context_length']}"
     if runner["where"] == "spilled":
         return f"SPILLED: {size(runner['size_vram'])} of it on the GPU, {window}"

@@ -25,14 +25,14 @@ def genesis(called: Called, plan_only: bool, prune: bool) -> int:
     """Bring models and image to what codex and adapters say. A second run changes nothing."""
     opened = open_door(called)
     if plan_only:
-        _tell_plan(called.console, run(_planned(opened, prune=prune)))
+        _tell_plan(called.console, run(_ask_plan(opened, prune=prune)))
         return 0
     report = run(_genesis(called, opened, prune=prune))
     _tell_genesis(called.console, report, quiet=called.quiet)
     return 0 if all(finding["ok"] for finding in report["audit"]) else 1
 
 
-async def _planned(opened: Opened, *, prune: bool) -> dict[str, Any]:
+async def _ask_plan(opened: Opened, *, prune: bool) -> dict[str, Any]:
     async with opened as way:
         return await way.call("genesis", {"plan": True, "prune": prune})
 
@@ -41,7 +41,7 @@ async def _genesis(called: Called, opened: Opened, *, prune: bool) -> dict[str, 
     bars = Bars(called.console, quiet=called.quiet)
     async with opened as way:
         try:
-            return await way.call("genesis", {"prune": prune}, bars.heard)
+            return await way.call("genesis", {"prune": prune}, bars.on_event)
         except asyncio.CancelledError:
             bars.close()
             kept = "The server goes on with it" if way.served else "What was pulled and made so far is kept"

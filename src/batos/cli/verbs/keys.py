@@ -85,7 +85,7 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
         raise UsageError(f"{target} exists", field="out", remedy="Name another file with --out, or remove it.")
-    bind = _reached(called.settings, address)
+    bind = _reachable_address(called.settings, address)
     key = Keyring(called.settings.home).new(name, bind)
     if out == "-":
         sys.stdout.write(key.text())
@@ -114,7 +114,7 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
         ) from error
 
 
-def _reached(settings: Settings, address: str | None) -> str:
+def _reachable_address(settings: Settings, address: str | None) -> str:
     """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
     bound = parse_listening(settings.bind, "bind")
     if bound.loopback:

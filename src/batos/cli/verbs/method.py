@@ -36,7 +36,7 @@ def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
     found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
     if found["methods"] or called.console.as_json:
-        return _told(called, found, lambda told: telling.list_text(told["methods"]))
+        return _print_result(called, found, lambda told: telling.list_text(told["methods"]))
     called.console.say(
         "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
     )
@@ -54,7 +54,7 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
         return 0
-    return _told(called, found)
+    return _print_result(called, found)
 
 
 @method.command(short_help="Show every revision, and why each came and went.")
@@ -62,7 +62,7 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
 @with_server
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
-    return _told(
+    return _print_result(
         called, run(ask_once(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
     )
 
@@ -84,7 +84,7 @@ def make(called: Called) -> int:
     def text(told: Any) -> str:
         return "\n".join(after_lines(told)) or "Nothing is to be made."
 
-    return _told(called, found, text)
+    return _print_result(called, found, text)
 
 
 @method.command(short_help="Let a former revision be active again.")
@@ -134,7 +134,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
     args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
     found = run(ask_once(open_door(called), "method_redefine", args))
     if called.console.as_json or not called.quiet:
-        return _told(called, found)
+        return _print_result(called, found)
     return 0
 
 
@@ -148,12 +148,14 @@ def tools(called: Called) -> int:
             called.console.say(
                 "None of them reaches a network, a file or another program: they compute, ask and recall."
             )
-        return _told(called, found, lambda told: telling.tools_text(told["tools"]))
+        return _print_result(called, found, lambda told: telling.tools_text(told["tools"]))
     called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
     return 0
 
 
-def _told(called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text) -> int:
+def _print_result(
+    called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text
+) -> int:
     """Tell the result, as a document or in words, and return 0."""
     if called.console.as_json:
         called.console.document(found)
@@ -174,9 +176,9 @@ def _checks(path: str | None) -> Any:
     try:
         found = json.loads(_text(path, "checks"))
     except ValueError as error:
-        raise _unread(path, "checks", f"it is no JSON ({error})") from error
+        raise _unreadable(path, "checks", f"it is no JSON ({error})") from error
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise _unread(path, "checks", "it is no list of checks")
+        raise _unreadable(path, "checks", "it is no list of checks")
     return found
 
 
@@ -192,17 +194,17 @@ def _text(path: str, field: str) -> str:
                 data = file.read(SOURCE_LIMIT + 1)
         text = data.decode("utf-8")
     except OSError as error:
-        raise _unread(path, field, str(error.strerror)) from error
+        raise _unreadable(path, field, str(error.strerror)) from error
     except ValueError as error:
-        raise _unread(path, field, "it is no UTF-8 text") from error
+        raise _unreadable(path, field, "it is no UTF-8 text") from error
     if len(data) > SOURCE_LIMIT:
-        raise _unread(path, field, f"it has more than {SOURCE_LIMIT} bytes")
+        raise _unreadable(path, field, f"it has more than {SOURCE_LIMIT} bytes")
     if not text.strip():
-        raise _unread(path, field, "it is empty")
+        raise _unreadable(path, field, "it is empty")
     return text
 
 
-def _unread(path: str, field: str, why: str) -> BriefError:
+def _unreadable(path: str, field: str, why: str) -> BriefError:
     remedy = (
         "Name a file of one method's source." if field == "file" else "`batos help generation` shows what a check is."
     )

@@ -22,8 +22,8 @@ from batos.config import Settings
 from batos.errors import ImageBusy, Refused
 from batos.events import Events
 from batos.image.ids import iso, utc_now
+from batos.server.dispatch.background_genesis import Founding
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.founding import Founding
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
@@ -96,7 +96,7 @@ async def open_server(
             try:
                 _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
-                async with _begun(founding):
+                async with _begin_genesis(founding):
                     yield uvm, places
             finally:
                 server_file.remove(home, mine)
@@ -104,7 +104,7 @@ async def open_server(
 
 
 @asynccontextmanager
-async def _begun(founding: Founding | None) -> AsyncIterator[None]:
+async def _begin_genesis(founding: Founding | None) -> AsyncIterator[None]:
     """Let the genesis of an empty image run beside what is served, if there is to be one."""
     if founding is None:
         yield
@@ -173,11 +173,11 @@ def _tell(called: Called, places: Places) -> None:
     if called.quiet:
         return
     called.console.write(f"serving {home}")
-    called.console.write(f"requests at {_guarded(places.bind, places.bind_by)}")
-    called.console.write(f"events at   {_guarded(places.events, places.events_by)}")
+    called.console.write(f"requests at {_address_text(places.bind, places.bind_by)}")
+    called.console.write(f"events at   {_address_text(places.events, places.events_by)}")
     called.console.say("Clients of this home find it by itself; `batos token` and `batos keys` say how others do.")
     called.console.say("Ctrl-C stops it: what runs goes back to the queue.")
 
 
-def _guarded(address: Address, by: str) -> str:
+def _address_text(address: Address, by: str) -> str:
     return f"{address} ({'with the token of the home' if by == 'plain' else 'with a key'})"

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from batos.cli.doors.door import Opened, open_door
-from batos.cli.render.mission_record import calls_named, mission_text, prompts_text
+from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.render.turns import history_text
@@ -95,7 +95,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
     args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
     found, served = run(_show(open_door(called, reads=True), args))
     if call is not None:
-        found = {**found, "prompts": calls_named(found["prompts"], call)}
+        found = {**found, "prompts": find_calls(found["prompts"], call)}
     if called.console.as_json:
         called.console.document(found)
         return 0

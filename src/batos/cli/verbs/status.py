@@ -10,12 +10,12 @@ import click
 
 from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import duration_text
-from batos.cli.render.mission import placement_text, who
+from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.show import ask_once
 from batos.client.wire.protocol import error_of
-from batos.server.dispatch.founding import in_words
+from batos.server.dispatch.background_genesis import in_words
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import table
 
@@ -37,9 +37,9 @@ def status(called: Called, ready: bool) -> int:
     if server is not None:
         found = run(ask_once(server, "status", {}))
     else:
-        from batos.cli.doctor import alone  # a server's client loads nothing of the database
+        from batos.cli.doctor import offline_status  # a server's client loads nothing of the database
 
-        found = run(alone.status_document(called.settings))
+        found = run(offline_status.status_document(called.settings))
     if ready:
         return _ready(called, found)
     if called.console.as_json:
@@ -125,7 +125,7 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
         return
     names = short([each["id"] for each in running])
     rows = [
-        [names[each["id"]], each.get("state") or "", _who(each), _since(each.get("since"), now),
+        [names[each["id"]], each.get("state") or "", _personas_text(each), _since(each.get("since"), now),
          str(each.get("calls", "")), each.get("text", "")]
         for each in running[:_SHOWN]
     ]  # fmt: skip
@@ -134,9 +134,9 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
         yield f"and {len(running) - _SHOWN} more"
 
 
-def _who(running: Mapping[str, Any]) -> str:
+def _personas_text(running: Mapping[str, Any]) -> str:
     """Name the personas at work; none before the mission is routed."""
-    return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
+    return personas_text({"personas": running.get("personas") or (), "effort": running.get("effort")})
 
 
 def _since(moment: str | None, now: datetime) -> str:

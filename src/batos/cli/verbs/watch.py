@@ -40,7 +40,7 @@ async def follow(called: Called, opened: Opened, args: Mapping[str, Any]) -> int
                     coming.cancel()
                     await listening
                     raise NoServer("the server has stopped")
-                watcher.hear(coming.result())
+                watcher.print_notice(coming.result())
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
@@ -66,7 +66,7 @@ class Watcher:
         for line in reversed(lines):
             self._line(line["at"], line["id"], f"{line['status']}: {line['text']}")
 
-    def hear(self, notice: Mapping[str, Any]) -> None:
+    def print_notice(self, notice: Mapping[str, Any]) -> None:
         """Tell a notice of a mission."""
         mission, number = str(notice["mission"]), int(notice["seq"])
         lost = number - self._seen.get(mission, number - 1) - 1
@@ -79,7 +79,7 @@ class Watcher:
             return
         if lost > 0:
             self._console.say(f"{lost} of what happened to {mission} came faster than it was read")
-        told = _told(notice)
+        told = _notice_text(notice)
         if told:
             self._line(notice["at"], mission, told)
 
@@ -88,7 +88,7 @@ class Watcher:
         self._console.write(f"{moment:%H:%M:%S}  {mission}  {what}")
 
 
-def _told(notice: Mapping[str, Any]) -> str:
+def _notice_text(notice: Mapping[str, Any]) -> str:
     """Write a notice for a person; nothing for a notice that says the same again."""
     event = notice["event"]
     if event == "mission.status":

@@ -120,7 +120,7 @@ class Keyring:
 
     def stamp(self) -> object:
         """Return a value that differs whenever the token or a key may have changed."""
-        return tuple(_changed(path) for path in (self._home / "token", self._folder, self._clients))
+        return tuple(_change_time(path) for path in (self._home / "token", self._folder, self._clients))
 
     # -- keys
 
@@ -137,7 +137,7 @@ class Keyring:
         if not path.exists():
             for folder in (self._folder, self._clients):  # mkdir gives its mode to the last folder only
                 folder.mkdir(mode=0o700, exist_ok=True)
-            private_files.write(path, json.dumps(asdict(_made())) + "\n", new=True)
+            private_files.write(path, json.dumps(asdict(_make_pair())) + "\n", new=True)
         try:
             found = json.loads(private_files.read(path))
             pair = KeyPair(str(found["public"]), str(found["secret"]))
@@ -167,7 +167,7 @@ class Keyring:
             raise UsageError(
                 f"a key cannot be called {name[:80]!r}", field="name", remedy="Use letters, digits, dots and dashes."
             )
-        server, pair = self.server(), _made()
+        server, pair = self.server(), _make_pair()
         made = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         text = json.dumps({"public": pair.public, "made": made}) + "\n"
         if not private_files.write(self._clients / f"{name}.json", text, new=True):
@@ -198,12 +198,12 @@ def _new_token() -> str:
     return f"{secrets.token_urlsafe(32)}\n"
 
 
-def _made() -> KeyPair:
+def _make_pair() -> KeyPair:
     public, secret = zmq.curve_keypair()
     return KeyPair(public.decode(), secret.decode())
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:  # it is not there yet, or no more

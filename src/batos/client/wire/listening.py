@@ -15,7 +15,7 @@ from batos.errors import ConfigError
 _HANDSHAKE = 10.0
 
 
-def bound(socket: zmq.asyncio.Socket, address: Address, field: str) -> Address:
+def bind_socket(socket: zmq.asyncio.Socket, address: Address, field: str) -> Address:
     """Bind it, at a free port where the address may have one; gives the address with the port that it got.
 
     ConfigError names the setting `field`.
@@ -26,7 +26,7 @@ def bound(socket: zmq.asyncio.Socket, address: Address, field: str) -> Address:
         socket.bind(str(address))
     except zmq.ZMQError as error:
         if error.errno == errno.EADDRINUSE and address.or_free:
-            return bound(socket, replace(address, port=0, or_free=False), field)
+            return bind_socket(socket, replace(address, port=0, or_free=False), field)
         socket.close(linger=0)
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(

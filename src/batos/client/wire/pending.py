@@ -59,12 +59,12 @@ class PendingCall:
             self._streamed = event == "mission.token"
         self._hear(event, keys)
 
-    def lost(self, endpoint: str) -> None:
+    def on_lost(self, endpoint: str) -> None:
         """Tell the listener that the server is gone."""
         self._lost = True
         self._say("connection.lost", endpoint)
 
-    def restored(self, endpoint: str) -> None:
+    def on_restored(self, endpoint: str) -> None:
         """Tell the listener that the server is back and the request asked again: its stream begins anew."""
         if self._lost:
             self._lost = False

@@ -24,7 +24,7 @@ class ServerAddress:
     watching: Credentials | None
 
 
-def of_home(home: Path) -> ServerAddress:
+def home_address(home: Path) -> ServerAddress:
     """Return the address of the home's own server. Raises: NoServer: none runs."""
     running = server_file.running_server(home)
     if running is None:
@@ -37,7 +37,7 @@ def of_home(home: Path) -> ServerAddress:
     return ServerAddress(running.bind, running.events, by[running.bind_by](), by[running.events_by]())
 
 
-def of_setting(server: str, home: Path) -> ServerAddress:
+def setting_address(server: str, home: Path) -> ServerAddress:
     """Return the address that the setting `server` names: tcp://HOST:PORT on this machine, or a key file.
 
     Raises: ConfigError: the setting is neither.

@@ -40,7 +40,7 @@ class ServerConnection:
         self._monitor: zmq.asyncio.Socket = self._socket.get_monitor_socket(_HEEDED)
 
     @classmethod
-    async def opened(
+    async def open(
         cls,
         context: zmq.asyncio.Context,
         kind: int,
@@ -86,7 +86,7 @@ class ServerConnection:
         told = parse_monitor_message(await self._monitor.recv_multipart())
         return int(told["event"]), int(told["value"])
 
-    async def lost(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Wait until the connection is lost."""
         while (await self._event())[0] != zmq.EVENT_DISCONNECTED:
             pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import ToIntent
-from batos.methods.execution.usage import of_intent
+from batos.methods.execution.usage import record_intent
 from batos.minds.calls import sample_paths
 from batos.minds.parts.interpret import SubQuery, interpret
 from batos.minds.results import PartResult, Synthesis
@@ -20,4 +20,4 @@ async def interpret_intent(invocation: Invocation[ToIntent], synthesis: Synthesi
     path = sample_paths.call(invocation.path, 0) if synthesis is None else ""
     asked = SubQuery(message.selector, message.intent, message.text, message.number, path)
     work = interpret(invocation.interpreter, context, invocation.evidence, asked, synthesis)
-    return await of_intent(invocation, work)
+    return await record_intent(invocation, work)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from batos.errors import MethodFailed
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.resolution import ResolvedMessage

@@ -72,7 +72,7 @@ class MethodHost:
         """Return the trust class of the run: the least of everything that it has seen so far."""
         return least_trust("model", self._trust, self._view.trust)
 
-    def _saw(self, trust: str) -> None:
+    def _lower_trust(self, trust: str) -> None:
         """Lower the trust class of the run to that of something it has seen."""
         self._trust = least_trust(self._trust, trust)
 
@@ -155,8 +155,8 @@ class MethodHost:
         kept = self._buffer.read(target, slot)
         if kept is None:
             raise MessageNotUnderstood(label(target), slot)
-        self._saw(kept.trust)
-        return Sent(self._view.table.shown(kept.value))
+        self._lower_trust(kept.trust)
+        return Sent(self._view.table.to_cell(kept.value))
 
     async def _kernel(self, target: UvmObject, selector: str, primitive: Primitive, given: _Given) -> Sent:
         """Call one of the kernel's primitives that a method may send: inference, recall or log.
@@ -172,7 +172,7 @@ class MethodHost:
             return Sent(thought.answer)
         if primitive.name in _RECALLS:
             found = await primitives.recall(self._invocation, *given)
-            self._saw(provenance.lineage_trust(found))
+            self._lower_trust(provenance.lineage_trust(found))
             return Sent([*primitives.recalled_texts(found)])
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
@@ -205,7 +205,7 @@ class MethodHost:
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
         ran = await asyncio.ensure_future(self._run(self._inner(context, message, path)))
         self._thought(ran.thoughts, ran.trust)
-        return Sent(self._view.table.shown(ran.value), self._reload_slots())
+        return Sent(self._view.table.to_cell(ran.value), self._reload_slots())
 
     def _inner(self, context: MindContext, message: To, path: str) -> Invocation[To]:
         """Return the invocation of a message that the method sends: one level deeper, within the same limits."""
@@ -225,7 +225,7 @@ class MethodHost:
     def _thought(self, thoughts: Iterable[Thought], trust: str) -> None:
         """Add answers of the model to the run, and note their trust."""
         self.thoughts.extend(thoughts)
-        self._saw(trust)
+        self._lower_trust(trust)
 
     # -- what was written so far
 
@@ -266,7 +266,7 @@ class MethodHost:
     def _reload_slots(self) -> Mapping[str, Value]:
         """Return the receiver's slots anew, for the method to continue with."""
         self._taken = Writes()
-        return self._view.shown()
+        return self._view.slot_values()
 
 
 def _cause(message: str) -> str:

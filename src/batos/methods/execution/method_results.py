@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from batos.errors import MethodFailed
-from batos.gate.citing import Quoted, stands
+from batos.gate.quotation_search import Quoted, stands
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data

@@ -15,7 +15,7 @@ from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import ToMethod
-from batos.methods.execution.usage import of_method
+from batos.methods.execution.usage import record_method
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MethodCell
 from batos.objects.prototype import label
@@ -49,7 +49,7 @@ async def run(invocation: Invocation[ToMethod], takes: Takes = accept_any) -> In
             f"{invocation.message.selector!r} of {label(invocation.message.receiver)} is a method, "
             "and there is no cell to run it in"
         )
-    return await of_method(invocation, _run(invocation, cell, takes))
+    return await record_method(invocation, _run(invocation, cell, takes))
 
 
 async def _run(invocation: Invocation[ToMethod], cell: MethodCell, takes: Takes) -> InvocationResult:
@@ -71,10 +71,10 @@ async def run_until_unchanged(
         if moved is None:
             takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
-            invocation.context.trace.changed(buffer.merge_down())
+            invocation.context.trace.note_changes(buffer.merge_down())
             invocation.tally.spend(ran.seconds)
             if invocation.below is None:
-                invocation.context.trace.saw(ran.trust)
+                invocation.context.trace.note_trust(ran.trust)
             return ran
     raise MethodFailed(
         f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times "
@@ -90,10 +90,10 @@ async def _once(
     message = invocation.message
     view = View(buffer, message.receiver, program.view)
     host = MethodHost(invocation, buffer, view, run)
-    call = MethodCall(view.shown(), [*message.args], dict(message.kwargs), _seed(invocation), _now(invocation))
+    call = MethodCall(view.slot_values(), [*message.args], dict(message.kwargs), _seed(invocation), _now(invocation))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
-    result = view.table.meant(outcome.result, f"the result of {message.selector!r}")
+    result = view.table.from_cell(outcome.result, f"the result of {message.selector!r}")
     return InvocationResult(result, tuple(host.thoughts), host.trust, outcome.seconds)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from batos.errors import ObjectError
-from batos.gate.citing import stands
+from batos.gate.quotation_search import stands
 from batos.image.intents import is_interpretable
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
@@ -54,7 +54,7 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
 
     Raises: ObjectError: an argument is wrong; the message names it.
     """
-    given = _bound(_infer, "infer_", args, kwargs)
+    given = _bind_arguments(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
     for name, value in (("prompt", text), ("system", system)):
         if not isinstance(value, str) and not (name == "system" and value is None):
@@ -76,7 +76,7 @@ def _recall(query: Any, room: Any = ROOM) -> None:
     """Declare the parameters of `recall_`; `room` is in bytes."""
 
 
-def _bound(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Bind the arguments to the parameters of `shape`. Raises: ObjectError: they do not fit."""
     signature = inspect.signature(shape)
     try:
@@ -159,7 +159,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
     """
-    given = _bound(_recall, "recall_", args, kwargs)
+    given = _bind_arguments(_recall, "recall_", args, kwargs)
     query, room = given["query"], given.get("room", ROOM)
     if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_PROMPT:
         raise ObjectError("`recall_` takes a text: what is looked for")
@@ -168,7 +168,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
     found = await send(invocation.interpreter, invocation.context.mind.persona, "recall_", query, room)
     if not isinstance(found, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
-    invocation.context.trace.recalled(found)
+    invocation.context.trace.note_evidence(found)
     return found
 
 

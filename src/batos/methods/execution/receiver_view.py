@@ -22,7 +22,7 @@ class ObjectTable:
         self._objects: list[UvmObject] = []
         self._numbers: dict[UvmObject, int] = {}
 
-    def shown(self, data: Data) -> Value:
+    def to_cell(self, data: Data) -> Value:
         """Return data as the cell gets it, with a numbered reference for each object."""
         shown: Value = replace_leaves(data, self._ref, lambda each: isinstance(each, UvmObject))
         return shown
@@ -34,7 +34,7 @@ class ObjectTable:
             self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
         return Ref(self._numbers[obj])
 
-    def meant(self, value: Value, what: str, room: SizeBudget | None = None) -> Data:
+    def from_cell(self, value: Value, what: str, room: SizeBudget | None = None) -> Data:
         """Return data from the cell with the objects in place of their references; `what` names the data in errors.
 
         Raises: MethodFailed: the data is too large, or a number was never given out.
@@ -60,7 +60,7 @@ class View:
         #: The lowest trust class of the slots shown.
         self.trust = "model"
 
-    def shown(self) -> dict[str, Value]:
+    def slot_values(self) -> dict[str, Value]:
         """Return the value of each slot that exists, inherited ones too, as the cell gets it. Behaviour is left out.
 
         Raises: MethodFailed: a value is no plain data, or all together are too large.
@@ -75,7 +75,7 @@ class View:
             if kept is not None:
                 self.trust = least_trust(self.trust, kept.trust)
                 found[slot] = kept.value
-        return {slot: self.table.shown(value) for slot, value in found.items()} if room.objects else found
+        return {slot: self.table.to_cell(value) for slot, value in found.items()} if room.objects else found
 
     def take(self, writes: Writes, trust: str) -> None:
         """Write the method's changes into the write buffer with this trust class, all or none.
@@ -96,7 +96,7 @@ class View:
     def _read_back(self, slot: str, value: Value, room: SizeBudget) -> Data:
         """Return a value that the method left in a slot, as data with objects."""
         what = f"the slot {slot!r} as the method left it"
-        return data_of(self.table.meant(value, what, room), what)
+        return data_of(self.table.from_cell(value, what, room), what)
 
     def _is_own(self, slot: str) -> bool:
         """Test if the slot exists, so that it is deleted. Raises: MethodFailed: the slot is inherited."""

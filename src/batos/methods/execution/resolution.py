@@ -47,7 +47,7 @@ class SlotMessage:
         return (*self.args, *self.kwargs.values())
 
     @property
-    def found(self) -> Found:
+    def lookup(self) -> Found:
         """Return the slot as lookup finds it."""
         return Found(self.holder, self.behaviour, 0)
 
@@ -115,7 +115,7 @@ async def resolve(context: MindContext, message: SlotMessage) -> ResolvedMessage
     Raises: GenerationFailed, CovenantViolation, ApprovalNeeded: policy lets nothing answer. ObjectError: the intent
     answers, and the arguments are not one text.
     """
-    asked = _MissionMessage.of(context, message)
+    asked = _MissionMessage.from_message(context, message)
     chosen = _before(asked)
     if chosen is None:
         fresh = await _choose(asked)
@@ -124,7 +124,7 @@ async def resolve(context: MindContext, message: SlotMessage) -> ResolvedMessage
         if chosen is None:
             context.trace.decided.choose(asked.slot, fresh.choice)
             chosen = fresh
-    return _resolved(asked, chosen)
+    return _resolve(asked, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ class _MissionMessage:
     number: int
 
     @classmethod
-    def of(cls, context: MindContext, message: SlotMessage) -> _MissionMessage:
+    def from_message(cls, context: MindContext, message: SlotMessage) -> _MissionMessage:
         """Return the message with its declared intent; a facet's number is taken out of the arguments."""
-        intent, args = intent_in(message.found, message.selector), message.args
+        intent, args = intent_in(message.lookup, message.selector), message.args
         if not message.numbered or kind_of(intent, message.selector) != "facet":
             return cls(context, message, intent, args, 0)
         number = args[1] if len(args) > 1 else 0
@@ -157,7 +157,7 @@ class _MissionMessage:
         return f"{reference(self.message.holder)} {self.message.selector}"
 
     @property
-    def spoken(self) -> Intent | None:
+    def spoken_intent(self) -> Intent | None:
         """Return the intent that may answer although there is a method; None if policy or the message forbids it."""
         may = self.context.mind.policy.interpret == "allow"
         return self.intent if may and _interpretable(self.message.receiver, self.intent, self.values) else None
@@ -181,7 +181,7 @@ class _Chosen(NamedTuple):
     behaviour: Behaviour
 
 
-def _resolved(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
+def _resolve(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
     """Return the message as the behaviour that was chosen takes it.
 
     Raises: ObjectError: this is an intent, and the arguments are not one text.
@@ -206,7 +206,7 @@ def _before(asked: _MissionMessage) -> _Chosen | None:
     """Return the earlier choice of this mission, or of the mission that it retries; None if there is none."""
     decided = asked.context.trace.decided
     choice = decided.choice(asked.slot) or _retried_choice(asked)
-    behaviour = None if choice is None else _meant(asked, choice)
+    behaviour = None if choice is None else _chosen_behaviour(asked, choice)
     if choice is None or behaviour is None:
         return None
     decided.choose(asked.slot, choice)
@@ -215,16 +215,16 @@ def _before(asked: _MissionMessage) -> _Chosen | None:
 
 def _retried_choice(asked: _MissionMessage) -> Choice | None:
     """Return the choice of the mission that this one retries; a method only while its revision is active."""
-    choice, value = asked.context.trace.decided.retried(asked.slot), asked.message.behaviour
+    choice, value = asked.context.trace.decided.earlier_choice(asked.slot), asked.message.behaviour
     if choice is None or choice.how != "method":
         return choice
     return choice if isinstance(value, Method) and value.revision == choice.revision else None
 
 
-def _meant(asked: _MissionMessage, choice: Choice) -> Behaviour | None:
+def _chosen_behaviour(asked: _MissionMessage, choice: Choice) -> Behaviour | None:
     """Return the behaviour that a choice means for this message; None if it is gone or policy forbids it."""
-    if choice.how == "control" and asked.spoken is not None:
-        return asked.spoken
+    if choice.how == "control" and asked.spoken_intent is not None:
+        return asked.spoken_intent
     if choice.how == "interpreted":
         may = (
             asked.context.mind.policy.interpret == "allow"
@@ -247,7 +247,7 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
     if isinstance(behaviour, Method):
         lives = context.io.methods.lives
         drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
-        answer = asked.spoken if drawn else None
+        answer = asked.spoken_intent if drawn else None
         return _Chosen(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
     if not is_interpretable(behaviour):
         context = context.strict()
@@ -255,9 +255,9 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
         context = context.at_once()
     jit = context.io.methods.jit
     if behaviour.may_learn and jit is not None:
-        made = await jit.method_for(context, message.receiver, message.found, message.selector, message.values)
+        made = await jit.method_for(context, message.receiver, message.lookup, message.selector, message.values)
         if made is not None:
-            context.trace.made(reference(message.holder), message.selector, made)
+            context.trace.note_method(reference(message.holder), message.selector, made)
             return _Chosen(Choice("method", made.revision), made)
     if context.mind.policy.interpret == "never":
         what = f"{message.selector!r} of {label(message.receiver)}"

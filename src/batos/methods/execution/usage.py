@@ -20,37 +20,37 @@ MANY: Final = 8
 Outcome: TypeAlias = Literal["ok", "fault"]
 
 
-async def of_method(invocation: Invocation[ToMethod], work: Awaitable[T]) -> T:
+async def record_method(invocation: Invocation[ToMethod], work: Awaitable[T]) -> T:
     """Run a method through `work`, and record its revision and the digest of its source."""
     message, context = invocation.message, invocation.context
     method = message.method
     made = (reference(message.holder), message.selector) in context.trace.generated
-    told = _told(message)
+    told = _slot_fields(message)
     told |= {
         "revision": str(method.revision),
         "digest": hashlib.sha256(method.source.encode("utf-8", "surrogatepass")).hexdigest(),
         "as": "method, made in this mission" if made else "method",
         "path": invocation.path,
     }
-    context.trace.ran(told)
+    context.trace.note_run(told)
     return await _SlotUse(invocation).during(work, method.revision, control=False)
 
 
-async def of_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) -> T:
+async def record_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) -> T:
     """Interpret an intent through `work`, and record the commit that wrote it and the reason for interpreting it.
 
     The use goes to the ledger only for an intent that may become a method, or as a control; never for want of a cell.
     """
     message, control = invocation.message, invocation.message.because == CONTROL
-    told = _told(message)
+    told = _slot_fields(message)
     told |= {"revision": tid_text(message.intent._p_serial), "as": message.because}
-    invocation.context.trace.ran(told)
+    invocation.context.trace.note_run(told)
     if message.because == CELLLESS or not (control or message.intent.may_learn):
         return await work
     return await _SlotUse(invocation).during(work, message.revision, control=control)
 
 
-def _told(message: ResolvedMessage) -> RanDocument:
+def _slot_fields(message: ResolvedMessage) -> RanDocument:
     """Return the fields of a record that name the slot."""
     return {"selector": message.selector, "holder": label(message.holder), "oid": reference(message.holder)}
 
@@ -72,10 +72,10 @@ class _SlotUse:
         session = self._context.io.session
         before, own = session.spending_at(self._path), self._tally.seconds
 
-        def went(outcome: Outcome) -> None:
+        def record(outcome: Outcome) -> None:
             spent = session.spending_at(self._path) - before
             seconds = spent.seconds + self._tally.seconds - own
-            self._context.trace.used(
+            self._context.trace.note_use(
                 MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
             )
 
@@ -84,13 +84,13 @@ class _SlotUse:
         except CellMissing:
             raise
         except (MethodFailed, ObjectError):
-            went("fault")
+            record("fault")
             raise
         except Refused as error:
             # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
             spent = (session.spending_at(self._path) - before).answers
             if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
-                went("fault")
+                record("fault")
             raise
-        went("ok")
+        record("ok")
         return found

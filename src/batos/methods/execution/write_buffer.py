@@ -72,7 +72,7 @@ class WriteBuffer:
         """
         buffers = tuple(self._down())
         for holder in delegation(receiver):
-            held = _of(holder, slot, buffers, self._user)
+            held = _own_slot(holder, slot, buffers, self._user)
             if held is not None:
                 return held
         return None
@@ -140,7 +140,7 @@ class WriteBuffer:
         return []
 
 
-def _of(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
+def _own_slot(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
     """Return the slot of this one object, without delegation; None if the object does not have it."""
     for buffer in buffers:
         written = buffer._written.get(holder, {}).get(slot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from batos.brief import Message
-from batos.codex.absent import api_of
+from batos.codex.declared_objects import api_of
 from batos.errors import GenerationFailed, MessageNotUnderstood
 from batos.image import roots, tools
 from batos.image.roots import Root

@@ -85,12 +85,14 @@ class GenerationDeps:
         if not parts:
             trial = self.trial(wanted)
             first = coder_prompt.messages(wanted, self.dialect, REPLY.guide)
-            dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.begun or first)
+            dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.first_messages or first)
             judged = await dialogue.run()
             return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
         tries = AllMethodsTrial(tuple(map(self.trial, parts)))
         first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
-        dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
+        dialogue = Dialogue(
+            wanted, session, tries, self.events, opened.path, opened.first_messages or first, tries.decision
+        )
         tried = await dialogue.run()
         made = self._provenance(dialogue, opened, about)
         found = [
@@ -122,7 +124,7 @@ class GenerationDeps:
         self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: MethodProvenance
     ) -> Candidate:
         """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
-        verdict = judged.accepted()
+        verdict = judged.audit_verdict()
         mutants = await trial.worth(judged)
         self.events.emit(
             METHOD_TRIED,

@@ -33,7 +33,7 @@ class Round:
         return f"generation#{self.number}"
 
     @property
-    def begun(self) -> tuple[Message, ...]:
+    def first_messages(self) -> tuple[Message, ...]:
         """Return the messages of its first call; () if that was never answered."""
         first = next((each for each in self.paid if each.path == f"{self.path}/attempt0"), None)
         return () if first is None else tuple(first.request["messages"])

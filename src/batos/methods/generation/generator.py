@@ -23,7 +23,7 @@ from batos.methods.generation import generation_log
 from batos.methods.generation import method_spec as wants
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import GenerationRequest, Generations
-from batos.methods.generation.handwritten import handwritten
+from batos.methods.generation.handwritten_candidate import handwritten_candidate
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.context import MindContext
@@ -65,7 +65,7 @@ class Jit:
             return self._existing_method(context, found, selector, there)
         log = there.log(self.deps.dialect_digest)
         told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
-        context.trace.learns(told)
+        context.trace.note_learning(told)
         request = _request_of(context, there, told)
         if context.mind.policy.install == "auto" and not request.insists:
             await self._later(context, request)
@@ -226,7 +226,7 @@ class Jit:
         if source is None:
             candidate = await self.generations.rewrite(wanted, by)
         else:
-            candidate = await handwritten(self.deps, wanted, source, given, by)
+            candidate = await handwritten_candidate(self.deps, wanted, source, given, by)
         new = None if wish is None else {"text": wish}
         return replace(candidate, intent=methods.digest_of(standing), wish=new)
 

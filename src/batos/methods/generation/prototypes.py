@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.codex.absent import Declared, api_of
+from batos.codex.declared_objects import Declared, api_of
 from batos.errors import DecisionInvalid
 from batos.image import methods
 from batos.image.candidates import Candidate, digest_of_source

@@ -47,7 +47,7 @@ class Judged:
     program: Program | None = None
     parts: tuple[Judged, ...] = ()
 
-    def accepted(self) -> Verdict:
+    def audit_verdict(self) -> Verdict:
         """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
         if self.verdict is None:
             raise InternalError(f"a source without a verdict was to be kept: {'; '.join(self.faults)[:200]}")
@@ -91,7 +91,7 @@ class Trial:
 
     async def worth(self, judged: Judged) -> MutantsDocument:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
-        verdict = judged.accepted()
+        verdict = judged.audit_verdict()
         made = killed = 0
         for text in await asyncio.to_thread(mutants, judged.source):
             try:

@@ -42,7 +42,7 @@ def find_lineage(root: Root, name: str) -> Lineage:
             return lineage
         if selector in own_slots(each):
             break
-    raise _never_made(root, holder, name)
+    raise _no_lineage_error(root, holder, name)
 
 
 def locate(root: Root, name: str) -> tuple[str, str]:
@@ -53,7 +53,7 @@ def locate(root: Root, name: str) -> tuple[str, str]:
     holder, selector = _split(root, name)
     there = lookup(holder, selector)
     if there is None:
-        raise _never_made(root, holder, name)
+        raise _no_lineage_error(root, holder, name)
     if not isinstance(there.value, Intent | Method):
         raise NotFound(f"{name} is no declared intent", field="method", remedy="Only an intent becomes a method.")
     return reference(there.holder), selector
@@ -74,7 +74,7 @@ def _split(root: Root, name: str) -> tuple[UvmObject, str]:
     return find_object(root, holder, ownership.NOBODY), selector
 
 
-def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
+def _no_lineage_error(root: Root, holder: UvmObject, name: str) -> NotFound:
     """Return the NotFound error for a slot without a lineage, with the nearest name as a hint."""
     holders, (known_as, _, selector) = list(delegation(holder)), name.rpartition(".")
     if any(selector in own_slots(each) for each in holders):
@@ -196,7 +196,7 @@ def _revision(lineage: Lineage, number: int, changes: list[SlotChange]) -> Revis
     """Return one revision with the changes that made it active and inactive, and its ledger."""
     method = lineage.revisions[number]
     came = next(each for each in changes if each["event"] == "installed" and each["revision"] == number)
-    went = next(_went(number, changes), None)
+    went = next(_deactivations(number, changes), None)
     return {
         "revision": number,
         "active": number == lineage.active,
@@ -208,7 +208,7 @@ def _revision(lineage: Lineage, number: int, changes: list[SlotChange]) -> Revis
     }
 
 
-def _went(number: int, changes: list[SlotChange]) -> Iterator[ChangeReason]:
+def _deactivations(number: int, changes: list[SlotChange]) -> Iterator[ChangeReason]:
     """Yield the changes that made the revision inactive, newest first."""
     for each in reversed(changes):
         if each["former"] == number:

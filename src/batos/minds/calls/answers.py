@@ -33,7 +33,7 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
 async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> MindAnswer:
     """Ask for the mission's answer; its text is told as it grows."""
     votes = context.mind.is_vote
-    decision = decisions.woven(bool(synthesis.recalled.passages), inner=context.mind.inner, votes=votes)
+    decision = decisions.weave_decision(bool(synthesis.recalled.passages), inner=context.mind.inner, votes=votes)
     value, replied = await infer_streamed(interpreter, context, synthesis, question, decision)
     cut = len(value.answer) >= (decisions.PART_ANSWER if context.mind.inner else decisions.ANSWER)
     gist = value.gist.strip() if votes else ""
@@ -129,19 +129,19 @@ async def judge(synthesis: Synthesis, said: MindAnswer, ground: Ground) -> Judge
         return JudgedAnswer(said, await judge_alone(said, ground))
     open_queries = frozenset(part.number for part in synthesis.parts if part.open)
     draft = _draft(said, ground, max(1, len(synthesis.parts)), open_queries)
-    return JudgedAnswer(said, await _judged(draft))
+    return JudgedAnswer(said, await _run_gate(draft))
 
 
 async def judge_alone(said: MindAnswer, ground: Ground) -> GateVerdict:
     """Return the gate's verdict on an answer to the question itself."""
-    return await _judged(_draft(said, ground, 1, frozenset()))
+    return await _run_gate(_draft(said, ground, 1, frozenset()))
 
 
 def _draft(said: MindAnswer, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
     return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
 
 
-async def _judged(draft: Draft) -> GateVerdict:
+async def _run_gate(draft: Draft) -> GateVerdict:
     """Run the gate, in a thread for a long answer or long evidence: the checks cost more than reading."""
     size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
     return await offload(size, lambda: checks.judge(draft))

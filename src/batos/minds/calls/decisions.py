@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import MOST_DOCUMENTS
 
@@ -77,7 +77,7 @@ def part(cites: bool, *, votes: bool = False) -> Decision[Any]:
     return _answer(PART_ANSWER, 3 if cites else 0, gist=votes, whole=False)
 
 
-def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[Any]:
+def weave_decision(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[Any]:
     """Return the shape of the weave's answer, with or without documents; for a mind within another that of a part."""
     if inner:
         return _answer(PART_ANSWER, 3 if cites else 0, gist=votes, whole=True)
@@ -85,7 +85,7 @@ def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[
 
 
 PART, PLAIN_PART = part(cites=True), part(cites=False)
-WOVEN, PLAIN_WOVEN = woven(cites=True), woven(cites=False)
+WOVEN, PLAIN_WOVEN = weave_decision(cites=True), weave_decision(cites=False)
 
 
 @lru_cache(maxsize=16)

@@ -97,7 +97,7 @@ async def ask(
     Raises: ContextOverflow, AnswerCut: even then it does not fit; the error says what was left out.
     """
     deciding = _deciding(context, question, decision)
-    answer = context.mind.thinking.reserved(decision)
+    answer = context.mind.thinking.reserved_tokens(decision)
     call = _Call(context.mission.shared.with_evidence(evidence), question, deciding.decision.guide)
     call = call.lighter(context, prompt.room(context.mind.thinking.window, answer, context.ratio))
     messages = call.messages(context)
@@ -151,4 +151,4 @@ def _room_beside(context: MindContext, task: str, decision: Decision[Any]) -> in
     thinking = context.mind.thinking
     task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
     bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
-    return prompt.room(thinking.window, thinking.reserved(decision), context.ratio) - bare
+    return prompt.room(thinking.window, thinking.reserved_tokens(decision), context.ratio) - bare

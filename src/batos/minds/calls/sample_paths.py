@@ -23,7 +23,7 @@ def protocol(mind: str, slot: str) -> str:
     return f"{mind}/protocol/{slot.removesuffix('_protocol_')}#0"
 
 
-def of_kind(kind: IntentKind, mind: str, slot: str) -> str:
+def intent_path(kind: IntentKind, mind: str, slot: str) -> str:
     """Return the path of the call that interprets an intent of this kind.
 
     >>> of_kind("protocol", "brick", "absurd_synthesis_protocol_")
@@ -39,7 +39,7 @@ def method(kind: IntentKind, mind: str, selector: str) -> str:
     ('brick/delegating/guide', 'brick/gadget')
     """
     if kind in ("facet", "protocol"):
-        return of_kind(kind, mind, selector).removesuffix("#0")
+        return intent_path(kind, mind, selector).removesuffix("#0")
     return f"{mind}/{selector.rstrip('_')}"
 
 

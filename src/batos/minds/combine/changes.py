@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from batos.codex.when import fold
+from batos.codex.protocol_conditions import fold
 from batos.gate import languages
 from batos.gate.checks import GateVerdict
-from batos.gate.citing import Quoted
+from batos.gate.quotation_search import Quoted
 from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext
@@ -96,18 +96,18 @@ def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Itera
     for entry in part.changes:
         yield entry.copy()
     path = f"{context.mind.name}/{part.slot}" if part.is_mind else sample_paths.facet(context.mind.name, part.slot)
-    changed, what = _came_of(context, synthesis, part)
+    changed, what = _contribution(context, synthesis, part)
     yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
 
 
-def _came_of(context: MindContext, synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
+def _contribution(context: MindContext, synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     """Return True if a part's answer is in the mission's, and a text that says how much of it is."""
     if part.failure is not None:
         return False, f"failed, {part.failure.code}"
     if part.open:
         return False, "had no answer"
     if "winner" in synthesis.combined:
-        return _competed(synthesis, part)
+        return _competition_outcome(synthesis, part)
     said = synthesis.standing.answer
     there, brought = share(part.answer, said.answer, context.mind.question)
     cited = count_kept(part.citations, said.citations)
@@ -122,7 +122,7 @@ def _came_of(context: MindContext, synthesis: Synthesis, part: PartResult) -> tu
     return bool(alone or cited), f"{what} stand in the answer"
 
 
-def _competed(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
+def _competition_outcome(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     combined = synthesis.combined
     if combined["winner"]["number"] == part.number:
         return True, "its answer stands"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from batos.codex.when import fold
+from batos.codex.protocol_conditions import fold
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
@@ -44,7 +44,7 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
         said = await weave.reflex(interpreter, context, synthesis)
         synthesis.drafts.append(await answers.judge(synthesis, said, ground))
         return ground
-    said, question = await _combined(interpreter, context, synthesis, ground)
+    said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(synthesis, said, ground))
     if not (synthesis.standing.verdict.ok or context.mind.inner):
         said = await answers.revise(interpreter, context, synthesis, question)
@@ -52,7 +52,7 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
     return ground
 
 
-async def _combined(
+async def _combine(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground
 ) -> tuple[MindAnswer, Question]:
     """Return the answer that stands, and the question that a revision of it would go on from."""
@@ -66,7 +66,7 @@ async def _combined(
     if how == "weave":
         return await weave.weave(interpreter, context, synthesis)
     if how == "vote":
-        standing = await _voted(context, synthesis, ground)
+        standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
     synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
     path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
@@ -82,7 +82,7 @@ def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 
 
-async def _voted(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
+async def _take_votes(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
     """Return the best of the majority's answers; without a majority the best of each group, to be selected from."""
     tally = voting.tally_when_certain(synthesis.parts, context.mind.question, len(synthesis.queries))
     synthesis.combined |= {

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.codex.when import fold
+from batos.codex.protocol_conditions import fold
 from batos.errors import DecisionInvalid
 from batos.gate.ground import Ground
 from batos.minds import prompt
@@ -87,7 +87,7 @@ async def select(
     named: list[int | None] = []
     for sample, order in enumerate(orders(context.mind.question, [part.answer for part in standing])):
         shown = [standing[place] for place in order]
-        chosen = await _named(interpreter, context, synthesis, shown, sample)
+        chosen = await _ask_for_best(interpreter, context, synthesis, shown, sample)
         named.append(None if chosen is None else order[chosen - 1])
     merits = await _merits(standing, ground) if len(set(named)) > 1 or None in named else ()
     winner, decided = decide_winner(named, merits)
@@ -100,7 +100,7 @@ async def select(
     return standing[winner]
 
 
-async def _named(
+async def _ask_for_best(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, shown: Sequence[PartResult], sample: int
 ) -> int | None:
     """Return the number of the candidate that the model names, counted from 1 as shown; None if it names no

@@ -27,7 +27,7 @@ async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synth
 
 def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
     """Return the weave's question, in which the parts' answers may be shortened as the last resort."""
-    spoken = _spoken(synthesis.parts)
+    spoken = _shown_parts(synthesis.parts)
 
     def shorter(excess: int) -> tuple[str, int]:
         parts, lost = prompt.shorten(spoken, excess)
@@ -37,5 +37,5 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
     return Question(f"{context.mind.name}/synthesizing#0", task, shorter=shorter)
 
 
-def _spoken(parts: Sequence[PartResult]) -> list[ShownPart]:
+def _shown_parts(parts: Sequence[PartResult]) -> list[ShownPart]:
     return [ShownPart(part.number, part.name, part.query, answers.shown_answer(part)) for part in parts]

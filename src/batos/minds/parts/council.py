@@ -8,7 +8,7 @@ from typing import Final
 
 from batos.codex.codex import PILLARS
 from batos.errors import MethodFailed, Refused
-from batos.gate.citing import stands
+from batos.gate.quotation_search import stands
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
 from batos.minds.combine import changes, combination

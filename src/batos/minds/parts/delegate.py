@@ -67,7 +67,7 @@ async def delegate(
     if needed:
         raise combine_reasons(needed)
     if 2 * len(failures) > len(parts):
-        raise _quorum_missed(failures, parts)
+        raise _quorum_error(failures, parts)
     return tuple(parts)
 
 
@@ -95,7 +95,7 @@ async def _in_turn(work: Sequence[Coroutine[Any, Any, PartResult]], enough: Enou
     return parts
 
 
-def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) -> BatosError:
+def _quorum_error(failures: Sequence[BatosError], parts: Sequence[PartResult]) -> BatosError:
     """Return the common reason if there is one, since it has the remedy; else the number of failures and the first
     reason.
     """
@@ -120,16 +120,16 @@ async def _part(
             raise ObjectError(f"{slot!r} of {context.mind.voice.name} answers no part but a {type(answered).__name__}")
         part = answered
     except ApprovalNeeded as error:
-        return _failed(context, number, asked, error)
+        return _failed_part(context, number, asked, error)
     except FATAL:
         raise
     except BatosError as error:
-        part = _failed(context, number, asked, error)
+        part = _failed_part(context, number, asked, error)
     _tell(context, part, len(synthesis.queries))
     return part
 
 
-def _failed(context: MindContext, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
+def _failed_part(context: MindContext, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
     """Return a part without an answer, with the reason."""
     slot, query = asked
     if context.mind.is_council:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from batos.gate.citing import stands
+from batos.gate.quotation_search import stands
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
-from batos.minds.parts import given
+from batos.minds.parts import protocol_context
 from batos.minds.prompt import PersonaPrompt
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import Interpreter
@@ -47,11 +47,11 @@ async def interpret(
     """
     intent = asked.intent
     task, decision = task_of(context.mind.voice, intent, asked.text), decision_of(context, intent, evidence)
-    question = Question(asked.path or sample_paths.of_kind(intent.kind, context.mind.name, asked.slot), task)
+    question = Question(asked.path or sample_paths.intent_path(intent.kind, context.mind.name, asked.slot), task)
     if synthesis is None or intent.kind != "protocol":
         value, _ = await infer(interpreter, context, evidence, question, decision)
     else:
-        value = await _changed(interpreter, context, synthesis, intent, question)
+        value = await _ask_for_change(interpreter, context, synthesis, intent, question)
     cited = tuple(each for each in decisions.citations_of(value) if stands(each, evidence))
     return PartResult(
         number=asked.number,
@@ -66,11 +66,11 @@ async def interpret(
     )
 
 
-async def _changed(
+async def _ask_for_change(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, intent: Intent, question: Question
 ) -> Any:
     """Ask for an answer as a protocol changes it, streamed; what does not fit the prompt is left out from here on."""
-    shown = given.text(context, synthesis, intent)
+    shown = protocol_context.text(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
     told = Question(question.path, f"{question.task}\n\n{shown}".strip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from batos.codex import when
+from batos.codex import protocol_conditions
 from batos.errors import BatosError, ObjectError
 from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.gate.ground import Ground
@@ -25,11 +25,11 @@ def choose(context: MindContext, synthesis: Synthesis) -> str | None:
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
-    situation = when.Situation(context.mind.question, context.mind.effort, answered, evidence)
+    situation = protocol_conditions.Situation(context.mind.question, context.mind.effort, answered, evidence)
     found = lookup(context.mind.persona, "protocols")
     for slot in found.value if found else ():
         intent = intent_of(context.mind.persona, slot)
-        if intent is not None and when.holds(intent.when, situation):
+        if intent is not None and protocol_conditions.holds(intent.when, situation):
             return str(slot)
     return None
 
@@ -44,7 +44,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
     synthesis.protocol = told
     answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
-        changed = await _changed(interpreter, context, synthesis, slot, told)
+        changed = await _change_answer(interpreter, context, synthesis, slot, told)
     except FATAL:
         raise
     except BatosError as error:
@@ -63,7 +63,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         _stream_again(context, slot, said)
 
 
-async def _changed(
+async def _change_answer(
     interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, slot: str, told: ProtocolDocument
 ) -> str:
     """Return the answer after the protocol: another text, or the same with a line about the tool at its end."""

@@ -77,7 +77,7 @@ async def forge(
         return None
     selector, intent = intent_of(wish, context.mind.voice.name)
     trust = least_trust(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
-    return _wished(context, jit, selector, intent, trust)
+    return _make_tool(context, jit, selector, intent, trust)
 
 
 def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
@@ -103,7 +103,7 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
+def _make_tool(context: MindContext, jit: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = context.mission.root[roots.TOOLS]
     if not tool_declarations.is_free(holder, selector, intent):
@@ -121,7 +121,7 @@ def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Inten
     failure = jit.in_vain(holder, selector, intent)
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
-    context.trace.forges({"selector": selector, "intent": intent.as_dict(), "trust": trust})
+    context.trace.note_tool({"selector": selector, "intent": intent.as_dict(), "trust": trust})
     asks = context.mind.policy.install == "ask" or trust not in tool_declarations.OWN
     wish = WishDocument(
         holder=reference(holder),
@@ -132,7 +132,7 @@ def _wished(context: MindContext, jit: MethodMaker, selector: str, intent: Inten
         asks=asks,
     )
     if all(each.get("wish") != wish for each in context.trace.learned):
-        context.trace.learns(
+        context.trace.note_learning(
             LearntDocument(receiver=roots.TOOLS, selector=selector, outcome=wishes.LATER, calls=0, tokens=0, wish=wish)
         )
     then = " and waits for your approval then: `batos approvals`" if asks else ""

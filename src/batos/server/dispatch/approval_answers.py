@@ -26,19 +26,19 @@ async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
     if names is None:
         names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
     else:
-        names = await asyncio.to_thread(_meant, uvm, names, of)
+        names = await asyncio.to_thread(_resolve_ids, uvm, names, of)
     answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
     refused = [answer for answer in answered.answers if not _said(answer, "approved")]
     if len(refused) == len(answered.answers):
         raise refusal(refused[0])
     return {
-        "approved": [_told(answer) for answer in answered.answers if _said(answer, "approved")],
+        "approved": [_answer_document(answer) for answer in answered.answers if _said(answer, "approved")],
         "refused": [{"id": answer.name, "error": refusal(answer).as_dict()} for answer in refused],
         "woken": list(answered.woken),
     }
 
 
-def _meant(uvm: UVM, names: list[str], user: str | None) -> list[str]:
+def _resolve_ids(uvm: UVM, names: list[str], user: str | None) -> list[str]:
     with uvm.image.snapshot() as root:
         return documents.resolve_ids(root, names, user)
 
@@ -59,12 +59,12 @@ async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
         raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
-    (name,) = await asyncio.to_thread(_meant, uvm, [given.approval], given.user if given.mine else None)
+    (name,) = await asyncio.to_thread(_resolve_ids, uvm, [given.approval], given.user if given.mine else None)
     answered: Answered = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
     answer = answered.answers[0]
     if not _said(answer, "rejected"):
         raise refusal(answer)
-    return {"rejected": {**_told(answer), "why": answer.why}, "woken": list(answered.woken)}
+    return {"rejected": {**_answer_document(answer), "why": answer.why}, "woken": list(answered.woken)}
 
 
 def _said(answer: ApprovalState, word: str) -> bool:
@@ -72,7 +72,7 @@ def _said(answer: ApprovalState, word: str) -> bool:
     return answer.changed and answer.word == word
 
 
-def _told(answer: ApprovalState) -> AnsweredDocument:
+def _answer_document(answer: ApprovalState) -> AnsweredDocument:
     told = AnsweredDocument(
         id=answer.name, object=answer.object, selector=answer.selector, digest=answer.digest, by=answer.by
     )

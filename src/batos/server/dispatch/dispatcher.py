@@ -40,7 +40,7 @@ from batos.server.dispatch import adapter_choice, approval_answers, method_chang
 from batos.server.dispatch.reads import Reader
 
 if TYPE_CHECKING:
-    from batos.server.dispatch.founding import Founding
+    from batos.server.dispatch.background_genesis import Founding
     from batos.server.dispatch.uploads import Uploads
     from batos.uvm import UVM
 
@@ -67,9 +67,9 @@ class EventRelay:
     def listen(self, events: Events) -> None:
         """Listen from here on for events of a mission whose id is not known yet."""
         if self.follow and not self._gone:
-            self._unsubscribe = events.subscribe(self._told)
+            self._unsubscribe = events.subscribe(self._on_event)
 
-    def accepted(self, mission: str) -> None:
+    def acknowledge(self, mission: str) -> None:
         """Acknowledge the mission, which is durable now.
 
         From here on its events are passed on, and those that concern every mission.
@@ -85,14 +85,14 @@ class EventRelay:
         """Pass on the events of a mission that is there, and those that concern every one."""
         if not self._gone:
             self._mission = mission
-            self._unsubscribe = events.subscribe(self._told)
+            self._unsubscribe = events.subscribe(self._on_event)
 
     def leave(self) -> None:
         """Pass on nothing more."""
         self._gone = True
         self._unsubscribe()
 
-    def _told(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         if not self._mission and event == "mission.accepted":
             self._entered[keys["mission"]] = keys
         ours = bool(self._mission) and keys.get("mission") == self._mission
@@ -146,7 +146,7 @@ class Dispatcher:
             "approve": self._approve,
             "reject": self._reject,
             **self._reader.verbs(),
-            **method_changes.verbs(uvm, self._shielded),
+            **method_changes.verbs(uvm, self._run_shielded),
         }
 
     def announce(self, about: Mapping[str, Any]) -> None:
@@ -172,7 +172,7 @@ class Dispatcher:
         for name in ("ancestor", "in_reply_to"):
             meant = brief.get(name)
             if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
-                brief[name] = await self._reader.named(meant, user)
+                brief[name] = await self._reader.resolve_mission(meant, user)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         return await self._accept_and_follow(
             brief, files, EventRelay(hear, acknowledge, follow=given.follow), given.user
@@ -186,9 +186,9 @@ class Dispatcher:
         `user` is whose files they are, where they are not the home's.
         """
         try:
-            mission = await self._shielded(self._accept(brief, files, told, user))
+            mission = await self._run_shielded(self._accept(brief, files, told, user))
             if told.follow:
-                return self._ended(await self.uvm.missions.ended(mission))
+                return self._wait_for_end(await self.uvm.missions.wait_for_end(mission))
             return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
@@ -197,24 +197,24 @@ class Dispatcher:
         told.listen(self.uvm.events)
         mission = await self.uvm.missions.submit(brief, files)
         await self.uploads.forget((file.ref.sha256 for file in files), user or "")
-        told.accepted(mission)
+        told.acknowledge(mission)
         if told.follow or self._works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
                 await self.uvm.missions.begin(mission)
         return mission
 
-    async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _run_shielded(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to its end, also when who asked for it is gone in the middle of it."""
         task = asyncio.ensure_future(work)
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
         return await asyncio.shield(task)
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until what may not be left half done is done."""
         await asyncio.gather(*self._unfinished, return_exceptions=True)
 
-    def _ended(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _wait_for_end(self, found: dict[str, Any]) -> dict[str, Any]:
         if found["status"] in ("queued", "running"):
             raise NoServer("the server stops; the mission goes on when it runs again", remedy="Wait for it then.")
         return found
@@ -235,7 +235,7 @@ class Dispatcher:
     async def _content(self, ref: AttachmentRef, user: str | None) -> bytes:
         data = await self.uploads.content(ref.sha256, user or "")
         if data is None:
-            data = await self._reader.read(self._kept, ref.sha256, user)
+            data = await self._reader.read(self._stored_file, ref.sha256, user)
         if data is None:
             raise BriefError(
                 f"{ref.name} was not sent: nothing is here with the SHA-256 {ref.sha256[:12]}…",
@@ -244,7 +244,7 @@ class Dispatcher:
             )
         return data
 
-    def _kept(self, sha256: str, user: str | None) -> bytes | None:
+    def _stored_file(self, sha256: str, user: str | None) -> bytes | None:
         """Return a file of the image; None if this user has none, or if it is damaged and must be sent anew."""
         with self.uvm.image.snapshot() as root:
             found = root[roots.ATTACHMENTS].get(sha256)
@@ -256,7 +256,7 @@ class Dispatcher:
             return data
 
     async def _attach(self, given: AttachArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        kept = await self._reader.read(self._kept, given.sha256, given.user)
+        kept = await self._reader.read(self._stored_file, given.sha256, given.user)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
@@ -274,13 +274,13 @@ class Dispatcher:
         return await self._accept_and_follow(brief, (), EventRelay(hear, acknowledge, follow=given.follow))
 
     async def _drop_files(self, given: DropFilesArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        page = await self._shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
+        page = await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
         return as_plain(page)
 
     # -- following
 
     async def _wait(self, given: WaitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
-        mission = await self._reader.of(given)
+        mission = await self._reader.mission_id(given)
         found = await self._reader.report(mission)
         acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
         told = EventRelay(hear, acknowledge, follow=given.follow)
@@ -288,7 +288,7 @@ class Dispatcher:
             told.begin(self.uvm.events, mission)
         try:
             async with asyncio.timeout(given.seconds):
-                return self._ended(await self.uvm.missions.ended(mission))
+                return self._wait_for_end(await self.uvm.missions.wait_for_end(mission))
         except TimeoutError:
             raise TimedOut(
                 f"{mission} has not ended after {given.seconds:g} s", remedy="It goes on: wait for it again."
@@ -311,21 +311,21 @@ class Dispatcher:
     async def _status(self, given: StatusArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
         found = {"genesis": None, **found}
-        if self._founding is not None and (told := self._founding.told()) is not None:
-            reasons = [self._founding.why().as_dict(), *found["reasons"]]
+        if self._founding is not None and (told := self._founding.progress()) is not None:
+            reasons = [self._founding.refusal().as_dict(), *found["reasons"]]
             found = {**found, "genesis": told, "ready": False, "reasons": reasons}
         return {**found, "server": dict(self._about)} if self._about else found
 
     # -- steering
 
     async def _cancel(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.missions.cancel(await self._reader.of(given)))
+        return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
 
     async def _pause(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.missions.pause(await self._reader.of(given)))
+        return await self._run_shielded(self.uvm.missions.pause(await self._reader.mission_id(given)))
 
     async def _resume(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(self.uvm.missions.resume(await self._reader.of(given)))
+        return await self._run_shielded(self.uvm.missions.resume(await self._reader.mission_id(given)))
 
     async def _genesis(self, given: GenesisArgs, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.plan:
@@ -344,12 +344,12 @@ class Dispatcher:
         return as_plain((await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict())
 
     async def _adapters_use(self, given: AdaptersUseArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
+        return await self._run_shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
 
     # -- approvals
 
     async def _approve(self, given: ApproveArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return as_plain(await self._shielded(approval_answers.approve(self.uvm, given)))
+        return as_plain(await self._run_shielded(approval_answers.approve(self.uvm, given)))
 
     async def _reject(self, given: RejectArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return as_plain(await self._shielded(approval_answers.reject(self.uvm, given)))
+        return as_plain(await self._run_shielded(approval_answers.reject(self.uvm, given)))

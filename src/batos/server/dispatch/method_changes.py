@@ -28,7 +28,7 @@ class Shield(Protocol):
 def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
     """Return the verbs that change methods, by name."""
 
-    async def made(_given: MethodMakeArgs, hear: Hear, *_told: object) -> dict[str, Any]:
+    async def answer_make(_given: MethodMakeArgs, hear: Hear, *_told: object) -> dict[str, Any]:
         def tell(event: str, keys: Mapping[str, Any]) -> None:
             if event == "method.generating":
                 hear(event, keys)
@@ -39,13 +39,13 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
         finally:
             leave()
 
-    async def rolled_back(given: MethodRollbackArgs, *_told: object) -> dict[str, Any]:
+    async def answer_rollback(given: MethodRollbackArgs, *_told: object) -> dict[str, Any]:
         return as_plain(await shielded(roll_back(uvm, given)))
 
-    async def redefined(given: MethodRedefineArgs, *_told: object) -> dict[str, Any]:
+    async def answer_redefine(given: MethodRedefineArgs, *_told: object) -> dict[str, Any]:
         return as_plain(await shielded(redefine(uvm, given)))
 
-    return {"method_rollback": rolled_back, "method_make": made, "method_redefine": redefined}
+    return {"method_rollback": answer_rollback, "method_make": answer_make, "method_redefine": answer_redefine}
 
 
 async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> MethodDocument:

@@ -59,13 +59,13 @@ class Reader:
 
     # -- missions
 
-    async def named(self, mission: str, user: str | None) -> str:
+    async def resolve_mission(self, mission: str, user: str | None) -> str:
         """Return the id of a mission as people name it; NotFound before the first, BriefError if several begin so."""
-        return await self.read(self._of.mission_named, mission, user)
+        return await self.read(self._of.resolve_mission, mission, user)
 
-    async def of(self, given: MissionArgs) -> str:
+    async def mission_id(self, given: MissionArgs) -> str:
         """Return the id of the mission that is meant."""
-        return await self.named(given.mission, given.user)
+        return await self.resolve_mission(given.mission, given.user)
 
     async def report(self, mission: str) -> dict[str, Any]:
         """Show a mission whole; NotFound."""
@@ -75,7 +75,7 @@ class Reader:
         return {"missions": await self.read(self._of.newest, given.limit, status=given.status, user=given.user)}
 
     async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
-        mission = await self.of(given)
+        mission = await self.mission_id(given)
         found = await self.report(mission)
         return {**found, "prompts": await self.read(self._of.prompts, mission)} if given.prompts else found
 
@@ -90,9 +90,9 @@ class Reader:
         return as_plain(await self.read(self._of.inspect, given.object, given.user))
 
     async def _approvals(self, given: ApprovalsArgs, *_told: object) -> dict[str, Any]:
-        return await self.read(self._asked, given)
+        return await self.read(self._approvals_document, given)
 
-    def _asked(self, given: ApprovalsArgs) -> dict[str, Any]:
+    def _approvals_document(self, given: ApprovalsArgs) -> dict[str, Any]:
         """Return {approvals, waiting}, or one approval whole; NotFound."""
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:

@@ -66,7 +66,7 @@ class Uploads:
         BriefError: no base64, too long a piece or file, a piece that is not what came before in its place; what came
         is dropped then. Busy: too much is on its way.
         """
-        piece = _decoded(data)
+        piece = _decode(data)
         async with self._turn:
             return await asyncio.to_thread(self._add, _name(sha256, user), offset, piece)
 
@@ -101,7 +101,7 @@ class Uploads:
         if offset < spooled.have:
             self._compare(name, spooled, offset, piece)
         fresh = piece[max(0, spooled.have - offset) :] if offset <= spooled.have else b""
-        self._bounded(name, spooled.have + len(fresh), len(fresh))
+        self._refuse_excess(name, spooled.have + len(fresh), len(fresh))
         if fresh:
             self._write(name, spooled, fresh)
             spooled.digest.update(fresh)
@@ -138,7 +138,7 @@ class Uploads:
                 "the pieces of the file do not agree", field="attachments", remedy="Send it again from its beginning."
             )
 
-    def _bounded(self, name: str, size: int, fresh: int) -> None:
+    def _refuse_excess(self, name: str, size: int, fresh: int) -> None:
         if size > self.each:
             self._drop(name)
             raise BriefError(
@@ -196,7 +196,7 @@ def _name(sha256: str, user: str) -> str:
     return f"{sha256}-{hashlib.sha256(user.encode()).hexdigest()}" if user else sha256
 
 
-def _decoded(data: str) -> bytes:
+def _decode(data: str) -> bytes:
     try:
         piece = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

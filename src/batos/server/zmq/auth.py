@@ -95,10 +95,10 @@ class Gate:
         """Return all that would come in now, by the names that their tokens and keys have here."""
         stamp = self._keyring.stamp()
         if stamp != self._seen:
-            self._seen, self._admitted = stamp, self._known()
+            self._seen, self._admitted = stamp, self._known_keys()
         return self._admitted
 
-    def _known(self) -> frozenset[str]:
+    def _known_keys(self) -> frozenset[str]:
         keys = [*((key.name, key.public) for key in self._keyring.clients()), (OWN, self._keyring.own().public)]
         token = _id("token", self._keyring.token().encode())
         return frozenset({token, *(_id(f"key {name}", public.encode()) for name, public in keys)})

@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 
 from batos.client.wire.addresses import Address
-from batos.client.wire.listening import bound
+from batos.client.wire.listening import bind_socket
 from batos.client.wire.protocol import VERSION, encode
 from batos.errors import ConfigError
 from batos.server.zmq.auth import EVENTS, Gate
@@ -38,7 +38,7 @@ class Bulletin:
         socket = self._context.socket(zmq.PUB)
         socket.sndhwm = _WAITING
         self.mechanism = self._gate.guard(socket, address, EVENTS)
-        return socket, bound(socket, address, "events")
+        return socket, bind_socket(socket, address, "events")
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
         """Tell watchers of an event."""

@@ -48,7 +48,7 @@ class Outbox:
         return not self._spare(0)
 
     @property
-    def held(self) -> int:
+    def waiting_bytes(self) -> int:
         """Count the bytes that wait."""
         return self._bytes
 

@@ -15,11 +15,11 @@ import zmq.asyncio
 from batos.client.wire import protocol
 from batos.client.wire.addresses import Address
 from batos.client.wire.keys import Keyring
-from batos.client.wire.listening import bound
+from batos.client.wire.listening import bind_socket
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.image.ids import utc_now
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guests import limit_guest
+from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.zmq.auth import REQUESTS, Gate
 from batos.server.zmq.bulletin import Bulletin
 from batos.server.zmq.outbox import Outbox
@@ -86,9 +86,9 @@ class Server:
         return self._under_way
 
     @property
-    def held(self) -> int:
+    def waiting_bytes(self) -> int:
         """Count the bytes that wait for slow readers."""
-        return sum(peer.outbox.held for peer in self._peers.values())
+        return sum(peer.outbox.waiting_bytes for peer in self._peers.values())
 
     @asynccontextmanager
     async def serving(self, bind: Address, events: Address) -> AsyncIterator[Places]:
@@ -105,7 +105,7 @@ class Server:
             tasks.append(asyncio.create_task(self._gate.run(), name="gate"))
             places, bulletin = self._open(context, bind, events)
             loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
-            tasks += [asyncio.create_task(_kept_up(each)) for each in loops]
+            tasks += [asyncio.create_task(_keep_running(each)) for each in loops]
             unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.hear))
             try:
                 yield places
@@ -130,7 +130,7 @@ class Server:
         router.sndhwm, router.rcvhwm = 64, 4_000
         router.backlog = 512
         by = self._gate.guard(router, bind, REQUESTS)
-        where = bound(router, bind, "bind")
+        where = bind_socket(router, bind, "bind")
         bulletin = Bulletin(context, self._gate, events, utc_now)
         return Places(where, bulletin.address, by, bulletin.mechanism), bulletin
 
@@ -141,7 +141,7 @@ class Server:
         for each in ending:
             each.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        await self._dispatcher.settled()
+        await self._dispatcher.wait_until_settled()
 
     # -- taking requests
 
@@ -189,7 +189,7 @@ class Server:
                 talk.call(protocol.request_id(protocol.parse(body.bytes)))
             told = talk.say("error", error=why.as_dict())
             # The refusal is the end of a request, and is kept as one is, as long as there is room.
-            kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
+            kept = peer.outbox.room(len(told[-1])) and self.waiting_bytes + len(told[-1]) <= self._limits.held
             self._put(peer, told, _nothing if kept else None)
 
     def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
@@ -221,7 +221,7 @@ class Server:
         self._size += talk.size
         talk.begin(self._answer(talk, data))
 
-    def _left(self, talk: Talk) -> None:
+    def _release(self, talk: Talk) -> None:
         """Give back the room of a request whose end has gone out, or whose peer has vanished."""
         peer = talk.peer
         if peer.talks.pop(f"#{id(talk)}", None) is None:
@@ -245,9 +245,9 @@ class Server:
             told = InternalError(f"{type(error).__name__}: {error}")
             frames = talk.say("error", error=told.as_dict())
         if self._peers.get(talk.peer.identity) is talk.peer:
-            self._put(talk.peer, frames, lambda: self._left(talk))
+            self._put(talk.peer, frames, lambda: self._release(talk))
         else:
-            self._left(talk)
+            self._release(talk)
 
     async def _result(self, talk: Talk, data: bytes) -> list[bytes]:
         value = protocol.parse(data)
@@ -258,8 +258,8 @@ class Server:
         result = await self._dispatcher.handle(
             request.verb,
             limit_guest(request.verb, request.args, talk.peer.user),
-            self._on_loop(lambda event, keys: self._tell(talk, talk.heard(event, keys))),
-            self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
+            self._on_loop(lambda event, keys: self._tell(talk, talk.event_frames(event, keys))),
+            self._on_loop(lambda told: self._tell(talk, talk.acknowledgement_frames(told))),
         )
         talk.end()
         reply = talk.reply("result", data=result)
@@ -268,7 +268,7 @@ class Server:
             written = await asyncio.to_thread(protocol.encode, reply)
         else:
             written = protocol.encode(reply)
-        return talk.fitting(written, self._limits.held - self.held)
+        return talk.fitting(written, self._limits.held - self.waiting_bytes)
 
     def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:
         if frames is not None and not talk.single and self._peers.get(talk.peer.identity) is talk.peer:
@@ -306,7 +306,7 @@ class Server:
         for talk in tuple(peer.talks.values()):
             if talk.task is not None and not talk.task.done():
                 talk.task.cancel()
-            self._left(talk)
+            self._release(talk)
 
     async def _look(self) -> None:
         """Send on to slow readers as they read."""
@@ -347,7 +347,7 @@ class Server:
                 await bulletin.shut_out()
 
 
-async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
+async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
     """Run a loop that never ends by itself; log what ends it nevertheless."""
     try:
         await loop

@@ -69,7 +69,7 @@ class Talk:
             return self.say("error", error=lost.as_dict())
         return self.frames(data)
 
-    def heard(self, event: str, keys: Mapping[str, Any]) -> list[bytes] | None:
+    def event_frames(self, event: str, keys: Mapping[str, Any]) -> list[bytes] | None:
         """Make a reply of an event and return its frames; None: the peer takes no events, or has no room.
 
         The `attempt` of later replies follows the mission's.
@@ -82,7 +82,7 @@ class Talk:
             return None
         return self.say("event", event=event, data=dict(keys))
 
-    def acknowledged(self, told: Mapping[str, Any]) -> list[bytes]:
+    def acknowledgement_frames(self, told: Mapping[str, Any]) -> list[bytes]:
         """Make a reply of an acknowledgement, which may name a mission's attempt, and return its frames."""
         self.attempt = max(1, int(told.get("attempt", 1)))
         return self.say("ack", data=dict(told))

@@ -9,11 +9,11 @@ import click
 
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.render.mission import why
+from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import Called, run, with_server
-from batos.cli.verbs.briefing import Wish, brief_options, policy_options
+from batos.cli.verbs.brief_options import Wish, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.errors import BatosError
 from batos.mission_documents import as_mission
@@ -41,7 +41,7 @@ def ask(called: Called, wish: Wish, text: str | None) -> int:
 
     A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
     """
-    brief, files = wish.asked(text, called, "batos ask")
+    brief, files = wish.brief_and_files(text, called, "batos ask")
     followed = FollowedMission(_teller(called, wish))
     return run(_ask(open_door(called), followed, brief, files), followed.parting)
 
@@ -58,7 +58,9 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
             )
             ended = await way.call("wait", {"mission": begun})
             if ended["status"] != "done":
-                followed.printer.console.say(f"{begun} is {ended['status']}: {why(as_mission(ended)).message}")
+                followed.printer.console.say(
+                    f"{begun} is {ended['status']}: {mission_error(as_mission(ended)).message}"
+                )
         return code
 
 
@@ -83,7 +85,7 @@ def submit(called: Called, wish: Wish, text: str | None) -> int:
     TEXT is the question, and what is piped is a document to answer from; without TEXT stdin is the question. The
     mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
     """
-    brief, files = wish.asked(text, called, "batos submit")
+    brief, files = wish.brief_and_files(text, called, "batos submit")
     return run(_submit(called, open_door(called), brief, files))
 
 

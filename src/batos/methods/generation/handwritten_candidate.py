@@ -18,7 +18,7 @@ _REMEDY = (
 )
 
 
-async def handwritten(
+async def handwritten_candidate(
     deps: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
 ) -> Candidate:
     """Return a candidate of this source.

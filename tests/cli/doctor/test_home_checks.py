@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.ailing import left
 
-from batos.cli.doctor import house
+from batos.cli.doctor import home_checks
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis.integrity import Finding
@@ -18,10 +18,10 @@ NEVER = 2**60
 
 #: What only here is in its wrong state, by id.
 HERE: Mapping[str, Callable[[Path], Finding]] = {
-    "disk.home": lambda home: house.disk("disk.home", home / "not" / "yet", NEVER, "there"),
-    "disk.store": lambda home: house.store(home, least=NEVER)[0],
-    "home.writable": lambda home: house.writable(home, may=lambda path, mode: False),
-    "clock.sane": lambda home: house.clock(last=1_000_000.0 + 3_600, now=1_000_000.0),
+    "disk.home": lambda home: home_checks.disk("disk.home", home / "not" / "yet", NEVER, "there"),
+    "disk.store": lambda home: home_checks.store(home, least=NEVER)[0],
+    "home.writable": lambda home: home_checks.writable(home, may=lambda path, mode: False),
+    "clock.sane": lambda home: home_checks.clock(last=1_000_000.0 + 3_600, now=1_000_000.0),
 }
 
 
@@ -36,25 +36,25 @@ def test_what_is_wrong(tmp_path: Path, id_: str) -> None:
 def test_what_is_right(tmp_path: Path) -> None:
     """With room, rights and time there is nothing to say, and a home that is not there yet is not made."""
     home = tmp_path / "deep" / "home"
-    found = list(house.findings(Settings(home=home)))
+    found = list(home_checks.findings(Settings(home=home)))
     assert [each.id for each in found if not each.ok] == []
     assert not home.parent.exists()
-    assert house.store(tmp_path)[0].ok
-    assert house.clock(last=1_000_000.0 + house.SLACK, now=1_000_000.0).ok
-    assert house.clock(last=0.0).ok
+    assert home_checks.store(tmp_path)[0].ok
+    assert home_checks.clock(last=1_000_000.0 + home_checks.SLACK, now=1_000_000.0).ok
+    assert home_checks.clock(last=0.0).ok
 
 
 @pytest.mark.parametrize("blob", ["", "blobs/sha256-0", "/nowhere/blobs/sha256-0"])
 def test_another_machines_disk_is_not_looked_at(blob: str) -> None:
     """Where the daemon's files are not here, nothing is said of its disk."""
-    assert house.store(Path(blob)) == []
+    assert home_checks.store(Path(blob)) == []
 
 
 def test_a_server_that_runs(tmp_path: Path) -> None:
     """A note of a process that is there, or that belongs to somebody else, is believed."""
     for pid in (os.getpid(), 1):
         server_file.write(tmp_path, left(pid))
-        found = {each.id: each for each in house.findings(Settings(home=tmp_path))}
+        found = {each.id: each for each in home_checks.findings(Settings(home=tmp_path))}
         assert found["home.server"].ok
         assert str(pid) in found["home.server"].what
 
@@ -67,7 +67,7 @@ def test_many_open_files_are_counted(tmp_path: Path) -> None:
         path.touch()
         path.chmod(0o644)
     (tmp_path / "token").symlink_to("/etc/passwd")
-    found = {each.id: each for each in house.findings(Settings(home=tmp_path))}
+    found = {each.id: each for each in home_checks.findings(Settings(home=tmp_path))}
     assert not found["home.files"].ok
     assert "and 3 more" in found["home.files"].what
     assert "token" not in found["home.files"].what
@@ -78,5 +78,5 @@ def test_a_command_that_is_told_can_be_pasted(tmp_path: Path) -> None:
     home = tmp_path / "my home"
     home.mkdir(mode=0o755)
     home.chmod(0o755)
-    found = {each.id: each for each in house.findings(Settings(home=home))}
+    found = {each.id: each for each in home_checks.findings(Settings(home=home))}
     assert found["home.private"].remedy == f"chmod 700 '{home}'"

@@ -8,7 +8,7 @@ import pytest
 from tests.minds.scripted import QUESTION, Script, stepping
 
 from batos.errors import BatosError, ModelMissing, OllamaTimeout
-from batos.routing.routed import ROUTE_NOTE
+from batos.routing.routing_decision import ROUTE_NOTE
 from batos.testing import ScriptedBridge, scripted_uvm
 
 

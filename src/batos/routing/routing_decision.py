@@ -9,7 +9,7 @@ from batos.brief import MissionBrief
 from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
-from batos.routing.paid import Vectors
+from batos.routing.question_vectors import Vectors
 from batos.routing.router import Route, Router
 
 #: The journal note of an attempt's beginning has the route under this name.
@@ -27,7 +27,7 @@ async def decide(
     effort = None if brief.effort == "auto" else brief.effort
     for note in notes:
         if ROUTE_NOTE in note:
-            return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, effort)
+            return Route.from_dict(note[ROUTE_NOTE]).override(brief.persona, effort)
     return await router.route(
         brief.text,
         files=len(brief.attachments),

@@ -10,9 +10,9 @@ import pytest
 
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
+from batos.routing.lesson_vectors import EVERY, PIECES, Saved
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.saved import EVERY, PIECES, Saved
-from batos.routing.training import BATCH, found_or_learnt
+from batos.routing.training import BATCH, find_or_learn
 from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
@@ -67,7 +67,7 @@ async def test_a_lesson_goes_on_where_it_was(image: LivingImage) -> None:
     await saved.save(first := await embedder.vectors(texts[:BATCH]), 0.0)
     await saved.save(first, EVERY)
     told: list[Any] = []
-    made = await found_or_learnt(image, LESSONS, embedder, lambda *far: told.append(far))
+    made = await find_or_learn(image, LESSONS, embedder, lambda *far: told.append(far))
     assert (made.without, bridge.embedded) == (None, texts)
     with image.snapshot() as root:
         assert "meaning" in root[roots.ROUTER]

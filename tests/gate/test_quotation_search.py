@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.minds.scripted import DOCUMENT, WINDS
 
-from batos.gate.citing import Quoted, locate, stands, verbatim
+from batos.gate.quotation_search import Quoted, locate, stands, verbatim
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 

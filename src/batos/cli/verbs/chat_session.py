@@ -13,7 +13,7 @@ from batos.cli.render.mission import cost_text, ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import Called
-from batos.cli.verbs.briefing import Wish
+from batos.cli.verbs.brief_options import Wish
 from batos.errors import BatosError, NotFound
 from batos.mission_documents import MissionDocument, as_mission
 from batos.terminal.console import count_text
@@ -24,13 +24,13 @@ _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited
 class ChatPrinter(MissionPrinter):
     """Tells turns: what `ask` is told of its options is nothing that can be typed here."""
 
-    def answer(self, mission: MissionDocument) -> None:
+    def print_answer(self, mission: MissionDocument) -> None:
         """Report a turn that is done; an empty line precedes the next one typed."""
-        super().answer(mission)
+        super().print_answer(mission)
         if not self.quiet:
             self.console.say("")
 
-    def _ended(self, mission: MissionDocument) -> None:
+    def _print_end_line(self, mission: MissionDocument) -> None:
         """Tell how it ended and what it cost."""
         self.console.say(f"It {ended_text(mission['status'])}; {cost_text(mission)}.")
 
@@ -178,7 +178,7 @@ class Chat:
         message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
         shown = as_mission(await door.call("send", {**message, "follow": True}, self._hear))
         if shown["status"] != "done":
-            return ChatPrinter(self.console, self._quiet, False, False).ended(shown)
+            return ChatPrinter(self.console, self._quiet, False, False).print_end(shown)
         result = shown["provenance"]["message"]["result"]
         self.tell(result, compacted_text(result, cost_text(shown)))
         return 0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex import when
+from batos.codex import protocol_conditions
 from batos.codex.codex import Codex
-from batos.codex.when import Situation
+from batos.codex.protocol_conditions import Situation
 
 STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, evidence=False)
 
@@ -38,18 +38,18 @@ STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, evidence=F
 )
 def test_conditions(conditions: dict[str, Any] | None, expected: bool) -> None:
     """Each condition holds as documented; a protocol without conditions never offers itself."""
-    assert when.holds(conditions, STUCK) is expected
+    assert protocol_conditions.holds(conditions, STUCK) is expected
 
 
 def test_words_of_scripts_without_blanks() -> None:
     """In scripts that write no blanks a phrase is found inside a sentence."""
-    assert when.mentions(when.fold("私はとても孤独です"), ["孤独"])
+    assert protocol_conditions.mentions(protocol_conditions.fold("私はとても孤独です"), ["孤独"])
 
 
 @given(st.text(max_size=80), st.text(min_size=1, max_size=10))
 def test_any_words_are_text(query: str, phrase: str) -> None:
     """No query and no phrase is ever read as a pattern."""
-    assert when.holds({"words": [phrase]}, Situation(query, "cycle", 1, evidence=False)) in {True, False}
+    assert protocol_conditions.holds({"words": [phrase]}, Situation(query, "cycle", 1, evidence=False)) in {True, False}
 
 
 def test_shipped_protocols_are_rare(codex: Codex) -> None:
@@ -58,8 +58,8 @@ def test_shipped_protocols_are_rare(codex: Codex) -> None:
     for persona in codex.personas.values():
         for protocol in persona.protocols:
             assert protocol.when
-            assert not when.holds(protocol.when, plain)
-    assert when.holds(codex.personas["ROBIN"].protocols[1].when, STUCK)
+            assert not protocol_conditions.holds(protocol.when, plain)
+    assert protocol_conditions.holds(codex.personas["ROBIN"].protocols[1].when, STUCK)
 
 
 #: For each shipped protocol: questions that it is meant for, and others that have its words in another sense.
@@ -130,5 +130,5 @@ def test_a_protocol_offers_itself_where_it_is_meant_to(codex: Codex, slot: str, 
     for expected, questions in zip((True, False), MEANT[slot], strict=True):
         for question in questions:
             situation = Situation(question, effort, 3, evidence=False)
-            offered = [each.slot for each in persona.protocols if when.holds(each.when, situation)]
+            offered = [each.slot for each in persona.protocols if protocol_conditions.holds(each.when, situation)]
             assert offered == ([slot] if expected else []), question

@@ -10,8 +10,8 @@ import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator
 from tests.forking import Forked
 
-from batos.cli.doors import beside
-from batos.cli.doors.beside import Beside
+from batos.cli.doors import read_only_door
+from batos.cli.doors.read_only_door import Beside
 from batos.config import Settings
 from batos.errors import NoServer
 
@@ -95,7 +95,7 @@ def test_a_look_changes_nothing(user: User) -> None:
 
 async def test_only_looks_go_through_it(grown: Path) -> None:
     """What asks, steers or hands over is refused by name."""
-    async with beside.open_beside(Settings(home=grown), nullcontext()) as way:
+    async with read_only_door.open_beside(Settings(home=grown), nullcontext()) as way:
         assert isinstance(way, Beside)
         assert (await way.call("missions"))["missions"] == []
         with pytest.raises(NoServer, match="cancel is more than a look"):
@@ -109,7 +109,7 @@ async def test_only_looks_go_through_it(grown: Path) -> None:
 async def test_where_there_is_no_image_the_other_door_is_used(tmp_path: Path) -> None:
     """A home without one, and an image that is on no disk."""
     for image in ("", "memory://image"):
-        async with beside.open_beside(Settings(home=tmp_path, image=image), nullcontext()) as way:
+        async with read_only_door.open_beside(Settings(home=tmp_path, image=image), nullcontext()) as way:
             assert way is None
 
 

@@ -21,7 +21,7 @@ PATH: Final = "route#0"
 class Vectors(Protocol):
     """Says where the vector of a question comes from."""
 
-    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+    def find(self, embedder: Embedder, text: str) -> list[float] | None:
         """Return the vector that was paid for; None: nobody paid for one."""
         ...
 
@@ -33,7 +33,7 @@ class Vectors(Protocol):
 class Unkept:
     """Knows of no vector and keeps none."""
 
-    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+    def find(self, embedder: Embedder, text: str) -> list[float] | None:
         """Return None."""
         return None
 
@@ -50,7 +50,7 @@ class Journaled:
     missions: Sequence[str]
     clock: Callable[[], datetime]
 
-    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+    def find(self, embedder: Embedder, text: str) -> list[float] | None:
         """Return the vector that the journal has for this text of this embedder; None: it has none."""
         key = embedding_key(embedder.digest, clip(text), OPTIONS, PATH)
         found = (each for each in self.journal.sound(self.missions) if each.key == key and each.state == "done")

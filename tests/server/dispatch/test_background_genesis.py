@@ -20,7 +20,7 @@ from batos.events import Events
 from batos.image.ids import utc_now
 from batos.inference.ollama.bridge import PullProgress
 from batos.inference.ollama.catalogue import ModelRow
-from batos.server.dispatch.founding import Founding, in_words
+from batos.server.dispatch.background_genesis import Founding, in_words
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm
 
@@ -93,11 +93,11 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
         founding = Founding(uvm, pauses=(0.01,))
         task = asyncio.create_task(founding.run())
         await eventually(lambda: founding.state == "waiting")
-        told = founding.told()
+        told = founding.progress()
         assert told is not None
         assert in_words(told) == "waits and tries again: nothing listens"
         await task
-        assert (founding.state, founding.told()) == ("done", None)
+        assert (founding.state, founding.progress()) == ("done", None)
         founding.refuse()
         assert (await uvm.missions.ask({"text": "why?", "effort": "reflex"}))["status"] == "done"
 
@@ -109,7 +109,7 @@ async def test_what_cannot_be_mended_by_waiting_ends_it(tmp_path: Path) -> None:
         await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is no TOML", "utf-8")
         founding = Founding(uvm, pauses=(0.01,))
         await founding.run()
-        told = founding.told()
+        told = founding.progress()
         assert told is not None
         assert (told["state"], told["reason"]["code"]) == ("failed", CodexError.code)
         founding.refuse()

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from batos.cli.doors.wanting import announce_wait, is_wanted, wait_until_wanted
+from batos.cli.doors.waiting_notes import announce_wait, is_wanted, wait_until_wanted
 
 WAITS = """
 import sys, pathlib
-from batos.cli.doors.wanting import announce_wait
+from batos.cli.doors.waiting_notes import announce_wait
 with announce_wait(pathlib.Path(sys.argv[1])):
     print("waits", flush=True)
     sys.stdin.read()

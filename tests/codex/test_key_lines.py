@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batos.codex import codex
-from batos.codex.lines import KeyLines, KeyPath, mask_strings
+from batos.codex.key_lines import KeyLines, KeyPath, mask_strings
 
 TEXT = '''# a comment with a "quote
 top = "a # b"

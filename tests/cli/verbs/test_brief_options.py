@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.brief import parse
-from batos.cli.verbs.briefing import Wish, bounds, brief_options, moment
+from batos.cli.verbs.brief_options import Wish, bounds, brief_options, moment
 from batos.config import Settings
 from batos.errors import BriefError
 

@@ -25,7 +25,7 @@ from batos.client.wire.keys import Credentials, Keyring
 from batos.client.wire.verb_shapes import ARGS
 from batos.errors import BatosError, BriefError, NotFound, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guests import ANSWERS, OWNERS, limit_guest
+from batos.server.dispatch.guest_rights import ANSWERS, OWNERS, limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Server
 from batos.testing import ScriptedBridge, scripted_uvm

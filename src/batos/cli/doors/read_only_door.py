@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from batos.brief import File
-from batos.cli.doors.idle import Idle
+from batos.cli.doors.idle_door import Idle
 from batos.client.wire.pending import Acknowledged, Hear
 from batos.client.wire.protocol import read_args
 from batos.config import Settings
@@ -79,7 +79,7 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
     """
     async with AsyncExitStack() as stack:
         # Opening may scan a file: not on the loop.
-        faces = await asyncio.to_thread(_looked, stack, settings)
+        faces = await asyncio.to_thread(_open_image, stack, settings)
         if faces is None:
             yield await stack.enter_async_context(otherwise)
             return
@@ -90,7 +90,7 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
         yield Beside(looked, faces.holder, since)
 
 
-def _looked(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:
+def _open_image(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:
     """Open the image, if it is a whole one on a disk."""
     if storage.file_of(settings.image_uri) is None or not is_there(settings.image_uri):
         return None

@@ -16,7 +16,7 @@ import click
 from batos.brief import Combine, EffortChoice, File, Install, Interpret, PersonaName, as_file, read_file
 from batos.cli.shared_options import file_names
 from batos.cli.verb_options import Called
-from batos.cli.verbs import piped
+from batos.cli.verbs import standard_input
 from batos.config import Settings
 from batos.errors import BriefError
 
@@ -46,7 +46,7 @@ class Wish:
         origin = {"door": "cli", "client": client}
         return {**self.fields, "text": text, "user": settings.asker, "origin": origin}
 
-    def asked(self, text: str | None, called: Called, client: str) -> tuple[dict[str, Any], list[File]]:
+    def brief_and_files(self, text: str | None, called: Called, client: str) -> tuple[dict[str, Any], list[File]]:
         """Return the brief and its files; stdin is the question if none is given or it is `-`, and else a document.
 
         UsageError: there is no question. BriefError: stdin is asked for twice, is closed, or is no text.
@@ -54,10 +54,10 @@ class Wish:
         mine = text is not None and text != "-"
         if not mine and "-" in self.paths:
             raise BriefError("stdin cannot be both the question and a file", field="text", remedy="Put one in a file.")
-        brief = self.brief(piped.question(text, called.note), called.settings, client)
+        brief = self.brief(standard_input.question(text, called.note), called.settings, client)
         files = self.files(called.settings, called.note)
         if mine and "-" not in self.paths:
-            files += piped.document(called.settings.attachment_bytes, called.note)
+            files += standard_input.document(called.settings.attachment_bytes, called.note)
         return brief, files
 
     def files(self, settings: Settings, say: Callable[[str], None]) -> list[File]:
@@ -65,7 +65,7 @@ class Wish:
         limit = settings.attachment_bytes
         # A byte more than the limit is read, so that what is too long is refused and never cut.
         return [
-            as_file(piped.NAME, piped.read_stdin(limit + 1, "attachments", say), limit)
+            as_file(standard_input.NAME, standard_input.read_stdin(limit + 1, "attachments", say), limit)
             if path == "-"
             else read_file(_local(path), limit)
             for path in self.paths
@@ -174,7 +174,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
     @functools.wraps(verb)
-    def called(*, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, **given: Any) -> Any:
+    def run_verb(*, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, **given: Any) -> Any:
         if goes_on and given["conversation"] not in (None, "last"):
             raise _wrong("conversation", "--continue goes on with the newest, and another is named")
         given["conversation"] = "last" if goes_on else given["conversation"]
@@ -187,7 +187,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
                 _put(fields, _PLACES.get(name, (name,)), value)
         return verb(wish=Wish(fields, files, voices, stream), **given)
 
-    return called
+    return run_verb
 
 
 def _put(fields: dict[str, Any], place: tuple[str, ...], value: Any) -> None:

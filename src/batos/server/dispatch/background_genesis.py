@@ -39,7 +39,7 @@ class Founding:
         """Do it, unless the image has had its genesis; ends when it is done or cannot be."""
         for pause in chain(self._pauses, repeat(self._pauses[-1])):
             try:
-                await self._found()
+                await self._run_genesis()
                 return
             except BatosError as error:
                 self._error = error
@@ -49,7 +49,7 @@ class Founding:
                     return
             await asyncio.sleep(pause)
 
-    async def _found(self) -> None:
+    async def _run_genesis(self) -> None:
         self.state, self._error = "running", None
         if await asyncio.to_thread(self._uvm.convergence.baseline) is not None:
             self.state = "done"
@@ -69,7 +69,7 @@ class Founding:
                 self._tenth = tenth
                 _log.info("genesis", step=progress.step, percent=10 * tenth)
 
-    def told(self) -> FoundingDocument | None:
+    def progress(self) -> FoundingDocument | None:
         """Tell how far it is, for `status`; None when there is nothing to tell."""
         if self.state == "done":
             return None
@@ -85,14 +85,14 @@ class Founding:
     def refuse(self) -> None:
         """Raise Busy while no question can be answered yet; where it failed, the question says what is missing."""
         if self.state in ("running", "waiting"):
-            raise self.why()
+            raise self.refusal()
 
-    def why(self) -> BatosError:
+    def refusal(self) -> BatosError:
         """Tell why no question is answered: it is not done, or could not be."""
         if self.state == "failed" and self._error is not None:
             return self._error
         return Busy(
-            f"this mind is still being made: {in_words(self.told() or FoundingDocument(state=self.state))}",
+            f"this mind is still being made: {in_words(self.progress() or FoundingDocument(state=self.state))}",
             remedy="Ask again when it is there: `batos status` shows how far it is.",
         )
 

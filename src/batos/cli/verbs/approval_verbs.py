@@ -71,7 +71,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
             remedy="`batos approvals` lists them; --all --matching '*' approves everything that waits.",
         )
     args = {"matching": matching} if every else {"approvals": list(names)}
-    told, served = run(_decided(open_door(called), "approve", {**args, "user": called.settings.asker}))
+    told, served = run(_decide(open_door(called), "approve", {**args, "user": called.settings.asker}))
     if called.console.as_json:
         called.console.document(told)
     else:
@@ -86,7 +86,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 def reject(called: Called, approval: str, why: str) -> int:
     """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}
-    told, served = run(_decided(open_door(called), "reject", args))
+    told, served = run(_decide(open_door(called), "reject", args))
     if called.console.as_json:
         called.console.document(told)
     else:
@@ -96,6 +96,6 @@ def reject(called: Called, approval: str, why: str) -> int:
     return 0
 
 
-async def _decided(opened: Opened, verb: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+async def _decide(opened: Opened, verb: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     async with opened as way:
         return await way.call(verb, args), way.served

@@ -25,7 +25,7 @@ _LINE: Final = 60
 @with_server
 def cancel(called: Called, mission: str) -> int:
     """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
-    return _steered(called, "cancel", mission)
+    return _steer(called, "cancel", mission)
 
 
 @click.command()
@@ -33,10 +33,10 @@ def cancel(called: Called, mission: str) -> int:
 @with_server
 def pause(called: Called, mission: str) -> int:
     """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` goes on with it."""
-    return _steered(called, "pause", mission)
+    return _steer(called, "pause", mission)
 
 
-def _steered(called: Called, verb: str, mission: str) -> int:
+def _steer(called: Called, verb: str, mission: str) -> int:
     told = run(ask_once(open_door(called), verb, {"mission": mission, "user": called.settings.asker}))
     _tell(called, told)
     return 0
@@ -86,7 +86,7 @@ async def _run_all(called: Called, way: Door, followed: FollowedMission, mission
     for mission in missions:
         await way.begin(mission)
         if called.console.as_json:
-            ended.append(await way.call("wait", {"mission": mission, "follow": True}, followed.printer.hear))
+            ended.append(await way.call("wait", {"mission": mission, "follow": True}, followed.printer.on_event))
         else:
             if not called.quiet:
                 text = (await way.call("show", {"mission": mission}))["brief"]["text"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from batos.gate import languages, occurring
-from batos.gate.citing import locate, stands
+from batos.gate import languages, occurrence
 from batos.gate.ground import Draft, Ground, without_spaces
+from batos.gate.quotation_search import locate, stands
 from batos.memory.terms import words
 
 #: So many words in a row that stand in a document are taken from it; letters where words have no blanks between them.
@@ -57,8 +57,8 @@ def citation_exists(draft: Draft) -> Iterator[str]:
     named = [citation.document for citation in draft.citations]
     if draft.ground.passages:
         # A document or the question may speak of documents of its own.
-        others = set(occurring.references(draft.ground.text))
-        named += [number for number in occurring.references(draft.answer) if number not in others]
+        others = set(occurrence.references(draft.ground.text))
+        named += [number for number in occurrence.references(draft.answer) if number not in others]
     for number in dict.fromkeys(named):
         if draft.ground.evidence.find(number) is None:
             yield f"There is no document {number}."

@@ -87,14 +87,14 @@ def _moment(faces: ReadOnlyPair, root: Root, kept: _Kept) -> Finding:
         lost = count_text(len(unknown), "mission")
         what = f"the image is older than the journal: {lost} of the journal it does not have"
         return Finding("image.moment", False, what, f"{_ONE_BACKUP} Else what those missions paid for is lost.")
-    lacking = [name for name, keys in _said(root) if not keys <= kept.keys]
+    lacking = [name for name, keys in _journal_keys(root) if not keys <= kept.keys]
     if lacking:
         what = f"the journal is older than the image: it lacks calls of {count_text(len(lacking), 'mission')}"
         return Finding("image.moment", False, what, f"{_ONE_BACKUP} Answers are there; how they came about is lost.")
     return Finding("image.moment", True, "image and journal are of one moment")
 
 
-def _said(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
+def _journal_keys(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the newest missions, with the keys of the calls that their thoughts say they rest on."""
     missions = root.get(roots.MISSIONS)
     if not missions:

@@ -38,7 +38,7 @@ async def status_document(settings: Settings) -> dict[str, Any]:
     An image that cannot be read is told under its `error`. Nothing is changed, and nothing is made that is not there.
     """
     # Opening may scan a file: not on the loop.
-    seen = await asyncio.to_thread(_looked, settings)
+    seen = await asyncio.to_thread(_read_image, settings)
     async with bridge(settings) as daemon:
         said = await standing.ask_standing(daemon, seen["models"])
     error = seen["image"]["error"]
@@ -47,7 +47,7 @@ async def status_document(settings: Settings) -> dict[str, Any]:
     return {"server": None, "genesis": None, **seen, "ollama": ollama, "ready": False, "reasons": reasons}
 
 
-def _looked(settings: Settings) -> dict[str, Any]:
+def _read_image(settings: Settings) -> dict[str, Any]:
     image: dict[str, Any] = {"uri": mask_passwords(settings.image_uri), "error": None}
     nothing = {**_NOTHING, "queue": {"waiting": 0, "limit": settings.queue}, "holder": ""}
     if not is_there(settings.image_uri):

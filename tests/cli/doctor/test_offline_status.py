@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.processes import User
 
-from batos.cli.doctor import alone
+from batos.cli.doctor import offline_status
 from batos.config import Settings
 
 #: The keys of a status, with a server and without one.
@@ -48,7 +48,7 @@ def test_the_image_is_looked_at_and_ollama_asked(user: User) -> None:
 async def test_a_home_in_which_nothing_is(tmp_path: Path) -> None:
     """There is no mind yet, nothing is made by looking, and a daemon that is away is told."""
     home = tmp_path / "home"
-    found = await alone.status_document(Settings(home=home, ollama_host="http://127.0.0.1:9"))
+    found = await offline_status.status_document(Settings(home=home, ollama_host="http://127.0.0.1:9"))
     assert found.keys() == TOLD
     assert [each["code"] for each in found["reasons"]] == ["no_server", "image", "ollama_unreachable"]
     assert (found["image"]["error"]["remedy"], found["ollama"]["answers"]) == ("Run `batos genesis`.", False)
@@ -58,6 +58,6 @@ async def test_a_home_in_which_nothing_is(tmp_path: Path) -> None:
 async def test_an_image_that_is_damaged(tmp_path: Path) -> None:
     """What is wrong with it is told, and is no reason to say nothing."""
     (tmp_path / "live_image.fs").write_bytes(b"this is no database")
-    found = await alone.status_document(Settings(home=tmp_path, ollama_host="http://127.0.0.1:9"))
+    found = await offline_status.status_document(Settings(home=tmp_path, ollama_host="http://127.0.0.1:9"))
     assert found["image"]["error"]["code"] == "image_damaged"
     assert "image_damaged" in [each["code"] for each in found["reasons"]]
