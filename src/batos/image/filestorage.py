@@ -59,6 +59,9 @@ class SoundFileStorage(FileStorage):
     others go on reading what was there before; then, in a moment, they see it.
     """
 
+    #: True until a store has read the header of the record that it replaces; never where files are only read.
+    _storing = False
+
     def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = fsync) -> None:
         self._made = not Path(path).exists()
         self._held = -1
@@ -68,8 +71,6 @@ class SoundFileStorage(FileStorage):
         #: Headers of the records that were committed last, by their place in the file that goes with them.
         self._headers: dict[int, DataHeader] = {}
         self._headers_of: object = None
-        #: True until a store has read the header of the record that it replaces.
-        self._storing = False
         check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
