@@ -25,12 +25,12 @@ READING = (
 
 @contextmanager
 def asking(user: User, speed: str) -> Iterator[Forked]:
-    """A process that has the image: its question is under way."""
+    """A process that has the image: its question is at the daemon, which reads it for some seconds at this speed."""
     with emulator(*WITH_MODELS, "--tok-s", speed) as slow:
         owner = User(user.home, slow).start("ask", "--json", "--effort", "reflex", QUESTION)
         try:
             assert owner.stdout is not None
-            assert any("inference.first_token" in line for line in owner.stdout)
+            assert any("inference.start" in line for line in owner.stdout)
             yield owner
         finally:
             owner.kill()
