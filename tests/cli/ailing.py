@@ -216,6 +216,12 @@ async def root_incomplete(patient: Patient) -> None:
             connection.root().pop("babs_prototype_obj")
 
 
+async def identities_unrecorded(patient: Patient) -> None:
+    # As version 0.1.0 left an image; our database refuses it of one that has them.
+    with closing(DB(FileStorage(str(patient.home / "live_image.fs")))) as db, db.transaction() as connection:
+        del root_of(connection)["genesis"]["organisation"]
+
+
 async def state_lost(patient: Patient) -> None:
     await patient.change(lambda root: delattr(root["orchestrator_obj"], "failed_state_obj"))
 
@@ -359,6 +365,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "image.tail": (torn,),
     "image.cut": (torn_and_opened,),
     "image.root": (root_incomplete,),
+    "image.identities": (identities_unrecorded,),
     "image.states": (state_lost,),
     "image.methods": (method_lost,),
     "image.moment": (image_older, journal_older),

@@ -67,6 +67,8 @@ def test_a_wrong_command_line(typed: str, told: str, remedy: str) -> None:
         ("adapters", "use", "robin", ""),
         ("keys", "revoke", ""),
         ("help", ""),
+        ("status", "--home", ""),
+        ("show", "--home", " "),
         ("show", "m" * 100_000),
     ],
 )

@@ -50,7 +50,15 @@ async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDae
     findings = audit(root, codex, made)
     assert wrong(findings) == {}
     models = {"models.made", "models.recorded", "models.digests"}
-    expected = {"codex.digest", "image.root", "image.states", "persona.robin", "window.alfred", *models}
+    expected = {
+        "codex.digest",
+        "image.root",
+        "image.identities",
+        "image.states",
+        "persona.robin",
+        "window.alfred",
+        *models,
+    }
     assert {finding.id for finding in findings} >= expected
     assert not connection._registered_objects
     assert findings[0].as_dict()["ok"] is True

@@ -25,6 +25,14 @@ def given_name(value: str) -> str:
     return value
 
 
+class HomeFolder(click.Path):
+    """A folder as given; an empty one is refused, as every empty name is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the folder; click.BadParameter: it is empty, or it is a file."""
+        return super().convert(given_name(value) if isinstance(value, str) and not value.strip() else value, param, ctx)
+
+
 class Common(click.Option):
     """An option of all verbs: their help has one line for all of them, in the place of the first."""
 
@@ -50,7 +58,7 @@ def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--quiet", "-q", cls=Common, is_flag=True, help="Only the result."),
             click.option("--verbose", "-v", cls=Common, is_flag=True, help="All that is known, and every step."),
-            click.option("--home", cls=Common, type=click.Path(file_okay=False), help="The folder of everything."),
+            click.option("--home", cls=Common, type=HomeFolder(file_okay=False), help="The folder of everything."),
             click.option("--image", cls=Common, metavar="URI", help="The image's storage URI."),
             click.option("--journal", cls=Common, metavar="URI", help="The journal's storage URI."),
             click.option("--log-level", cls=Common, type=click.Choice(_LEVELS), help="Least severe log line."),

@@ -13,7 +13,7 @@ from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
 from batos.genesis.genesis_documents import FindingDocument
 from batos.genesis.plan import Plan, with_deletions
-from batos.image import methods, roots
+from batos.image import methods, organisation, roots
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
@@ -45,6 +45,7 @@ def audit(
     complete = _root(root)
     findings = [_digest(root, codex), complete]
     if complete.ok:
+        findings.append(_identities(root))
         findings.append(_states(root["orchestrator_obj"]))
         findings.extend(_persona(root, persona) for persona in codex.personas.values())
         findings.append(_methods(root))
@@ -69,6 +70,14 @@ def _root(root: Root) -> Finding:
         what = "the image is empty yet" if empty else f"the root lacks {', '.join(missing)}"
         return Finding("image.root", False, what, _RUN_GENESIS)
     return Finding("image.root", True, f"the root has its {len(roots.OBJECTS)} objects and its records")
+
+
+def _identities(root: Root) -> Finding:
+    """Check that genesis recorded the identities, with which each commit is compared: version 0.1.0 recorded none."""
+    if organisation.IDENTITIES in root[roots.GENESIS]:
+        return Finding("image.identities", True, "each commit is compared with the identities that genesis recorded")
+    what = "no identities are recorded (an image of version 0.1.0): no commit is compared with them yet"
+    return Finding("image.identities", False, what, "Run `batos genesis`: it records them.")
 
 
 def _states(orchestrator: UvmObject) -> Finding:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from batos.image import roots
 from batos.image.roots import Root
 from batos.mission_documents import LearntDocument, WishDocument
+from batos.objects.prototype import UvmObject
 
 #: The kind of contribution that a wish is.
 KIND = "wish"
@@ -43,6 +44,15 @@ def list_wishes(root: Root) -> list[WishDocument]:
     """List every wish, those of the first mission on top."""
     wishes = [each.copy() for each in root[roots.WISHES].values()]
     return sorted(wishes, key=lambda each: (each["mission"], name_of(each)))
+
+
+def count(root: Root, holder: UvmObject | None = None) -> int:
+    """Count the wishes: all of them, or those for slots of one object."""
+    kept = root[roots.WISHES]
+    if holder is None:
+        return len(kept)
+    name = roots.name_of_object(root, holder)
+    return sum(each["holder"] == name for each in kept.values())
 
 
 def drop(root: Root, done: Sequence[WishDocument]) -> None:

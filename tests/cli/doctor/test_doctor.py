@@ -41,8 +41,8 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "window": ("<name>",),
     "adapters": ("files", "choice", "doubt", "reload"),
     "image": (
-        "opens", "held", "reads", "pair", "index", "tail", "cut", "root", "states", "methods", "moment", "files",
-        "journal",
+        "opens", "held", "reads", "pair", "index", "tail", "cut", "root", "identities", "states", "methods", "moment",
+        "files", "journal",
     ),
     "missions": ("waiting",),
     "home": ("private", "files", "writable", "server"),

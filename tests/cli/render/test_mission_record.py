@@ -34,8 +34,10 @@ def test_a_mission_read_back() -> None:
         f"asked    {moment_text(mission()['accepted_at'])} by ada",
         "model    batos-brick:0123456789ab (cdcdcdcdcdcd)",
         "trust    model, lineage external",
+        f"commit   {mission()['tid']}",
     ):
         assert line in done
+    assert [line for line in done.splitlines() if line.startswith("mission  ")] == [f"mission  {mission()['id']}"]
 
 
 def test_prompts() -> None:

@@ -107,6 +107,7 @@ def test_what_is_no_deadline(text: str) -> None:
     with pytest.raises(BriefError, match="deadline: ") as caught:
         moment(text, NOW)
     assert caught.value.field == "deadline"
+    assert "--deadline 90s (or 5m, 2h, 1d)" in caught.value.remedy
 
 
 @pytest.mark.parametrize(

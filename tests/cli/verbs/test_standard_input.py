@@ -38,6 +38,7 @@ def test_nothing_piped_is_no_document(user: User) -> None:
     """An empty pipe, one of blanks, and a file that is named leave stdin out; `--file -` is not read twice."""
     for stdin in ("", " \n\n"):
         assert brief(user, QUESTION, stdin=stdin)["attachments"] == []
+        assert "What is piped is empty" in user.run("submit", QUESTION, stdin=stdin).err
     assert [each["name"] for each in brief(user, QUESTION, "--file", "-", stdin=TEXT)["attachments"]] == ["stdin.txt"]
 
 

@@ -89,7 +89,7 @@ def test_one_screen() -> None:
         "running  state       personas  for   calls  question",
         "m-1      DELEGATING  BRICK     12 s  3      How do I build a shed?",
         "totals   6,000 calls, 1,000,000 prompt and 90,000 answer tokens, 12 answers from the journal",
-        "on average to the first token 1.5 s, a mission 10.0 s",
+        "average  to the first token 1.5 s, a mission 10.0 s",
         "brick    700 done, 2 failed",
         "robin    500 done",
         "unrouted 1 failed",

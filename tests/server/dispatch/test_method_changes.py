@@ -57,7 +57,7 @@ async def said(door: Dispatcher) -> tuple[str, str]:
 
 async def test_nothing_was_learnt_yet(door: Dispatcher) -> None:
     """The lists are empty; of one intent it is said what would make it a method."""
-    assert await ask(door, "method_list") == {"methods": []}
+    assert await ask(door, "method_list") == {"methods": [], "waiting": 0}
     assert await ask(door, "tools") == {"tools": []}
     with pytest.raises(NotFound, match="nothing was ever made") as raised:
         await ask(door, "method_show", method=NAME)
@@ -88,7 +88,7 @@ async def test_from_a_wish_to_the_next_mission_and_back(door: Dispatcher) -> Non
     assert [each["calls"] for each in history["revisions"]] == [2, 1]
     (line,) = (await ask(door, "method_list", object=BRICK))["methods"]
     assert (line["method"], line["state"], line["chosen"]) == (NAME, "active", 2)
-    assert await ask(door, "method_list", object="robin_prototype_obj") == {"methods": []}
+    assert await ask(door, "method_list", object="robin_prototype_obj") == {"methods": [], "waiting": 0}
     assert (await ask(door, "method_show", method=NAME, revision=2))["source"] == OWN
 
 
@@ -137,7 +137,7 @@ async def test_what_cannot_be_redefined(
     """Nothing is changed, and what is wrong is said."""
     with pytest.raises(error, match=why):
         await ask(door, "method_redefine", **{"method": NAME, **args})
-    assert await ask(door, "method_list") == {"methods": []}
+    assert await ask(door, "method_list") == {"methods": [], "waiting": 0}
 
 
 async def test_under_ask_a_wish_waits_for_a_person(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ async def test_under_ask_a_wish_waits_for_a_person(tmp_path: Path) -> None:
     async with opened(tmp_path, install="ask") as door:
         with pytest.raises(ApprovalNeeded) as needed:
             await ask(door, "method_redefine", method=NAME, wish="Say that it is there.")
-        assert await ask(door, "method_list") == {"methods": []}
+        assert await ask(door, "method_list") == {"methods": [], "waiting": 0}
         approved = await ask(door, "approve", approvals=[needed.value.approval])
         assert approved["approved"][0]["revision"] == 1
         assert (await ask(door, "method_redefine", method=NAME, source=OWN, checks=OWN_CHECKS))["active"] == 2

@@ -132,8 +132,11 @@ def _learning_text(learning: LearningDocument) -> str:
     return f"; beside it, for methods, {calls} and {tokens}"
 
 
-def notes_text(mission: MissionDocument, *, voices: bool) -> str:
-    """Write the notes under an answer: facets, sources, the gate, route, cost, transitions."""
+def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -> str:
+    """Write the notes under an answer: facets, sources, the gate, route, cost, transitions.
+
+    The last one is the commit, after the mission's id unless the mission is `named` above.
+    """
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combination_lines(provenance)]
     lines += [*_sources(provenance), *_gate(provenance)]
@@ -147,7 +150,7 @@ def notes_text(mission: MissionDocument, *, voices: bool) -> str:
         lines.append(f"states   {states_text(mission)}")
     if "conversation" in mission["brief"]:
         lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
-    lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
+    lines.append(f"commit   {mission['tid']}" if named else f"mission  {mission['id']}, commit {mission['tid']}")
     return "\n".join(lines)
 
 

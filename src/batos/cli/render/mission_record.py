@@ -46,7 +46,7 @@ def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False
         lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
     if "answer" in mission:
         provenance = mission["provenance"]
-        lines += [str(mission["answer"]), "", notes_text(mission, voices=voices)]
+        lines += [str(mission["answer"]), "", notes_text(mission, voices=voices, named=True)]
         lines += [] if voices else changes_lines(provenance)
         lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
         lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]

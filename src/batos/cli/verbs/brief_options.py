@@ -23,6 +23,11 @@ from batos.errors import BriefError
 #: The beginning of an address, which would have to be fetched.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+#: The form of an option's text, told where another was given.
+_REMEDIES: Final = {
+    "deadline": "Give a span from now, --deadline 90s (or 5m, 2h, 1d), or a moment, --deadline 2026-11-21T09:30Z.",
+    "budget": "Give some of calls, tokens and seconds: --budget calls=5,tokens=2000,seconds=60.",
+}
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
 #: The bounds of a budget, and the kind of number of each.
 _BOUNDS: Final[Mapping[str, Callable[[str], float]]] = {"calls": int, "tokens": int, "seconds": float}
@@ -98,7 +103,7 @@ def moment(text: str, now: datetime) -> str:
             raise _wrong("deadline", f"{text!r} names no time zone; end it with Z for UTC")
         return found.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
-        raise _wrong("deadline", f"{text!r} is no span like 90s, 5m, 2h and no moment like 2026-11-21T09:30Z") from None
+        raise _wrong("deadline", f"{text!r} is neither a span nor a moment") from None
 
 
 def bounds(text: str) -> dict[str, float]:
@@ -116,7 +121,7 @@ def bounds(text: str) -> dict[str, float]:
 
 
 def _wrong(name: str, what: str) -> BriefError:
-    return BriefError(f"{name}: {what}", field=name, remedy=f"Correct --{name}.")
+    return BriefError(f"{name}: {what}", field=name, remedy=_REMEDIES.get(name, f"Correct --{name}."))
 
 
 #: Options that are a field of the brief under another name, or inside one: option -> path of the field.

@@ -20,6 +20,7 @@ from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
 from batos.client.wire.verb_shapes import SOURCE_LIMIT
 from batos.errors import BriefError
+from batos.terminal.console import count_text
 
 _NAME = "OBJECT.SELECTOR"
 
@@ -35,10 +36,17 @@ def method() -> None:
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
     found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
+    waiting = found.get("waiting", 0)
+    told = f"{count_text(waiting, 'method')} {'waits' if waiting == 1 else 'wait'} to be made: `batos method make`"
     if found["methods"] or called.console.as_json:
-        return _print_result(called, found, lambda told: telling.list_text(told["methods"]))
+        code = _print_result(called, found, lambda told: telling.list_text(told["methods"]))
+        if waiting:
+            called.note(f"{told}.")
+        return code
     called.console.say(
-        "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
+        f"Nothing was learnt yet; {told}."
+        if waiting
+        else "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
     )
     return 0
 

@@ -61,8 +61,11 @@ def document(limit: int, say: Callable[[str], None]) -> list[File]:
 
     BriefError: it has more than `limit` bytes, or is no text.
     """
-    data = read_stdin(limit + 1, "attachments", say) if is_piped() else b""
+    if not is_piped():
+        return []
+    data = read_stdin(limit + 1, "attachments", say)
     if not data.strip():
+        say("What is piped is empty: no document is made of it.")
         return []
     file = as_file(NAME, data, limit)
     say(f"What is piped ({size(len(data))}) is a document to answer from: {NAME}.")

@@ -152,7 +152,7 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
     yield f"totals   {count['calls']:,} calls, {prompt:,} prompt and {answer:,} answer tokens" + _beside(count)
     means = [f"{what} {_mean(counters[name]):.1f} s" for name, what in _TIMED.items() if name in counters]
     if means:
-        yield f"on average {', '.join(means)}"
+        yield f"average  {', '.join(means)}"
     for persona, ends in sorted((counters.get("missions") or {}).items()):
         told = ", ".join(f"{number:,} {word}" for word, number in sorted(ends.items()))
         yield f"{'unrouted' if persona == 'none' else persona.lower().ljust(8)} {told}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.image import ownership
+from batos.image import ownership, wishes
 from batos.image.lookup import find_object
 from batos.image.readable import ReadableImage
 from batos.method_documents import MethodDocument, MethodHistory, MethodLine, ToolLine
@@ -29,6 +29,11 @@ class MethodReader:
             return method_reports.list_methods(
                 root, None if name is None else find_object(root, name, ownership.NOBODY)
             )
+
+    def count_wishes(self, name: str | None = None) -> int:
+        """Count the methods that are still to be made, of all objects or of one. Raises: NotFound: no such object."""
+        with self._image.snapshot() as root:
+            return wishes.count(root, None if name is None else find_object(root, name, ownership.NOBODY))
 
     def tools(self) -> list[ToolLine]:
         """List the tools that can be called now."""

@@ -102,7 +102,8 @@ class Reader:
             return as_plain(documents.list_approvals(root, at, given.limit, given.status, given.user))
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
-        return {"methods": await self.read(self._of.lives.list_methods, given.object)}
+        listed = await self.read(self._of.lives.list_methods, given.object)
+        return {"methods": listed, "waiting": await self.read(self._of.lives.count_wishes, given.object)}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
         return as_plain(await self.read(self._of.lives.describe, given.method, given.revision))
