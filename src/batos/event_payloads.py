@@ -191,10 +191,11 @@ class CellKill(TypedDict):
 
 
 class MethodGenerating(MissionPayload):
-    """A method that is about to be written; `generation` is the id of its log."""
+    """A method that is about to be written; `kind` is its intent's, `generation` the id of its log."""
 
     receiver: str
     selector: str
+    kind: str
     generation: str
 
 

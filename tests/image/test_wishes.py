@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from BTrees.OOBTree import OOBTree
+from ZODB.utils import p64
 
 from batos.image import roots, wishes
 from batos.image.roots import Root
 from batos.mission_documents import WishDocument
+from batos.objects.prototype import UvmObject
 
 
 def wish(intent: str, *, forged: bool) -> WishDocument:
@@ -36,6 +38,14 @@ def test_only_forged_tools_of_one_name_stand_beside_each_other(root: Root, forge
     assert [each["intent"] for each in wishes.list_wishes(root)] == left
     wishes.drop(root, [wish("one", forged=forged)])
     assert [each["intent"] for each in wishes.list_wishes(root)] == ["two"]
+
+
+def test_wishes_are_counted_of_all_objects_or_of_one(root: Root) -> None:
+    """A wish names its object by the reference."""
+    tools, other = UvmObject(), UvmObject()
+    tools._p_oid, other._p_oid = p64(42), p64(43)
+    wishes.fold(root, "m-1", {**wish("one", forged=False), "holder": "oid:0x2a"})
+    assert [wishes.count(root), wishes.count(root, tools), wishes.count(root, other)] == [1, 1, 0]
 
 
 def test_a_wish_that_an_older_version_kept_is_dropped(root: Root) -> None:

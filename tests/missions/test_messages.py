@@ -12,6 +12,7 @@ from tests.image.living import passed
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, WINDS, ask, change, kind
 
+from batos.brief import as_file
 from batos.codex.codex import PILLARS
 from batos.errors import CellMissing, MessageNotUnderstood, NotFound, ObjectError
 from batos.image import roots
@@ -79,6 +80,24 @@ async def test_an_intent_is_interpreted_by_its_persona_in_one_call(mind: Mind) -
     assert told["provenance"]["gate"]["ok"]
     assert (told["route"]["personas"], told["trust"]["lineage"]) == (["BRICK"], "external")
     assert "How is the lamp kept?" in mind.bridge.history[0].messages[-1]["content"]
+
+
+@pytest.mark.parametrize("length", range(150, 1_350, 150))
+async def test_what_an_intent_recalls_is_shown_also_where_parts_vote(mind: Mind, length: int) -> None:
+    """Room is left for the gist of a vote: of what the mission names as recalled the prompt leaves nothing out."""
+    lines = [f"{number}. The keeper burns oil. {'So it is. ' * 60}" for number in range(60)]
+    long = as_file("long.txt", "\n\n".join(lines).encode())
+    question = "How? ".ljust(length, "x")
+    told = await sent(mind, "brick_prototype_obj", FACET, question, files=(long,), policy={"combine": "vote"})
+    (request,) = mind.bridge.history
+    assert kind(request) == "ballot"
+    shown = [each for each in request.messages if "long.txt" in each["content"]]
+    recalled = told["provenance"]["recalled"]
+    assert recalled
+    assert told["provenance"]["omitted"]["passages"] > 0
+    text = long.data.decode()
+    for each in recalled:
+        assert any(text[each["start"] : each["start"] + each["length"]] in one["content"] for one in shown)
 
 
 async def test_a_protocol_changes_the_text_that_it_is_given(mind: Mind) -> None:

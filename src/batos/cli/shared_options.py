@@ -30,7 +30,9 @@ class HomeFolder(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the folder; click.BadParameter: it is empty, or it is a file."""
-        return super().convert(given_name(value) if isinstance(value, str) and not value.strip() else value, param, ctx)
+        if not str(value).strip():
+            self.fail("it is empty", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Common(click.Option):

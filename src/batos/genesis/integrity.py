@@ -73,10 +73,10 @@ def _root(root: Root) -> Finding:
 
 
 def _identities(root: Root) -> Finding:
-    """Check that genesis recorded the identities, with which each commit is compared: version 0.1.0 recorded none."""
+    """Check that genesis recorded the identities, with which each commit is compared; earlier versions did not."""
     if organisation.IDENTITIES in root[roots.GENESIS]:
         return Finding("image.identities", True, "each commit is compared with the identities that genesis recorded")
-    what = "no identities are recorded (an image of version 0.1.0): no commit is compared with them yet"
+    what = "the image is of an earlier version, which recorded no identities: no commit is compared with them"
     return Finding("image.identities", False, what, "Run `batos genesis`: it records them.")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from batos.image import roots
 from batos.image.roots import Root
 from batos.mission_documents import LearntDocument, WishDocument
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, reference
 
 #: The kind of contribution that a wish is.
 KIND = "wish"
@@ -51,8 +51,7 @@ def count(root: Root, holder: UvmObject | None = None) -> int:
     kept = root[roots.WISHES]
     if holder is None:
         return len(kept)
-    name = roots.name_of_object(root, holder)
-    return sum(each["holder"] == name for each in kept.values())
+    return sum(each["holder"] == reference(holder) for each in kept.values())
 
 
 def drop(root: Root, done: Sequence[WishDocument]) -> None:

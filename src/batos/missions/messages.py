@@ -156,12 +156,12 @@ async def _run_behaviour(step: _Step) -> _Result:
     if isinstance(message, ToIntent):
         _need_persona(step)
         step, text = step.asking(message.text), message.text
-        decision = decisions.CHANGED if message.kind == "protocol" else decisions.PART
+        decision = decisions.CHANGED if message.kind == "protocol" else _part_decision(step)
         await _recall_evidence(step, text, task_of(step.context.mind.voice, message.intent, text), decision)
         return await _spoken_result(step, message, await step.interpreter.interpret(message))
     if step.context.mission.passages or step.context.mission.past.count:
         question = step.context.mind.question
-        await _recall_evidence(step, question, prompt.method_task("", question), decisions.PART)
+        await _recall_evidence(step, question, prompt.method_task("", question), _part_decision(step))
     ran = await step.interpreter.run(message)
     if isinstance(ran, PartResult):
         return await _spoken_result(step, message, ran)
@@ -170,6 +170,11 @@ async def _run_behaviour(step: _Step) -> _Result:
         cited = tuple(each for thought in ran.thoughts for each in thought.citations)
         draft = await _judge(step, MindAnswer(value.strip(), cited))
     return _Result(value, ran.trust, draft)
+
+
+def _part_decision(step: _Step) -> Decision[Any]:
+    """Return the largest shape of a part's answer: with citations, and with the gist where parts vote."""
+    return decisions.part(cites=True, votes=step.context.mind.parts_vote)
 
 
 async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult) -> _Result:

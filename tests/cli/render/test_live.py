@@ -64,6 +64,9 @@ def test_it_counts_parts() -> None:
     inner = ("mission.state", {"state": "SYNTHESIZING", "path": "council/brick"})
     told = heard(council, state, inner, call("council/brick/delegating/guide#0"), part("guide"), part(None))
     assert told.startswith("BRICK, BABS delegating · 1 of 2 parts · waits")
+    made = [("method.generating", {"selector": each, "kind": "facet"}) for each in ("guide_facet_", "rogues_gallery")]
+    tool = ("method.generating", {"selector": "count_facet_", "kind": "tool"})
+    assert "0 of 2 parts" in heard(ROUTED, *made, tool)
 
 
 def test_it_tells_what_is_awaited() -> None:
@@ -72,7 +75,7 @@ def test_it_tells_what_is_awaited() -> None:
     assert "waits for the model" in heard(start)
     assert "the model writes" in heard(start, first)
     assert heard(start, first, end).startswith("asking · 0 s")
-    making = ("method.generating", {"selector": "guide_facet_"})
+    making = ("method.generating", {"selector": "guide_facet_", "kind": "facet"})
     assert "learning guide_facet_" in heard(making, start)
     assert "learning" not in heard(making, ("method.tried", {"selector": "guide_facet_"}))
     assert "pull x: 40 %" in heard(("genesis.step", {"step": "pull x", "status": "40 %"}))

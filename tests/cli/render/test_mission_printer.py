@@ -231,7 +231,8 @@ def test_what_is_being_learnt_is_told() -> None:
     """Who waits for a mission that waits for a method sees which; programs hear all that happens to methods."""
     told, said = printer(verbose=True)
     told.on_event(
-        "method.generating", {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "generation": "g"}
+        "method.generating",
+        {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "kind": "facet", "generation": "g"},
     )
     assert said.getvalue() == "    learning guide_facet_ ...\n"
     told, said = printer(as_json=True)

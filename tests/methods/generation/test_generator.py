@@ -414,7 +414,7 @@ async def test_people_see_that_it_learns(tmp_path: Path) -> None:
     async with learning(tmp_path) as mind:
         mission = await mind.uvm.missions.ask(MESSAGE)
         (told,) = mind.names("method.generating")
-        assert (told["mission"], told["selector"]) == (mission["id"], "guide_facet_")
+        assert (told["mission"], told["selector"], told["kind"]) == (mission["id"], "guide_facet_", "facet")
         counters = mind.uvm.status()["counters"]
         assert counters["installs"] == 1
         assert counters["verdicts"] == {"accepted": 1}

@@ -97,7 +97,7 @@ class LiveLine:
     def _on_generating(self, keys: Mapping[str, Any]) -> None:
         selector = str(keys["selector"])
         self._learning[selector] = None
-        if selector.endswith("_facet_"):
+        if keys.get("kind") == "facet":  # an older server does not tell it
             self._parts[selector.removesuffix("_facet_")] = None
 
     def _on_learnt(self, keys: Mapping[str, Any]) -> None:

@@ -187,7 +187,7 @@ class RejectArgs(StrictModel):
 
 
 class MethodListArgs(StrictModel):
-    """Every slot that ever had a method, a line each."""
+    """Every slot that ever had a method, a line each; and how many methods are still to be made."""
 
     object: _Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
 

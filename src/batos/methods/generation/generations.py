@@ -139,7 +139,11 @@ class Generations:
         self.deps.events.emit(
             METHOD_GENERATING,
             MethodGenerating(
-                mission=request.mission, receiver=wanted.name, selector=wanted.selector, generation=request.log
+                mission=request.mission,
+                receiver=wanted.name,
+                selector=wanted.selector,
+                kind=wanted.kind,
+                generation=request.log,
             ),
         )
         made: GenerationOutcome = await self.flights.run_once(

@@ -44,7 +44,7 @@ def _tasks(context: MindContext) -> list[Task]:
     slots, question, woven = (
         delegate.slots_of(context),
         context.mind.question,
-        decisions.weave_decision(cites=True, inner=context.mind.inner),
+        decisions.weave_decision(cites=True, inner=context.mind.inner, votes=context.mind.is_vote),
     )
     if not slots:
         return [(prompt.reflex_task(context.mind.voice, question), woven)]
