@@ -29,35 +29,32 @@ class Option:
 OLLAMA: Mapping[str, Option] = {
     "num_ctx": Option(int, 256, LARGEST_WINDOW, "the window, in tokens: a multiple of 256"),
     "num_predict": Option(
-        int,
-        1,
-        LARGEST_WINDOW,
-        "tokens that an answer may take; more where what is asked can need more, or where it was cut",
+        int, 1, LARGEST_WINDOW, "most tokens of an answer; more if the answer can need more, or was cut"
     ),
     "num_batch": Option(int, 1, 65_536, "prompt tokens read at once"),
     "num_gpu": Option(int, -1, 9_999, "layers on the GPU: -1 lets the daemon choose, 0 is the CPU"),
     "main_gpu": Option(int, 0, 63, "number of the GPU, if there are several"),
     "num_thread": Option(int, 0, 4_096, "threads of a runner on the CPU: 0 lets the daemon choose"),
-    "num_keep": Option(int, -1, LARGEST_WINDOW, "tokens kept when a window slides, which the calls of BAT OS forbid"),
+    "num_keep": Option(int, -1, LARGEST_WINDOW, "tokens kept when a window slides, which BAT OS does not allow"),
     "use_mmap": Option(bool, 0, 1, "true: the weights are mapped from the disk"),
-    "seed": Option(int, -1, 2**32 - 1, "the same seed and prompt give the same answer; -1 is another each time"),
-    "temperature": Option(float, 0, 5, "freedom in the choice of words: 0 takes the likeliest"),
-    "top_k": Option(int, 0, 100_000, "choose among so many tokens: 0 is all"),
-    "top_p": Option(float, 0, 1, "choose among the likeliest that have this share together"),
-    "min_p": Option(float, 0, 1, "leave out what is less likely than this share of the likeliest"),
-    "typical_p": Option(float, 0, 1, "choose what is typically surprising; 1 is off"),
-    "repeat_last_n": Option(int, -1, LARGEST_WINDOW, "tokens in which repetition counts: -1 is the window, 0 is off"),
-    "repeat_penalty": Option(float, 0.1, 10, "factor against tokens that were said already; 1 is off"),
-    "presence_penalty": Option(float, -2, 2, "the same once for each token that was said; 0 is off"),
-    "frequency_penalty": Option(float, -2, 2, "the same as often as it was said; 0 is off"),
+    "seed": Option(int, -1, 2**32 - 1, "the same seed and prompt give the same answer; -1 is a new seed each time"),
+    "temperature": Option(float, 0, 5, "randomness of the choice: 0 takes the likeliest token"),
+    "top_k": Option(int, 0, 100_000, "choose among this many likeliest tokens: 0 is all"),
+    "top_p": Option(float, 0, 1, "choose among the likeliest tokens whose probabilities add up to this share"),
+    "min_p": Option(float, 0, 1, "leave out tokens less likely than this share of the likeliest token's probability"),
+    "typical_p": Option(float, 0, 1, "choose tokens of about the expected probability; 1 is off"),
+    "repeat_last_n": Option(int, -1, LARGEST_WINDOW, "last tokens searched for repetition: -1 is the window, 0 is off"),
+    "repeat_penalty": Option(float, 0.1, 10, "factor against tokens that occurred already; 1 is off"),
+    "presence_penalty": Option(float, -2, 2, "amount against each token that occurred, however often; 0 is off"),
+    "frequency_penalty": Option(float, -2, 2, "amount against a token for each time that it occurred; 0 is off"),
     "stop": Option(list, 1, 16, "texts at which the answer ends"),
 }
 
 #: Options that belong to the runner: personas that share a base and differ in one reload it at every switch.
 RUNNER = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap")
 
-#: Options of ours: `mode` is how decisions are asked for, `think` whether a model that can think is let to. Left to
-#: itself the daemon lets it, and the thinking takes the tokens that were reserved for the answer.
+#: Options of BAT OS: `mode` is the form of a request for decisions; `think` permits a model to think. Without `think`
+#: the daemon permits it, and the thinking uses the tokens that were reserved for the answer.
 OURS = ("mode", "think")
 
 DEFAULTS: Mapping[str, Any] = {"num_ctx": 4096, "num_predict": 1024, "mode": "direct", "think": False}

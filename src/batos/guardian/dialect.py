@@ -34,9 +34,9 @@ def text(policy: GuardianPolicy = SHIPPED) -> str:
 
 
 def document(policy: GuardianPolicy = SHIPPED) -> str:
-    """Return the whole dialect as Markdown: the text that a model is told, and every name and number of the policy."""
+    """Return the whole dialect as Markdown: the text of the coder's prompt, and every name and number of the policy."""
     parts = [
-        f"Policy `{policy.version}`. A coder is told:",
+        f"Policy `{policy.version}`. The coder's prompt has:",
         "\n".join(f"> {line}".rstrip() for line in text(policy).splitlines()),
         "### Syntax",
         f"Statements: {_code(policy.statements)}.",
@@ -44,17 +44,17 @@ def document(policy: GuardianPolicy = SHIPPED) -> str:
         f"Parts of them: {_code(policy.parts)}.",
         f"A `case` may name these classes, with one pattern in it: {_code(policy.pattern_classes)}.",
         "### Names",
-        f"Builtins: {_code(policy.builtins)}. Only called, never handed on: {_code(policy.called_only)}.",
-        f"Refused wherever a name can stand: what `{policy.protected}` finds, and {_code(policy.introspection)}.",
-        f"Selectors that no method sends: what `{policy.kernel_selectors}` finds.",
+        f"Builtins: {_code(policy.builtins)}. Only called, never passed on: {_code(policy.called_only)}.",
+        f"Refused in every position of a name: matches of `{policy.protected}`, and {_code(policy.introspection)}.",
+        f"Selectors that no method sends: matches of `{policy.kernel_selectors}`.",
         f"Messages before which a change need not be marked: {_code(policy.primitives)}.",
         f"Words of annotations, which are never evaluated: {_code(policy.annotations)}.",
         "### Modules",
         *(f"- `{module}`: {_code(names)}" for module, names in sorted(policy.modules.items())),
         "### Methods of plain values",
         *(f"- {kind}: {_code(names)}" for kind, names in sorted(policy.methods.items())),
-        f"Of these and their like, the following change what they are called on: {_code(policy.mutators)}.",
-        *(f"Taken from a type: {_code(f'{kind}.{name}' for name in names)}." for kind, names in policy.unbound.items()),
+        f"Of these and similar methods, the following change their object: {_code(policy.mutators)}.",
+        *(f"Used on a type: {_code(f'{kind}.{name}' for name in names)}." for kind, names in policy.unbound.items()),
         "### Bounds",
         *(f"- {name}: {value}" for name, value in sorted(asdict(policy.bounds).items())),
     ]
