@@ -156,7 +156,7 @@ def test_what_is_wrong_is_named(field: str, value: object) -> None:
         ("text", "", "text: the question is empty"),
         ("text", "x" * 20_431, "text: the question has 20,431 characters, at most 20,000 are taken"),
         ("text", 3, "text: the question must be text, not 3"),
-        ("text", "\udcff", "text: the question is no Unicode text"),
+        ("text", "\udcff", "text: the question is not valid Unicode text"),
         ("ancestor", "m-1", "ancestor: there is no such id as 'm-1'"),
         ("persona", "BOB", "persona: it must be 'ROBIN', 'BRICK', 'BABS' or 'ALFRED', not 'BOB'"),
         ("budget", {"calls": 0}, "budget.calls: it must be at least 1, not 0"),
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_named(field: str, value: object) -> None:
         ("budget", {"seconds": float("inf")}, "budget.seconds: it must be a finite number"),
         ("budget", 3, "budget: it must be an object with fields, not 3"),
         ("attachments", 2**100, "attachments: it must be a list, not a long int"),
-        ("attachments", [{}], "attachments.0.name: it is not there"),
+        ("attachments", [{}], "attachments.0.name: it is missing"),
         ("user", "", "user: it is empty"),
     ],
 )
@@ -303,16 +303,16 @@ def nested(depth: int) -> Any:
         (nested(100_000), "deeper than 32"),
         (["a\0b"], "NUL"),
         ([{"a\0b": 1}], "NUL"),
-        (["\ud800"], "no Unicode text"),
-        ([float("nan")], "no JSON"),
-        ([float("inf")], "no JSON"),
-        ([{1: 2}], "key that is no text"),
-        ([b"x"], "no JSON"),
-        ([10**5_000], "no JSON"),
+        (["\ud800"], "not valid Unicode"),
+        ([float("nan")], "not JSON"),
+        ([float("inf")], "not JSON"),
+        ([{1: 2}], "key that is not text"),
+        ([b"x"], "not JSON"),
+        ([10**5_000], "not JSON"),
     ],
 )
 def test_what_is_wrong_with_arguments_is_told(arguments: Any, why: str) -> None:
-    """Too many, too long, too deep, and what is no JSON are told apart, of any size and depth."""
+    """Too many, too long, too deep, and what is not JSON are told apart, of any size and depth."""
     with pytest.raises(BriefError, match=why) as raised:
         parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
     assert raised.value.field == "message.arguments"
@@ -347,7 +347,7 @@ def test_a_message_without_a_text_is_said_in_words() -> None:
         with pytest.raises(BriefError) as raised:
             parse({"user": "me", "message": wrong})
         assert str(raised.value.field).startswith("message")
-    with pytest.raises(BriefError, match="the question is not there"):
+    with pytest.raises(BriefError, match="the question is missing"):
         parse({"user": "me"})
 
 

@@ -119,13 +119,13 @@ def test_a_bad_value_names_the_variable_or_the_flag(tmp_path: Path) -> None:
         ("colour = 3", "there is no setting 'colour'"),
         ("[image]\nuri = 3", "image"),
         ("missions = true", "cannot be true"),
-        ('home = "x"', "the home cannot be set in a file that lies in it"),
+        ('home = "x"', "the home cannot be set in a file that is in it"),
         ("missions = ", "is not valid TOML"),
-        (b"user = '\xff'", "byte 8 is no UTF-8"),
+        (b"user = '\xff'", "byte 8 is not UTF-8"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, text: str | bytes, said: str) -> None:
-    """Unknown names, wrong kinds of value and what is no TOML are refused with the file's path and a remedy."""
+    """Unknown names, wrong kinds of value and what is not TOML are refused with the file's path and a remedy."""
     filed(tmp_path, text)
     error = refusal(tmp_path)
     assert said in error.message
@@ -326,8 +326,8 @@ def test_settings_do_not_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "told"),
     [
-        ("BATOS_VRMA", ("BATOS_VRMA is no setting and is not read; did you mean BATOS_VRAM?",)),
-        ("BATOS_XYZZY", ("BATOS_XYZZY is no setting and is not read",)),
+        ("BATOS_VRMA", ("BATOS_VRMA is not a setting and is not read; did you mean BATOS_VRAM?",)),
+        ("BATOS_XYZZY", ("BATOS_XYZZY is not a setting and is not read",)),
         ("BATOS_VRAM", ()),
         ("BATOS_DEBUG_LOOP", ()),
         ("VRMA", ()),

@@ -50,7 +50,7 @@ def test_values_of_any_size_are_refused_shortly(tmp_path: Path, name: str, value
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\xff\xfe", "byte 0 is no UTF-8"),
+        (b"\xff\xfe", "byte 0 is not UTF-8"),
         (DEEP.encode(), "nested too deep"),
         (b"a = " + b"{a = " * 50_000, "nested too deep"),
         (b"missions = " + b"9" * 5_000, "too many digits"),

@@ -21,7 +21,7 @@ from batos.file_kinds import no_text
         ("a b.rtf", b"{\\rtf1 Hello}", "a rich text file, not a text", "pandoc -t plain 'a b.rtf' | "),
         ("notes.txt", "Grüße".encode("utf-16"), "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 notes.txt | "),
         ("old.gz", b"\x1f\x8b\x08\0", "packed with gzip, not a text", "gzip -dc old.gz | "),
-        ("x", b"\x7fELF\x02", "a program, not a text", "Give what it says as text."),
+        ("x", b"\x7fELF\x02", "a program, not a text", "Give its content as text."),
     ],
 )
 def test_what_is_no_text_is_named(name: str, data: bytes, what: str, command: str) -> None:

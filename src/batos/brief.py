@@ -42,7 +42,7 @@ _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 
 def _says_something(value: str) -> str:
     if not value.strip():
-        raise ValueError("there is nothing but blanks")
+        raise ValueError("it has only blanks")
     if "\0" in value:
         raise ValueError("it contains a NUL character")
     return value
@@ -58,13 +58,13 @@ def _moment(value: str) -> str:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError("it is no moment like 2026-11-21T09:30:00Z") from None
+        raise ValueError("it is not a time like 2026-11-21T09:30:00Z") from None
     if moment.tzinfo is None:
         raise ValueError("it names no time zone; end it with Z for UTC")
     try:
         return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except OverflowError:
-        raise ValueError("no calendar has it") from None
+        raise ValueError("it is not a date of the calendar") from None
 
 
 _Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
@@ -84,10 +84,10 @@ def _plain_arguments(value: object) -> object:
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except UnicodeEncodeError:
-        raise ValueError("a text in them is no Unicode text") from None
+        raise ValueError("a text in them is not valid Unicode") from None
     except (TypeError, ValueError):
         raise ValueError(
-            "they are no JSON: objects with names, lists, texts, finite numbers, true, false, null"
+            "they are not JSON: objects with names, lists, texts, finite numbers, true, false, null"
         ) from None
     if size > ARGUMENTS_BYTES:
         raise ValueError(_too_much(size))
@@ -101,7 +101,7 @@ def _too_much(size: int) -> str:
 def _inner(value: object) -> Iterable[object]:
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise ValueError("an object in them has a key that is no text")
+            raise ValueError("an object in them has a key that is not text")
         return (*value.keys(), *value.values())
     if isinstance(value, str) and "\0" in value:
         raise ValueError("a text in them contains a NUL character")
@@ -243,9 +243,9 @@ def parse(value: object) -> MissionBrief:
 
 #: Messages for a wrong field, by pydantic's name of the fault; `it` is the field, `given` its value.
 _FAULTS = {
-    "missing": "{it} is not there",
+    "missing": "{it} is missing",
     "string_type": "{it} must be text, not {given}",
-    "string_unicode": "{it} is no Unicode text",
+    "string_unicode": "{it} is not valid Unicode text",
     "string_too_short": "{it} is empty",
     "string_too_long": "{it} has {length:,} characters, at most {max_length:,} are taken",
     "string_pattern_mismatch": "there is no {kind} {given}",
@@ -266,7 +266,7 @@ _FAULTS = {
 #: Names of fields for people.
 _CALLED = {"text": "the question"}
 #: Remedies beyond correcting the field.
-_REMEDIES = {("text", "string_too_long"): "A text to answer from is a file: give it with --file, and ask about it."}
+_REMEDIES = {("text", "string_too_long"): "Give a long text as a file with --file, and ask a question about it."}
 #: Characters or bits of a wrong value that is still shown.
 _SHOWN = 60
 
@@ -284,7 +284,7 @@ def _wrong(error: ValidationError) -> BriefError:
         "length": len(given) if isinstance(given, str) else 0,
         "kind": "SHA-256 like" if name.endswith("sha256") else "such id as",
     }
-    said = _FAULTS.get(first["type"], "{it} is not what it should be").format_map({**first.get("ctx", {}), **about})
+    said = _FAULTS.get(first["type"], "{it} is not valid").format_map({**first.get("ctx", {}), **about})
     remedy = _REMEDIES.get((name, first["type"]), f"Correct `{name}` and ask again.")
     return BriefError(f"{name}: {said}", field=name, remedy=remedy)
 
@@ -295,9 +295,8 @@ def _describe(given: object) -> str:
         return repr(given)
     if given is None or isinstance(given, float) or (isinstance(given, int) and given.bit_length() <= _SHOWN):
         return repr(given)
-    return (
-        f"a long {type(given).__name__}" if isinstance(given, str | int) else f"what is given ({type(given).__name__})"
-    )
+    kind = type(given).__name__
+    return f"a long {kind}" if isinstance(given, str | int) else f"a value of another type ({kind})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,17 +339,17 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
     known = file_kinds.no_text(name, data)
     if known is not None:
         what, command = known
-        remedy = f"Make a text of it: {command} | batos ask ... --file -" if command else "Give what it says as text."
+        remedy = f"Convert it to text: {command} | batos ask ... --file -" if command else "Give its content as text."
         what += "" if " not " in what else ", not a text"
         raise BriefError(f"{name} is {what}", field="attachments", remedy=remedy)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_text(name, f"byte {error.start} is no UTF-8") from error
+        raise _not_text(name, f"byte {error.start} is not UTF-8") from error
     if "\0" in text:
         raise _not_text(name, "it contains a NUL character")
     if not text.replace("\ufeff", "").strip():
-        raise BriefError(f"{name} is empty", field="attachments", remedy="Give a file that says something.")
+        raise BriefError(f"{name} is empty", field="attachments", remedy="Give a file that is not empty.")
     media_type = mimetypes.guess_type(f"file{Path(name).suffix}")[0] or "text/plain"
     ref = AttachmentRef(name=name, media_type=media_type, sha256=hashlib.sha256(data).hexdigest())
     return File(ref, data)

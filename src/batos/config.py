@@ -309,7 +309,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _no_toml(error: ValueError | RecursionError) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is no UTF-8"
+        return f"byte {error.start} is not UTF-8"
     if isinstance(error, RecursionError):
         return "brackets are nested too deep"
     # Any other is what Python says of whole numbers of thousands of digits.
@@ -319,16 +319,16 @@ def _no_toml(error: ValueError | RecursionError) -> str:
 def _check_known(path: Path, name: str) -> None:
     if name == "home":
         raise ConfigError(
-            f"{path}: the home cannot be set in a file that lies in it",
+            f"{path}: the home cannot be set in a file that is in it",
             field=name,
-            remedy="Take it out; use --home or BATOS_HOME.",
+            remedy="Remove it; use --home or BATOS_HOME.",
         )
     if name not in Settings.model_fields:
         near = difflib.get_close_matches(name, Settings.model_fields, 1)
         raise ConfigError(
             f"{path}: there is no setting {name!r}{f'; did you mean {near[0]!r}?' if near else ''}",
             field=name,
-            remedy=f"Take it out of {path}, or correct its name.",
+            remedy=f"Remove it from {path}, or correct its name.",
         )
 
 
@@ -344,14 +344,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _unread_notes(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note on each variable with our prefix that is no setting: mostly one that is misspelt."""
+    """Yield a note on each variable with our prefix that is not a setting: mostly one that is misspelt."""
     for variable in sorted(environ):
         name = variable.removeprefix("BATOS_")
         if name == variable or name in BESIDE or name.lower() in Settings.model_fields:
             continue
         near = difflib.get_close_matches(name.lower(), Settings.model_fields, 1)
         meant = f"; did you mean BATOS_{near[0].upper()}?" if near else ""
-        yield f"{variable} is no setting and is not read{meant}"
+        yield f"{variable} is not a setting and is not read{meant}"
 
 
 #: The permitted form of a value, by pydantic's name of the fault.

@@ -40,7 +40,7 @@ BatosError
 ├── NoServer                      exit 6
 ├── TimedOut                      exit 7
 ├── ApprovalNeeded                exit 7  a person must say yes before it goes on
-├── MethodFailed                  exit 1  a generated method did not do it: it raised, or gave what is no plain data
+├── MethodFailed                  exit 1  a generated method did not do it: it raised, or gave what is not plain data
 │   ├── CovenantViolation                 the guardian refuses it, after the permitted repairs too
 │   ├── GenerationFailed                  no method came of an intent
 │   ├── CellKilled                        it went over a limit of its cell, or its worker died
@@ -130,7 +130,7 @@ class ConfigError(UsageError):
 class CodexError(UsageError):
     """A codex file is wrong; `file`, `line` and `what` are the message's parts, `faults` all that were found."""
 
-    remedy = "`batos codex check` tells every fault, with its line and what to do."
+    remedy = "`batos codex check` prints every fault, with its line and its remedy."
     faults: tuple[CodexError, ...] = ()
 
     def __init__(
@@ -149,7 +149,7 @@ class CodexError(UsageError):
 class AdapterError(UsageError):
     """An adapter's files are wrong, or it does not fit its persona's base; `faults` has each as plain data."""
 
-    remedy = "`batos adapters check` tells everything that is wrong, and what to do."
+    remedy = "`batos adapters check` prints every fault and its remedy."
 
     def __init__(self, message: str, *, faults: tuple[Mapping[str, str], ...] = (), remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, field="adapters")
@@ -195,7 +195,7 @@ class OllamaTimeout(OllamaError):
     remedy = "The machine may be overloaded: see `batos ps`, or raise the deadline of that phase in batos.toml."
 
     def __init__(self, phase: str, seconds: float) -> None:
-        super().__init__(f"Ollama gave nothing for {seconds:g} s in the phase `{phase}`")
+        super().__init__(f"Ollama sent nothing for {seconds:g} s in the phase `{phase}`")
         self.phase = phase
         self.seconds = seconds
 
@@ -226,14 +226,14 @@ class ModelMissing(OllamaError):
 class ModelUnsuitable(OllamaError):
     """The model cannot do what is asked of it."""
 
-    remedy = "Name a model that can in the codex; `ollama show MODEL` lists what a model is capable of."
+    remedy = "Name a model with that capability in the codex; `ollama show MODEL` lists the capabilities."
 
 
 class PullFailed(OllamaError):
     """The registry did not give a model, or what came of it was damaged; bytes that came are kept by the daemon."""
 
     retry = True
-    remedy = "The daemon has no way to the registry: pull the model when there is a network."
+    remedy = "The daemon cannot reach the registry: pull the model when there is a network."
 
 
 class ModelLoadFailed(OllamaError):
@@ -289,7 +289,7 @@ class WireError(AnswerError):
     """Bytes came that are not the protocol."""
 
     retry = True
-    remedy = "Check that OLLAMA_HOST is an Ollama daemon and that no proxy stands between."
+    remedy = "Check that OLLAMA_HOST is an Ollama daemon and that there is no proxy between."
 
 
 class AnswerUnreadable(AnswerError):
@@ -302,7 +302,7 @@ class AnswerUnreadable(AnswerError):
 class Runaway(AnswerError):
     """The model gave blanks, one token, a few over and over, rows that only count on, or (`length`) far too much."""
 
-    remedy = "Ask again with other words, or use another model: this one lost its way."
+    remedy = "Ask again with other words, or use another model: this one repeated itself."
 
     def __init__(self, kind: str, wasted: int) -> None:
         said = "went on far beyond its limit" if kind == "length" else f"repeated {kind}"
@@ -357,7 +357,7 @@ class Busy(Refused):
     """As many missions wait as may."""
 
     retry = True
-    remedy = "Ask again in a while, or raise `queue` in batos.toml."
+    remedy = "Ask again later, or raise `queue` in batos.toml."
 
 
 class Unauthorised(Refused):
@@ -381,7 +381,8 @@ class ImageBusy(ImageError):
         super().__init__(
             f"the image {path} is held by {owner}",
             remedy=remedy
-            or "Run `batos serve` in a terminal of its own: then any number may ask at once. Or wait for that process.",
+            or "Run `batos serve` in a terminal of its own: then any number of clients may ask at once. "
+            "Or wait for that process.",
         )
         self.owner = owner
 
@@ -433,9 +434,9 @@ class ApprovalNeeded(BatosError):
 
 
 class MethodFailed(BatosError):
-    """A generated method raised, or its result or a slot that it wrote is no plain data."""
+    """A generated method raised, or its result or a slot that it wrote is not plain data."""
 
-    remedy = "`batos method show OBJECT.SELECTOR` has its source and what it was checked with."
+    remedy = "`batos method show OBJECT.SELECTOR` shows its source and its checks."
 
 
 class CovenantViolation(MethodFailed):
@@ -463,7 +464,7 @@ class CellKilled(MethodFailed):
 class CellMissing(MethodFailed):
     """The interpreter that generated code runs in cannot be started, so no generated code runs."""
 
-    remedy = "`batos doctor` says what is wrong with the cell; install pydantic-monty again."
+    remedy = "`batos doctor` reports the fault of the cell; install pydantic-monty again."
 
 
 class MissionFailed(BatosError):

@@ -66,7 +66,7 @@ def read(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         found, trusted = os.fstat(descriptor), {0, os.geteuid(), path.parent.stat().st_uid}
         if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
-            raise OSError(errno.EINVAL, "it is no small file", str(path))
+            raise OSError(errno.EINVAL, "it is not a small file", str(path))
         if found.st_uid not in trusted:
             raise PermissionError(errno.EPERM, f"it belongs to the user {found.st_uid}", str(path))
         return file.read(LONGEST)

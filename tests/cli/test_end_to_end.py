@@ -264,7 +264,8 @@ def test_ps_config_doctor(user: User) -> None:
         assert user.run(verb).code == 0
     told = user.run("config", environ={"BATOS_VRMA": "6", "BATOS_PROFILE": "huge"})
     assert told.code == 0
-    assert "warning: BATOS_VRMA is no setting and is not read; did you mean BATOS_VRAM?" in " ".join(told.err.split())
+    warning = "warning: BATOS_VRMA is not a setting and is not read; did you mean BATOS_VRAM?"
+    assert warning in " ".join(told.err.split())
     assert "the codex has no profile 'huge'" in told.err
 
 

@@ -148,7 +148,7 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     assert daemon.written() - before == Counter(FACETS)
     second = data(learner.run("ask", "--json", *BRICK, "What makes the queue long?"))
     assert set(told(second).values()) == {"method"}
-    assert learner.run("method", "make").out.strip() == "Nothing is to be made."
+    assert learner.run("method", "make").out.strip() == "There is nothing to make."
 
 
 def test_who_waits_for_the_image_ends_the_making(learner: User, daemon: Daemon) -> None:

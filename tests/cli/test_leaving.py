@@ -97,7 +97,7 @@ def test_what_was_stopped_or_killed_can_be_read(user: User) -> None:
     assert "stands   the process that ran it has ended" in left.out
     assert "spent    0 calls" not in left.out
     assert "spent    nothing" not in left.out
-    assert "left undone" in user.run("doctor").out
+    assert "unfinished" in user.run("doctor").out
 
 
 def test_conversations_by_name(user: User) -> None:

@@ -76,7 +76,7 @@ def test_every_error_code_is_a_topic() -> None:
 
 def test_a_word_within_headings_names_them() -> None:
     """Who knows a part of a heading is shown what to type."""
-    assert manual.find_text("and-keys") == "'and-keys' is spoken of in:\n  batos help protocol#access-and-keys"
+    assert manual.find_text("and-keys") == "'and-keys' is mentioned in:\n  batos help protocol#access-and-keys"
 
 
 def test_code_is_no_heading() -> None:

@@ -153,7 +153,7 @@ def test_cancel_and_resume(user: User) -> None:
     paths = [call["path"] for call in prompts if call["path"].startswith("council/")]
     assert (done["status"], done["cost"]["calls"]) == ("done", len(paths))
     assert len(set(paths)) == len(paths)
-    assert "The server runs what waits." in user.run("resume").err
+    assert "The server runs the waiting missions." in user.run("resume").err
 
 
 def test_ctrl_c_cancels_on_the_server(user: User) -> None:
@@ -249,7 +249,7 @@ def test_genesis_and_adapters_go_through_the_server(user: User) -> None:
     assert again.code == 0, again.err
     assert again.document["data"]["plan"]["steps"] == []
     planned = user.run("genesis", "--plan")
-    assert "Nothing is to be done." in planned.out
+    assert "There is nothing to do." in planned.out
     assert "needed at once" in planned.out
     used = user.run("adapters", "use", "robin", "none")
     assert (used.code, used.out) == (0, "ROBIN thinks with its bare base from its next mission on.\n")

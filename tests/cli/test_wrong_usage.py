@@ -27,7 +27,7 @@ LETTERS = st.text("abcdefgh", min_size=4, max_size=9)
         ("ask --temperature 1 Why?", "`batos ask` has no option '--temperature'", "batos ask -- '--temperature ...'"),
         ("missions --verb", "`batos missions` has no option '--verb'; did you mean '--verbose'?", "missions --help"),
         ("show -n last", "`batos show` has no option '-n'", "`batos show --help`"),
-        ("--image x status", "'--image' is an option of verbs, and stands behind one", "batos status --image"),
+        ("--image x status", "'--image' is an option of verbs, and must follow one", "batos status --image"),
         ("--imag x", "`batos` has no option '--imag'; did you mean '--image'?", "`batos --help`"),
         ("ask --voices=5 Why?", "Option '--voices' does not take a value.", "`batos ask --help`"),
         ("ask How are you?", "Got unexpected extra arguments (are you?)", 'batos ask "..."'),

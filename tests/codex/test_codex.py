@@ -126,7 +126,7 @@ REFUSALS = [
     ("brick.toml", '"debug", ', '"FEEL", ', "'FEEL' is a trigger of ROBIN too"),
     ("babs.toml", "how deep is lake baikal", "Nobody came to my birthday", "is an exemplar of ROBIN too"),
     ("brick.toml", "$pillars\n", "$pilars\n", "unknown place `$pilars`"),
-    ("brick.toml", 'weave = """\n', 'weave = """\nIt costs $ 5.\n', "names nothing"),
+    ("brick.toml", 'weave = """\n', 'weave = """\nIt costs $ 5.\n', "without a name"),
     ("alfred.toml", 'when = { efforts = ["cycle", "council"], words = ["integrity',
      'may_learn = "no"\nwhen = { efforts = ["cycle", "council"], words = ["integrity', "true or false"),
     ("alfred.toml", 'words = ["integrity audit"', 'wrds = ["integrity audit"', "unknown condition `wrds`"),
@@ -282,7 +282,7 @@ def test_a_link_to_nowhere_is_a_persons_own(folder: Path) -> None:
     (folder / "brick.toml").unlink()
     (folder / "brick.toml").symlink_to(folder / "elsewhere.toml")
     assert codices.install(folder) == []
-    with pytest.raises(CodexError, match="a link to nowhere"):
+    with pytest.raises(CodexError, match="a broken link"):
         codices.load(folder)
 
 

@@ -110,7 +110,7 @@ def test_what_a_protocol_makes(folder: Path, edit: Edit) -> None:
         "robin.toml", 'signature = "sage_facet_(self, query)"', 'signature = "sage_facet_(self, query)"\nmakes = "tool"'
     )
     told = [fault.message for fault in codices.read(folder).faults]
-    assert ["a facet makes nothing but its answer" in told[0], "`makes` is 'war'" in told[1]] == [True, True]
+    assert ["a facet makes only its answer" in told[0], "`makes` is 'war'" in told[1]] == [True, True]
 
 
 def test_what_a_protocol_is_given(folder: Path, edit: Edit) -> None:
@@ -124,4 +124,4 @@ def test_what_a_protocol_is_given(folder: Path, edit: Edit) -> None:
     signature = 'signature = "sage_facet_(self, query)"'
     edit("robin.toml", signature, f'{signature}\ngiven = "cost"')
     told = sorted(fault.message for fault in codices.read(folder).faults)
-    assert ["`given` is 'weather'" in told[0], "is given its sub-query alone" in told[1]] == [True, True], told
+    assert ["`given` is 'weather'" in told[0], "is given only its sub-query" in told[1]] == [True, True], told

@@ -43,7 +43,7 @@ REFUSALS = [
     ("robin.toml", SAGE, '"sage_facet_ self"', "not a method's signature"),
     ("robin.toml", SAGE, '"sage_facet_(self): pass\\ndef evil()"', "not a method's signature"),
     ("robin.toml", "core_method =", f"core_identity = 'a {QUOTES} b'\ncore_method =", "not TOML"),
-    ("alfred.toml", AUDIT, f"min_words = 9, max_words = 3, {AUDIT}", "no question is both"),
+    ("alfred.toml", AUDIT, f"min_words = 9, max_words = 3, {AUDIT}", "no question fits both"),
     ("alfred.toml", AUDIT, f'without = ["Integrity  AUDIT"], {AUDIT}', "in `words` and in `without`"),
     ("mind.toml", "[profiles.default]", '[profiles.default]\nmodel = "x"', "in the profile `default`"),
     ("mind.toml", "[profiles.small]", '[profiles."a b"]', "cannot be a profile's name"),
@@ -127,7 +127,7 @@ def test_a_key_in_the_wrong_place_is_told_its_own(folder: Path, edit: Edit) -> N
 
 
 def test_every_file_is_read_to_its_end(folder: Path, edit: Edit) -> None:
-    """What is wrong in a file that is no TOML hides nothing of the others: all is told in one reading."""
+    """What is wrong in a file that is not TOML hides nothing of the others: all is told in one reading."""
     (folder / "babs.toml").write_text("x = [", encoding="utf-8")
     (folder / "alfred.toml").unlink()
     edit("brick.toml", '    "how to"', '    "feel", "how to"')
@@ -220,7 +220,7 @@ def test_links_that_lead_nowhere(folder: Path) -> None:
     for found in (codices.read(folder), codices.standing(folder)[0]):
         said = {Path(each.file).name: each.what for each in found.faults}
         assert said["robin.toml"].startswith("cannot be read:")
-        assert said["babs.toml"] == "a link to nowhere"
+        assert said["babs.toml"] == "a broken link"
     (folder / "robin.toml").unlink()
     found, absent = codices.standing(folder)
     assert absent == {"robin.toml"}

@@ -114,7 +114,7 @@ def test_what_is_not_made_of_them_is_not_shown(text: str, result: str) -> None:
 
 
 def test_a_version_is_no_part_of_a_total() -> None:
-    """What is no number is passed over."""
+    """What is not a number is passed over."""
     assert implied("Version 1.2.3.4 has 20 rows and 30 more: 50.", "50")
 
 

@@ -89,7 +89,7 @@ async def test_an_adapter_becomes_a_model(here: Here) -> None:
 BAD = [
     ("wrong-width-lora", "for 128 in"),
     ("wrong-arch-lora", "architecture qwen2"),
-    ("tiny-a", "no adapter but a model"),
+    ("tiny-a", "not an adapter but a model"),
 ]
 
 

@@ -169,7 +169,7 @@ async def test_where_no_window_fits(codex: Codex, cards: Cards, tmp_path: Path) 
     assert f'profile = "small" ({SMALL})' in (await refused(await plan(codex, "default", cards), cards,
                                                              settings(tmp_path, vram="5GiB"))).remedy  # fmt: skip
     none = await refused(await plan(codex, "default", cards), cards, settings(tmp_path, vram="0"))
-    assert "memory models may have without one" in none.remedy
+    assert "memory for models without one" in none.remedy
     assert "without one" not in error.remedy
     cards.give(SMALL, 4 * GIB)
     assert "profile" not in (await refused(await plan(codex, "default", cards), cards,

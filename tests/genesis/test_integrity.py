@@ -68,7 +68,7 @@ async def test_before_genesis(connection: Connection, codex: Codex, daemon: Hand
     """On an empty image and daemon the audit says so, and needs neither to be there."""
     found = wrong(audit(root_of(connection), codex, await plan(codex, "default", daemon)))
     assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
-    assert found["image.root"] == "the image is empty yet"
+    assert found["image.root"] == "the image is still empty"
     assert set(wrong(audit(root_of(connection), codex, None))) == {"codex.digest", "image.root", "models.listed"}
 
 
@@ -83,7 +83,7 @@ def test_learnt_methods_are_where_they_act(connection: Connection, codex: Codex)
     install(root, brick, "guide_facet_", "two")
     findings = {finding.id: finding for finding in audit(root, codex, None)}
     assert findings["image.methods"].ok
-    assert findings["image.methods"].what == "1 methods act, of 1 slots that ever had one"
+    assert findings["image.methods"].what == "1 methods are active, of 1 slots that ever had one"
     assert findings["persona.brick"].ok
     assert "1 of them learnt" in findings["persona.brick"].what
     brick.guide_facet_ = first

@@ -86,7 +86,7 @@ async def test_missing_embedder_is_optional(codex: Codex, daemon: HandDaemon) ->
     found = await plan(codex, "default", daemon)
     assert (found.is_satisfied, found.needs_pull) == (True, True)
     (step,) = found.steps
-    assert "router goes by words alone" in step.reason
+    assert "router uses words alone" in step.reason
 
 
 async def test_deleted_model_is_planned_again(codex: Codex, daemon: HandDaemon) -> None:
@@ -113,7 +113,7 @@ async def test_changed_codex_is_another_model(codex: Codex, daemon: HandDaemon, 
     found = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon)
     assert {name for name in before if before[name] != found.models[name]} == {"ROBIN", "BRICK"}
     assert set(found.stale) == {before["ROBIN"], before["BRICK"]}
-    assert found.steps[0].reason == "codex, base or adapter is not what the model of ROBIN was made of"
+    assert found.steps[0].reason == "codex, base or adapter changed since the model of ROBIN was made"
     daemon.rows[BASE] = daemon.rows["batos-robin:handmade"]
     assert not set(found.models.values()) & set((await plan(codex, "default", daemon)).models.values())
 
@@ -193,7 +193,7 @@ async def test_image_that_knows_nothing(codex: Codex, daemon: HandDaemon) -> Non
     assert "this image did not make it for ROBIN" in found.steps[0].reason
     assert found.steps[-1].reason == "nothing is in it yet"
     found = await plan(codex, "default", daemon, known=GenesisRecord(codex_digest=codex.digest))
-    assert found.steps[-1].reason == "its root is not complete and it does not know the personas' models"
+    assert found.steps[-1].reason == "its root is not complete and it lacks the personas' models"
 
 
 async def test_model_with_another_digest(codex: Codex, daemon: HandDaemon) -> None:
@@ -274,7 +274,7 @@ async def test_adapter_of_another_content(codex: Codex, daemon: HandDaemon) -> N
                        "digests": {"adapter.gguf": f"sha256:{'c' * 64}"}})  # fmt: skip
     found = await plan(codex, "default", daemon, AdapterInventory((other,)), known=known)
     assert [step.kind for step in found.steps] == ["upload", "create", "graph"]
-    assert "adapter is not what the model of ROBIN with the adapter warm was made of" in found.steps[1].reason
+    assert "adapter changed since the model of ROBIN with the adapter warm was made" in found.steps[1].reason
     assert set(found.stale) == {before.models["ROBIN"], *(name for name in before.recipes if "wise" in name)}
 
 
@@ -308,4 +308,4 @@ async def test_models_that_are_gone_are_forgotten(codex: Codex, daemon: HandDaem
     assert not found.steps
     del daemon.rows[before.models["ROBIN"]]
     found = await plan(changed, "default", daemon, known=both)
-    assert [(step.kind, step.reason) for step in found.steps] == [("graph", "it remembers models that are gone")]
+    assert [(step.kind, step.reason) for step in found.steps] == [("graph", "it names models that are gone")]

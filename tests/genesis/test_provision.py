@@ -187,7 +187,7 @@ async def test_a_pull_whose_lines_tell_nothing_new_stands_still(codex: Codex) ->
     todo = await plan(codex, "default", daemon)
     told: list[StepProgress] = []
     await carry_out(todo, daemon, told.append, patience=0.1)
-    assert any("stopped (Ollama gave nothing for 0.1 s" in each.status for each in told)
+    assert any("stopped (Ollama sent nothing for 0.1 s" in each.status for each in told)
     assert daemon.asked.count(f"pull {BASE}") == 2
 
 

@@ -76,4 +76,4 @@ async def test_a_machine_without_a_card(made: tuple[Memory, Plan]) -> None:
     """That no card was seen is told where the budget goes on counting one."""
     _, what = (await found(made, [row("llama", 0)]))["vram.spill"]
     assert "no card was seen" in what
-    assert "goes by the settings" in what
+    assert "uses the settings" in what

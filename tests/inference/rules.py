@@ -98,7 +98,7 @@ RULES: tuple[Rule, ...] = (
     # Making models.
     Rule(r"only one adapter", RequestRejected, False, "merge", "adapters"),
     Rule(r"unsupported architecture", RequestRejected, False, "convert it to GGUF", "adapters"),
-    Rule(r"not in GGUF format", RequestRejected, False, "no GGUF", "adapters"),
+    Rule(r"not in GGUF format", RequestRejected, False, "not GGUF", "adapters"),
     Rule(r"open adapter_config\.json", RequestRejected, False, "adapter_config.json beside", "adapters"),
     Rule(r"unknown type", RequestRejected, False, r"\.safetensors or \.gguf", "adapters"),
     Rule(r"blobs/sha256-0+: no such file", RequestRejected, False, "batos genesis"),

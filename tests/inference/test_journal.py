@@ -329,7 +329,7 @@ async def test_a_damaged_entry_is_told_and_costs_no_other() -> None:
             entry.bodies = entry.bodies[:20] + bytes([entry.bodies[20] ^ 1]) + entry.bodies[21:]
 
         await at.writer.apply(flip)
-        with pytest.raises(ImageDamaged, match=r"m-1 asked at p#1 is damaged") as damaged:
+        with pytest.raises(ImageDamaged, match=r"the call of m-1 at p#1 is damaged") as damaged:
             at.journal.read(["m-1"])
         assert "asks the model again" in damaged.value.remedy
         assert [each.path for each in at.journal.sound(["m-1"])] == ["p#2"]

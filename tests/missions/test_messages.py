@@ -131,7 +131,7 @@ async def test_infer_takes_a_text_as_a_reflex_of_its_persona(mind: Mind) -> None
     mind.script.woven = {"answer": "It burns.", "unanswered": []}
     told = await sent(mind, "robin_prototype_obj", "infer_", "Why does it burn?")
     assert (told["answer"], told["cost"]["calls"], told["route"]["personas"]) == ("It burns.", 1, ["ROBIN"])
-    with pytest.raises(ObjectError, match=r"^pLLM_obj has no voice"):
+    with pytest.raises(ObjectError, match=r"^pLLM_obj is no persona"):
         await sent(mind, "pLLM_obj", "infer_", "Why?")
 
 
@@ -215,7 +215,7 @@ async def test_a_step_of_the_machine_is_refused(mind: Mind, selector: str) -> No
 @pytest.mark.parametrize("arguments", [(), ("",), (1,), ("Who?", 1), ("Who?", "Where?")], ids=str)
 async def test_an_intent_is_told_one_text(mind: Mind, arguments: tuple[Any, ...]) -> None:
     """Anything else is refused before a call; the number of a sub-query is a mind's to send, and nobody else's."""
-    with pytest.raises(ObjectError, match="told what about, in one text") as raised:
+    with pytest.raises(ObjectError, match="needs its subject, in one text") as raised:
         await sent(mind, "brick_prototype_obj", FACET, *arguments)
     assert "one text" in raised.value.remedy
     assert mind.bridge.history == []

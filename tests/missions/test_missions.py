@@ -143,7 +143,7 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
         with pytest.raises(BatosError, match="just then"):
             await uvm.missions.run(mission)
         assert (uvm.readings.mission(mission)["status"], done) == ("running", [])
-        with pytest.raises(Refused, match="does not change any more"):
+        with pytest.raises(Refused, match="can no longer change"):
             await uvm.image.move(mission, "failed")
         if said == "ended":
             await asyncio.gather(uvm.missions.wait_for_end(mission), uvm.missions.wait_for_end(mission))

@@ -134,7 +134,7 @@ def test_paging_gives_the_largest_ids_in_order(ids: set[str], most: int) -> None
 
 def test_before_genesis_there_is_no_object_at_all() -> None:
     """Whoever looks for one is told what makes them, and no other name."""
-    with pytest.raises(NotFound, match="the image is empty yet") as raised:
+    with pytest.raises(NotFound, match="the image is still empty") as raised:
         reports.inspect_object({roots.MISSIONS: OOBTree()}, "robin_prototype_obj")
     assert "batos genesis" in raised.value.remedy
 

@@ -165,8 +165,8 @@ async def test_words_that_tell_are_named_as_the_reason(router: Router) -> None:
 
 async def test_words_that_say_nothing_are_called_so(router: Router) -> None:
     """A text that no exemplar shares a word with is given to somebody, and not said to be worded like theirs."""
-    assert (await router.route("zzz " * 9)).reason == "its words speak for nobody in particular"
-    assert "for nobody in particular" in (await router.route("zzz")).reason
+    assert (await router.route("zzz " * 9)).reason == "its words indicate no persona"
+    assert "for no persona in particular" in (await router.route("zzz")).reason
 
 
 @pytest.mark.parametrize("text", ["and then?", "why?", "ok", "go on", "continue", "weiter", "接着说"])

@@ -24,7 +24,7 @@ def approval_error(names: Sequence[str], what: str) -> ApprovalNeeded:
 def combine_reasons(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
     """Combine several ApprovalNeeded errors into one, so that the mission waits once for all approvals."""
     names = [name for each in reasons for name in (each.approval, *each.others)]
-    return reasons[0] if len(set(names)) == 1 else approval_error(names, f"what {len(set(names))} parts were to run")
+    return reasons[0] if len(set(names)) == 1 else approval_error(names, f"the code of {len(set(names))} parts")
 
 
 def disapproval(answer: ApprovalState) -> GenerationFailed:
@@ -37,7 +37,7 @@ def disapproval(answer: ApprovalState) -> GenerationFailed:
         )
     return GenerationFailed(
         f"{what} was not approved: {answer.why or 'nobody answered in time'} ({answer.name})",
-        remedy="Ask again: it is put to you anew.",
+        remedy="Ask again: a new approval is then requested.",
     )
 
 
@@ -48,7 +48,7 @@ def refusal(answer: ApprovalState) -> Refused:
         "rejected": f"was rejected by {answer.by}: {answer.why}",
         "expired": f"has expired: nobody answered until {answer.until}",
         "outdated": f"is outdated: {answer.why}",
-        "asked": "is still asked",
+        "asked": "still waits for an answer",
     }[answer.word]
     remedy = (
         "`batos method list` shows what is installed; `batos method rollback METHOD --revision 0` takes a method out."

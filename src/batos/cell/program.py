@@ -124,7 +124,7 @@ def _parse(source: str) -> ast.Module:
     try:
         return parse(source)
     except (SyntaxError, ValueError) as error:
-        raise MethodFailed(f"the source is no Python: {str(error)[:200]}") from None
+        raise MethodFailed(f"the source is not Python: {str(error)[:200]}") from None
     except MemoryError:  # what CPython's parser says of a source nested too deep
         raise MethodFailed("the source is nested too deep") from None
 

@@ -87,7 +87,7 @@ class MethodRun:
         wanted = [turn.now] if turn.now is not None else sorted(turn.pending)
         awaited = [self._tasks[number] for number in wanted if number in self._tasks]
         if not awaited:
-            raise MethodFailed(f"{self._program.selector} waits for something that nobody will answer")
+            raise MethodFailed(f"{self._program.selector} waits for an answer that cannot come")
         dump = await self._wait(awaited)
         answers = {number: task.result() for number, task in self._tasks.items() if task in awaited and task.done()}
         for number, sent in answers.items():

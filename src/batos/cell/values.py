@@ -36,7 +36,7 @@ def plain(value: object, what: str, *, refs: bool = False) -> Any:
 
     Sets are sorted by their representation, so that a replay gives the same list.
 
-    Raises: MethodFailed: a part of the value is no plain data.
+    Raises: MethodFailed: a part of the value is not plain data.
     """
     return _copy(value, what, refs, ())
 
@@ -94,7 +94,7 @@ def _refusal(what: str, why: str, wanted: str) -> MethodFailed:
 def encode(value: Value, what: str, limit: int) -> str:
     """Encode plain data with marks as strict JSON of at most `limit` characters.
 
-    Raises: MethodFailed: the value is no plain data, or too long.
+    Raises: MethodFailed: the value is not plain data, or too long.
     """
     return check_length(_JSON.encode(_mark(plain(value, what, refs=True))), what, limit)
 
@@ -127,12 +127,12 @@ def decode(text: object, what: str, limit: int) -> Any:
     Raises: MethodFailed: the text is anything else.
     """
     if type(text) is not str:
-        raise MethodFailed(f"{what} is no text: the cell answered out of turn")
+        raise MethodFailed(f"{what} is not text: the cell answered out of turn")
     check_length(text, what, limit)
     try:
         found = json.loads(text, object_hook=_mark_read, parse_constant=_constant(what))
     except (ValueError, RecursionError) as error:
-        raise MethodFailed(f"{what} is no JSON: {str(error)[:100]}") from None
+        raise MethodFailed(f"{what} is not JSON: {str(error)[:100]}") from None
     return plain(found, what, refs=True)
 
 

@@ -258,7 +258,7 @@ class WorkerTurns:
         if not line and "JSON" in text and self.program.short and self._lines is self.program.short.lines:
             return _NotPlainYet(text)
         if not line and "JSON" in text:
-            return MethodFailed(f"the result of {selector}, or a slot or message of it, is no plain data: {text}")
+            return MethodFailed(f"the result of {selector}, or a slot or message of it, is not plain data: {text}")
         return MethodFailed(f"{selector} raised {text}" + (f" (line {line})" if line else ""))
 
     def _line(self, error: Any) -> int:

@@ -63,7 +63,7 @@ def find_text(topic: str) -> str:
     within = [each for each in sections if wanted and wanted in slug(each.title)]
     if within:
         lines = [f"  batos help {each.page}#{each.anchor or slug(each.title)}" for each in within]
-        return "\n".join([f"{topic!r} is spoken of in:", *lines])
+        return "\n".join([f"{topic!r} is mentioned in:", *lines])
     raise NotFound(
         f"there is no help on {topic!r}{_near(name)}", field="topic", remedy="`batos help` lists the topics."
     )

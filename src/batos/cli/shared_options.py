@@ -58,12 +58,12 @@ def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
                 is_flag=True,
                 help="Results as JSON documents on stdout; with -q the last one alone.",
             ),
-            click.option("--quiet", "-q", cls=Common, is_flag=True, help="Only the result."),
-            click.option("--verbose", "-v", cls=Common, is_flag=True, help="All that is known, and every step."),
-            click.option("--home", cls=Common, type=HomeFolder(file_okay=False), help="The folder of everything."),
+            click.option("--quiet", "-q", cls=Common, is_flag=True, help="Print only the result."),
+            click.option("--verbose", "-v", cls=Common, is_flag=True, help="Print all details, and every step."),
+            click.option("--home", cls=Common, type=HomeFolder(file_okay=False), help="The home, a folder."),
             click.option("--image", cls=Common, metavar="URI", help="The image's storage URI."),
             click.option("--journal", cls=Common, metavar="URI", help="The journal's storage URI."),
-            click.option("--log-level", cls=Common, type=click.Choice(_LEVELS), help="Least severe log line."),
+            click.option("--log-level", cls=Common, type=click.Choice(_LEVELS), help="Lowest severity of log lines."),
         )
     ):
         verb = option(verb)
@@ -77,7 +77,7 @@ def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the option that says where the server is."""
-    told = "A server's address, for verbs that speak to one; none is the home's, if one runs."
+    told = "A server's address (default: that of the home's server, if one runs)."
     return click.option("--server", cls=Common, metavar="URI", shell_complete=file_names, help=told)(verb)
 
 

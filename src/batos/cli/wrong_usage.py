@@ -75,7 +75,7 @@ def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collectio
     if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
         said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
     elif path in _WITH_QUESTION and said.startswith("Got unexpected extra argument"):
-        remedy = f'A question of several words stands in quotation marks: {path} "..."'
+        remedy = f'Put a question of several words in quotation marks: {path} "..."'
     elif isinstance(wrong, click.NoSuchOption) and context is not None:
         said, remedy = _no_option(wrong.option_name, context, verb, remedy)
     return UsageError(said, remedy=remedy, field=getattr(getattr(wrong, "param", None), "name", None))
@@ -88,11 +88,11 @@ def _no_option(name: str, ctx: click.Context, verb: str, remedy: str) -> tuple[s
     if ctx.parent is None:
         shared = {opt for each in shared_options() for opt in each.opts}
         if name in shared:
-            return f"{name!r} is an option of verbs, and stands behind one", f"As in: batos {verb or 'status'} {name}"
+            return f"{name!r} is an option of verbs, and must follow one", f"As in: batos {verb or 'status'} {name}"
         known |= shared
     near = nearest(name.lstrip("-"), (each[2:] for each in known if each.startswith("--")))
     if near and name.startswith("--"):
         return f"`{path}` has no option {name!r}; did you mean '--{near}'?", remedy
     if path in _WITH_TEXT:
-        remedy = f"{remedy} A text that begins with a dash stands behind two: {path} -- '{name} ...'"
+        remedy = f"{remedy} Put a text that begins with a dash after two dashes: {path} -- '{name} ...'"
     return f"`{path}` has no option {name!r}", remedy

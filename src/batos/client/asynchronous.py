@@ -201,7 +201,7 @@ class AsyncClient:
                 if await self._sent(file, again=tries > 0):
                     break
             else:
-                raise BriefError(f"{file.ref.name} does not arrive whole", field="attachments", remedy="Send it again.")
+                raise BriefError(f"{file.ref.name} did not arrive whole", field="attachments", remedy="Send it again.")
         return [file.ref.model_dump() for file in found]
 
     async def _sent(self, file: File, *, again: bool) -> bool:

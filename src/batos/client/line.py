@@ -144,7 +144,7 @@ class Line:
             now = asyncio.get_running_loop().time()
             left = self._heard + silence - now
             if left <= 0 and self._connection is not None:
-                raise TimedOut(f"the server has given no sign of life for {silence:g} s", remedy="See its log.")
+                raise TimedOut(f"the server has sent nothing for {silence:g} s", remedy="See its log.")
             await asyncio.wait({call.done}, timeout=max(left, 0.5))
         return call.done.result()
 
@@ -250,8 +250,8 @@ class Line:
         found = self._find()
         if found.watching is None:
             raise Refused(
-                "what happens to everybody's missions is told to the home, and a key is a guest's",
-                remedy="Follow a mission of yours: `batos wait MISSION`, or `wait` with something that hears.",
+                "the events of all missions are for the home only, and this key is a guest's",
+                remedy="Follow a mission of yours: `batos wait MISSION`, or `wait` with a listener.",
             )
         events = found.events or str((await self.call("hello")).get("events", ""))
 

@@ -69,7 +69,8 @@ def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]
     methods = []
     for selector, signature, said in found:
         made, why = _read_signature(selector, signature)
-        faults += why if said or why else [(f"the api does not say what `{selector}` answers", "Write it behind it.")]
+        silent = (f"the api does not say what `{selector}` answers", "Write that after the call.")
+        faults += why if said or why else [silent]
         methods.append(Declared(selector, made, "\n".join((*said, *general))))
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
 

@@ -55,8 +55,8 @@ def _text(path: Path) -> str:
             data = opened.read(LARGEST + 1)
     except FileNotFoundError:
         if path.is_symlink():
-            remedy = "Bring back what it leads to, or remove it: `batos genesis` then copies the shipped file."
-            raise CodexError("a link to nowhere", file=file, remedy=remedy) from None
+            remedy = "Restore its target, or remove it: `batos genesis` then copies the shipped file."
+            raise CodexError("a broken link", file=file, remedy=remedy) from None
         remedy = "Run `batos genesis`: it copies the shipped file to where one is missing."
         raise CodexError("the file is missing", file=file, remedy=remedy) from None
     except OSError as error:

@@ -59,7 +59,7 @@ def _stray(text: str) -> str:
 def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
     template = Template(text)
     if not template.is_valid():
-        table.fault(name, f"`{name}` has a `$` that names nothing", "Write `$$` for a dollar sign.", _stray(text))
+        table.fault(name, f"`{name}` has a `$` without a name", "Write `$$` for a dollar sign.", _stray(text))
         return
     places = template.get_identifiers()
     for place in places:
@@ -67,7 +67,7 @@ def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
             near = nearest_word(place, shape.may)
             hint = f": did you mean `${near}`?" if near else ""
             permitted = ", ".join(f"${each}" for each in shape.may)
-            remedy = f"What may stand here: {permitted}; a dollar sign is written `$$`."
+            remedy = f"Permitted here: {permitted}; a dollar sign is written `$$`."
             table.fault(name, f"`{name}` has the unknown place `${place}`{hint}", remedy, f"${place}")
     for place in shape.must:
         if place not in places:

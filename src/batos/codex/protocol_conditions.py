@@ -57,12 +57,12 @@ def _refuse_contradictions(table: TomlTable, found: Mapping[str, Any]) -> None:
     """Refuse conditions that can never hold together."""
     least, most = found.get("min_words", 0), found.get("max_words")
     if most is not None and least > most:
-        message = f"`min_words` is {least} and `max_words` {most}: no question is both"
+        message = f"`min_words` is {least} and `max_words` {most}: no question fits both"
         table.fault("max_words", message, "Raise `max_words`, or lower `min_words`.")
     without = {fold(phrase) for phrase in found.get("without", ())}
     for place, phrase in enumerate(found.get("words", ())):
         if fold(phrase) in without:
-            table.fault("words", f"{phrase!r} stands in `words` and in `without`", "Remove it from one of them.", place)
+            table.fault("words", f"{phrase!r} is in `words` and in `without`", "Remove it from one of them.", place)
 
 
 def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:

@@ -130,7 +130,7 @@ class TomlSource:
             if line in (opened, last):
                 remedy = "Close it with the three quotes that it begins with."
                 return self._reject(opened, "not TOML: this text is never closed", remedy)
-        remedy = "Mend the TOML there, or just above: a text of several lines stands between three double quotes."
+        remedy = "Correct the TOML there or just above: write a text of several lines between three double quotes."
         return self._reject(line, f"not TOML: {what}", remedy)
 
     def _reject(self, line: int, message: str, remedy: str) -> dict[str, Any]:
@@ -281,7 +281,8 @@ class TomlTable:
         found = _CONTROL.search(value)
         if found is not None:
             message = f"`{key}` holds the control character U+{ord(found[0]):04X}"
-            self.fault(key, message, "Remove it: only line breaks and tabs may stand in a text.", place)
+            remedy = "Remove it: a text may hold line breaks and tabs, no other control character."
+            self.fault(key, message, remedy, place)
 
 
 def _missing(key: str) -> str:
@@ -303,7 +304,7 @@ def _unknown_fault(word: str, what: str, known: Iterable[str], homes: Mapping[st
     near = nearest_word(word, known)
     if near is None:
         permitted = ", ".join(sorted(set(known)))
-        return f"unknown {what} `{word}`", f"Remove it; what may stand here: {permitted}."
+        return f"unknown {what} `{word}`", f"Remove it; permitted here: {permitted}."
     return f"unknown {what} `{word}`: did you mean `{near}`?", f"Write `{near}`, or remove it."
 
 

@@ -147,14 +147,14 @@ def refuse_slot(table: TomlTable, slot: str, suffix: str, other: str) -> None:
         return
     remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
     if slot.endswith(other):
-        remedy += f" A slot that ends in `{other}` stands under [[{_GROUPS[other][0]}]]."
+        remedy += f" A slot that ends in `{other}` belongs under [[{_GROUPS[other][0]}]]."
     table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
 
 
 def refuse_makes(table: TomlTable, makes: str, *, protocol: bool) -> None:
     """Refuse anything but a tool as a protocol's product beside its answer."""
     if makes and not protocol:
-        table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
+        table.fault("makes", "a facet makes only its answer", "Write it under a [[protocols]].")
     elif makes and makes != "tool":
         table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
 
@@ -162,7 +162,7 @@ def refuse_makes(table: TomlTable, makes: str, *, protocol: bool) -> None:
 def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:
     """Refuse a protocol that is to be told more than the last audit, what the thought cost, or nothing."""
     if given and not protocol:
-        table.fault("given", "a facet is given its sub-query alone", "Write it under a [[protocols]].")
+        table.fault("given", "a facet is given only its sub-query", "Write it under a [[protocols]].")
     elif given and given not in ("audit", "cost"):
         table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
 

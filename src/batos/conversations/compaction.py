@@ -206,7 +206,8 @@ class _Compaction:
         session = self._context.io.session
         holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._context.mission.id, afresh))
         if holder:
-            return self._report(0, f"{holder} is at it already; if its process has ended, `batos resume {holder}`.")
+            said = f"{holder} compacts it already; if its process has ended, run `batos resume {holder}`."
+            return self._report(0, said)
         if resumed or not afresh:
             self._view = [_kept_summary(node) for node in conversations.nodes(self._conversation)]
         targets = self._targets(afresh=afresh)
@@ -302,7 +303,7 @@ class _Compaction:
             ],
             "summaries": len(self._view),
             "left": left,
-            "note": note or ("" if self._made else "Nothing is to be compacted: the turns are short enough."),
+            "note": note or ("" if self._made else "There is nothing to compact: the turns are short enough."),
             "trust": least_trust("user", *(each.piece.trust for each in self._made)),
         }
 
@@ -318,7 +319,7 @@ def _name_of(context: MindContext, receiver: UvmObject) -> str:
     except NotFound:
         found = None
     if found is not receiver:
-        raise ObjectError("only a conversation has turns", remedy="Send it to one: c- and its number.")
+        raise ObjectError("only a conversation has turns", remedy="Send it to a conversation, c- and its number.")
     return str(name)
 
 

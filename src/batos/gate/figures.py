@@ -80,7 +80,7 @@ _SHORT_YEAR = re.compile(r"(?:['’‘]|(?<!\d)(?:19|20)\d\d\s?[-–/])\Z")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number where it stands in a text; `values` is what it can mean, none for what is no number (a version).
+    """A number where it stands in a text; `values` is what it can mean, none for what is not a number (a version).
 
     `readings` are its values without the scale that follows it, which is a power of ten in `scales`; `measured` those
     values that a unit makes comparable.

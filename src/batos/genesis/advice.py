@@ -37,12 +37,12 @@ def advise_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
         error.advise(_room("what was pulled so far is kept"))
     elif any(sign in low for sign in _NO_WAY):
         error.advise(
-            f"The daemon has no way to the registry, or too slow a one: when there is a network, run `batos genesis` "
+            f"The daemon cannot reach the registry, or only slowly: when there is a network, run `batos genesis` "
             f"again (what was pulled so far is kept), or pull by hand: `ollama pull {name}`."
         )
     elif isinstance(error, OllamaTimeout):
         error.advise(
-            "Nothing more came of it: run `batos genesis` again (what was pulled so far is kept), pull by hand "
+            "The pull made no more progress: run `batos genesis` again (what was pulled so far is kept), pull by hand "
             f"(`ollama pull {name}`), or raise progress_seconds in batos.toml for a slow line."
         )
     elif isinstance(error, PullFailed) or not error.retry:

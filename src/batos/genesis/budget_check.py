@@ -106,7 +106,7 @@ async def _resident(use: _ModelUse, cards: _Cards) -> Resident:
     if known is None:
         return replace(made, blob=f"{model_names.key(use.base)} {use.adapter}")
     blob = f"{known.blob or model_names.key(use.base)}"
-    untold = "its metadata does not tell"
+    untold = "its metadata does not give it"
     return replace(
         made, weights=known.weights, cache=known.cache, blob=blob, adapter_digest=use.adapter, unknown=untold
     )
@@ -198,8 +198,8 @@ def budget_error(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded
     needs = "; ".join(map(_needs, over)) or "other programs alone take more than that"
     hopeless = "; not even a window of 256 tokens fits" if over and largest == 0 else ""
     first = [f"write num_ctx = {largest} for every persona in the codex"] if largest else []
-    card = "what card it is" if table.terms.usable else "what card it is, or what memory models may have without one"
-    remedy = "; or ".join([*first, *ways, f"say {card} (vram, usable or reserve in batos.toml)"])
+    card = "the card" if table.terms.usable else "the card, or the memory for models without one"
+    remedy = "; or ".join([*first, *ways, f"name {card} (vram, usable or reserve in batos.toml)"])
     said = f"the models do not fit the card, of which {_gib(table.terms.usable)} are usable: {needs}{hopeless}"
     error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
     return error.add_faults(table.lines())

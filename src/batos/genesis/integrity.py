@@ -67,7 +67,7 @@ def _root(root: Root) -> Finding:
     missing = [name for name in (*roots.OBJECTS, *roots.RECORDS) if name not in root]
     if missing:
         empty = not any(name in root for name in roots.OBJECTS)
-        what = "the image is empty yet" if empty else f"the root lacks {', '.join(missing)}"
+        what = "the image is still empty" if empty else f"the root lacks {', '.join(missing)}"
         return Finding("image.root", False, what, _RUN_GENESIS)
     return Finding("image.root", True, f"the root has its {len(roots.OBJECTS)} objects and its records")
 
@@ -132,11 +132,11 @@ def _methods(root: Root) -> Finding:
         f"{roots.name_of_object(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)
     ]
     if wrong:
-        what = f"{', '.join(wrong)}: what stands there is not the revision that is active"
+        what = f"{', '.join(wrong)}: the slot does not hold the active revision"
         remedy = "`batos method rollback OBJECT.SELECTOR --revision N` puts a revision there; 0 is the intent."
         return Finding("image.methods", False, what, remedy)
     active = sum(each.active > 0 for each in lineages)
-    return Finding("image.methods", True, f"{active} methods act, of {len(lineages)} slots that ever had one")
+    return Finding("image.methods", True, f"{active} methods are active, of {len(lineages)} slots that ever had one")
 
 
 def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding:
@@ -163,8 +163,8 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
 
 def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
     if plan is None:
-        remedy = "Mend what keeps Ollama from answering, then look again (`batos doctor`)."
-        yield Finding("models.listed", False, "Ollama could not be asked for its models", remedy)
+        remedy = "Fix the connection to Ollama, then run `batos doctor` again."
+        yield Finding("models.listed", False, "Ollama did not list its models", remedy)
         return
     for step in plan.steps:
         if step.kind in ("pull", "create", "upload"):
@@ -175,7 +175,7 @@ def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Findin
         yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
     stale = [step.name or "" for step in with_deletions(plan, ()).steps_of("delete")]
     if stale:  # of what this image made: another home may think with what else there is
-        what = f"nobody thinks any more with {', '.join(stale)}: `batos genesis --prune` deletes them"
+        what = f"no persona uses {', '.join(stale)} any more: `batos genesis --prune` deletes them"
         yield Finding("models.stale", True, what)
     if complete.ok:
         yield _check_recorded_models(root, plan)

@@ -169,9 +169,7 @@ def with_deletions(found: Plan, keep: Collection[str]) -> Plan:
     made = {} if found.known is None else found.known.models
     rows = {row.name: row for row in found.listed.rows}
     deletes = tuple(
-        PlanStep(
-            "delete", name, "nothing is made of it any more", rows[name].size, made[name].persona, made[name].adapter
-        )
+        PlanStep("delete", name, "no persona uses it any more", rows[name].size, made[name].persona, made[name].adapter)
         for name in found.stale
         if name in made and made[name].digest == rows[name].digest and name not in keep
     )
@@ -233,7 +231,7 @@ def _create(made: Recipe, listed: Listed, known: GenesisRecord | None) -> PlanSt
     elif written is not None:
         reason = f"the model of {made.label} was deleted"
     elif any(row.name.lower().startswith(f"{made.family}:") for row in listed.rows):
-        reason = f"codex, base or adapter is not what the model of {made.label} was made of"
+        reason = f"codex, base or adapter changed since the model of {made.label} was made"
     else:
         reason = f"{made.label} has no model yet"
     adapter = None if made.adapter is None else made.adapter.name
@@ -286,12 +284,12 @@ def _graph(found: Plan) -> Iterator[PlanStep]:
     if known.profile not in (None, found.profile):
         reasons.append(f"its profile is {known.profile!r}")
     if known.used != found.models or not found.recipes.keys() <= known.models.keys():
-        reasons.append("it does not know the personas' models")
+        reasons.append("it lacks the personas' models")
     if known.adapters != {adapter.label: adapter.digest for adapter in found.shelf.adapters}:
         reasons.append("its adapters are not those that are there")
     gone = [name for name in known.models if found.listed.row(name) is None and name not in found.recipes]
     if gone:
-        reasons.append("it remembers models that are gone")
+        reasons.append("it names models that are gone")
     if reasons:
         yield PlanStep("graph", "the image", in_words(reasons))
 
@@ -299,7 +297,7 @@ def _graph(found: Plan) -> Iterator[PlanStep]:
 def _embedder(found: Plan) -> Iterator[PlanStep]:
     name = found.codex.profile(found.profile).embedder
     if found.listed.row(name) is None:
-        reason = "the embedder: the router goes by words alone without it"
+        reason = "the embedder: the router uses words alone without it"
         yield PlanStep("pull", name, reason, optional=True)
 
 

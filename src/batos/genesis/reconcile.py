@@ -335,7 +335,7 @@ class Reconciler:
             name = step.name or ""
             with suppress(ModelMissing):  # somebody else was quicker
                 if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
-                    tell(StepProgress(step.label, "left: it is answering just now"))
+                    tell(StepProgress(step.label, "kept: it is answering now"))
                     continue
                 await self.daemon.delete(name)
             deleted = True
@@ -388,5 +388,5 @@ def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:
     who = [persona for persona in waiting if found.codex.model_for(persona, found.profile) == base]
     thinks = "think" if len(who) > 1 else "thinks"
     return ModelMissing(base, f"Ollama has no model {base!r}, with which {in_words(who)} {thinks}").advise(
-        "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not."
+        "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not pull it."
     )

@@ -43,7 +43,7 @@ def _check_placement(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, fre
         remedy = "Free memory on the card, lower num_ctx or take a smaller model (`batos budget`); then unload it: "
         return Finding("vram.spill", False, what, f"{remedy}ollama stop {row.name}")
     if where == "processor" and free:
-        what = f"{who}: {row.name} is on the CPU: no card was seen, and `batos budget` goes by the settings"
+        what = f"{who}: {row.name} is on the CPU: no card was seen, and `batos budget` uses the settings"
         return Finding("vram.spill", True, what)
     places = {"card": "wholly on the card", "processor": "on the CPU", "spilled": "on card and CPU, as num_gpu says"}
     return Finding("vram.spill", True, f"{who}: {row.name} is {places[where]}")

@@ -97,7 +97,7 @@ def _parse_or_fault(source: str) -> ast.Module | SourceFault:
     try:
         return parse(source)
     except SyntaxError as error:
-        why = f"this is no Python: {error.msg}"
+        why = f"this is not Python: {error.msg}"
         return SourceFault(error.lineno or 0, max((error.offset or 1) - 1, 0), "parse", why, "correct the syntax")
     except ValueError as error:
-        return SourceFault(0, 0, "parse", f"this is no Python: {error}", "correct the syntax")
+        return SourceFault(0, 0, "parse", f"this is not Python: {error}", "correct the syntax")

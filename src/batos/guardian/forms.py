@@ -64,7 +64,7 @@ class Forms(Uses):
             self.bind(node.id, node, scope)
             self.texts.setdefault(node.id, []).append(None)
         elif node.id == self.policy.receiver:
-            why = f"`{node.id}` stands by itself: the slots that are used through it cannot be listed"
+            why = f"`{node.id}` is used as a value: the slots that are used through it cannot be listed"
             self.fault(
                 node, "receiver", why, f"write `{node.id}.<slot>` or `{node.id}.<selector>(...)` wherever it is meant"
             )
@@ -166,7 +166,7 @@ class Forms(Uses):
         elif isinstance(function.node, ast.AsyncFunctionDef):
             self.fault(node, "generator", "there are no asynchronous generators", "collect it in a list")
         elif isinstance(function.node, ast.Lambda) or scope is not function:
-            self.fault(node, "generator", "`yield` stands in no function of its own", "write a local `def`")
+            self.fault(node, "generator", "`yield` is not in a local function", "write a local `def`")
         self.push(node, scope, depth)
 
     def _await(self, node: ast.Await, scope: Scope, depth: int) -> None:
@@ -175,7 +175,7 @@ class Forms(Uses):
 
     def _in_async(self, node: ast.AST, scope: Scope) -> None:
         if not isinstance(scope.function().node, ast.AsyncFunctionDef):
-            self.fault(node, "async", "this stands in a function that is not `async`", "write `async def`")
+            self.fault(node, "async", "this is in a function that is not `async`", "write `async def`")
 
     def _async_for(self, node: ast.AsyncFor, scope: Scope, depth: int) -> None:
         self._in_async(node, scope)

@@ -189,7 +189,7 @@ class Uses(Walk):
         if not isinstance(text, ast.Constant) or not isinstance(text.value, str) or node.keywords or not (
             least <= len(node.args) <= most
         ):  # fmt: skip
-            why = f"the name that `{called.id}` is given is not a text that stands there, so it cannot be listed"
+            why = f"the name that `{called.id}` is given is not a literal text, so it cannot be listed"
             self.fault(node, "computed-name", why, f'write `{called.id}(self, "name")`, or use a dict in a slot')
             return False
         if not text.value.isidentifier() or not text.value.isascii():
@@ -254,7 +254,7 @@ class Uses(Walk):
                 self.fault(node, "bounds", "the number is too long", "compute it from a shorter one")
         elif value is not None and not (isinstance(value, float) and math.isfinite(value)):
             what = "`...`" if value is ... else f"a literal of type {type(value).__name__}"
-            self.fault(node, "literal", f"{what} is no plain data", "use texts, finite numbers, True, False, None")
+            self.fault(node, "literal", f"{what} is not plain data", "use texts, finite numbers, True, False, None")
 
     # -- when everything has been seen
 
@@ -285,12 +285,12 @@ class Uses(Walk):
         found = self.imports.get(name)
         if found is not None:
             if not found[1] and not member:
-                why = f"the module `{name}` stands by itself"
+                why = f"the module `{name}` is used without a name of it"
                 self.fault(node, "module-value", why, f"write `{name}.<name>`, each time it is meant")
         elif name in self.policy.builtins:
             if name in self.policy.called_only and not typed:
                 why = f"`{name}` is handed on: what it will be called with cannot be listed"
-                self.fault(node, "called-only", why, "call it where it stands")
+                self.fault(node, "called-only", why, "call it at this place")
         elif not self.policy.protected_pattern.search(name):
             why = f"the name `{name}` is bound nowhere in the method and is no builtin that may be used"
             self.fault(node, "unknown-name", why, self._remedy_for(name))
@@ -342,7 +342,7 @@ class Uses(Walk):
             given = self.texts.get(text.id, [])
             text = given[0] if len(given) == 1 else None
         if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
-            why = "the text that is formatted does not stand in the source"
+            why = "the text that is formatted is not a literal"
             self.fault(call, "format", why, "use an f-string, or `replace`")
             return
         why = _bad_field(text.value)

@@ -16,8 +16,8 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 def parse(source: str) -> ast.Module:
     """Return the syntax tree of a module. Warnings about the source are silenced.
 
-    Raises: SyntaxError: it is no Python. ValueError: it has a null character. MemoryError, RecursionError: it is nested
-    too deep.
+    Raises: SyntaxError: it is not Python. ValueError: it has a null character. MemoryError, RecursionError: it is
+    nested too deep.
     """
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -70,7 +70,7 @@ class GuardianPolicy:
     def __post_init__(self) -> None:
         """Compute the derived fields once.
 
-        Raises: ConfigError: a pattern is no regular expression.
+        Raises: ConfigError: a pattern is not a regular expression.
         """
         derived: dict[str, Any] = {
             "plain_methods": self.mutators.union(*self.methods.values()),
@@ -81,7 +81,7 @@ class GuardianPolicy:
             try:
                 derived[name.removesuffix("_selectors") + "_pattern"] = re.compile(getattr(self, name))
             except re.error as error:
-                raise ConfigError(f"the policy's {name} is no regular expression: {error}", field=name) from None
+                raise ConfigError(f"the policy's {name} is not a regular expression: {error}", field=name) from None
         for name, value in derived.items():
             object.__setattr__(self, name, value)
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 def _words(table: Mapping[str, Any], section: str, name: str) -> frozenset[str]:
     value = table.get(name)
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ConfigError(f"the policy's [{section}] {name} is no list of texts", field=f"{section}.{name}")
+        raise ConfigError(f"the policy's [{section}] {name} is not a list of texts", field=f"{section}.{name}")
     return frozenset(value)
 
 
@@ -134,7 +134,7 @@ def load(text: str) -> GuardianPolicy:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"the policy is no TOML: {error}", field="policy") from None
+        raise ConfigError(f"the policy is not TOML: {error}", field="policy") from None
     table = {key: value if isinstance(value, dict) else {} for key, value in data.items()}
     syntax, names, builtins = table.get("syntax", {}), table.get("names", {}), table.get("builtins", {})
     methods, modules, unbound = table.get("methods", {}), table.get("modules", {}), table.get("unbound", {})

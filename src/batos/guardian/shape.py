@@ -39,7 +39,7 @@ def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
             f"{inside}; if it is not used, leave it out",
         )
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return "this import stands after the method", "write it before the method"
+        return "this import is after the method", "write it before the method"
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
         return "this runs when a program begins, and a method is no program", "leave the whole `if` out"
     why = "this is something that runs when the method is defined"

@@ -26,7 +26,7 @@ SYNTAX: Final = {
 
 #: Advice for Python's own names that methods commonly use.
 _RENAMED: Final = {
-    "__name__": "leave out what stands in `if __name__`, the `if` too",
+    "__name__": "leave out the body of `if __name__`, and the `if`",
     "__file__": "leave it out: there are no files",
 }
 
@@ -165,7 +165,7 @@ class Walk:
             return
         policy = self.policy
         if policy.protected_pattern.search(name):
-            why = f"{what} `{name}` is protected: generated code has no business with it"
+            why = f"{what} `{name}` is protected: generated code may not use it"
             self.fault(
                 node, "protected", why, _RENAMED.get(name, "use another name, without an underscore at its start")
             )

@@ -11,7 +11,7 @@ from ZODB.POSException import POSError, POSKeyError, StateLoadError
 
 from batos.errors import BatosError, ImageDamaged
 
-REMEDY = "Nothing was changed. Keep a copy of the whole home, then bring back its last backup."
+REMEDY = "Nothing was changed. Keep a copy of the whole home, then restore its last backup."
 
 #: Errors of opening a file that this storage did not write.
 OPENING = (POSError, CorruptedError, UnpicklingError, KeyError, ValueError, OverflowError, EOFError, struct.error)

@@ -94,7 +94,7 @@ class _CheckedConnection(Connection):
             try:
                 self._storage.load(oid)
             except POSKeyError:
-                what = f"{oid_text(value._p_oid)} would refer to {oid_text(oid)}, which is not there any more"
+                what = f"{oid_text(value._p_oid)} would refer to {oid_text(oid)}, which no longer exists"
                 raise Refused(what, field="references", remedy="Nothing was written. Ask again.") from None
 
     def _former(self, oid: bytes, serial: bytes) -> frozenset[bytes]:

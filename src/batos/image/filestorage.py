@@ -128,7 +128,7 @@ class SoundFileStorage(FileStorage):
         if position > size and not self._made:
             raise ImageDamaged(
                 f"{path} has {size:,} bytes, and {position:,} when it was closed: its end is missing",
-                remedy=f"Bring back its last backup. If this file is that backup, remove {path}.index.",
+                remedy=f"Restore its last backup. If this file is that backup, remove {path}.index.",
             )
         try:
             last = self._sane(index, position)
@@ -284,7 +284,7 @@ def check_beside(path: str) -> None:
         except OSError:
             continue
         if not plain:
-            raise ImageDamaged(f"{beside} is no plain file", remedy=f"Look at what it is, then remove {beside}.")
+            raise ImageDamaged(f"{beside} is no plain file", remedy=f"Inspect it, then remove {beside}.")
 
 
 def _sync_path(path: Path, sync: Sync) -> None:

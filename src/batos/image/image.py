@@ -158,7 +158,7 @@ class LivingImage(ReadableImage):
             return str(repeats[kept]), 0
         waiting = roots.waiting_count(root)
         if limit is not None and waiting >= limit:
-            return Busy(f"{limit} missions wait already, as many as may", field="queue")
+            return Busy(f"{limit} missions wait already, which is the limit", field="queue")
         self._accept(root, brief, at, files)
         if kept is not None:
             repeats[kept] = brief["id"]
@@ -317,7 +317,7 @@ def _check_move(mission: str, status: Status, thought: UvmObject, word: StatusWo
     # A committed answer is never called anything else: what is left to be done with it is to fold it in.
     if status.published or "answer" in own_slots(thought):
         raise Refused(
-            f"{mission} is {status.word} and does not change any more", remedy="Ask again: that is a new mission."
+            f"{mission} is {status.word} and can no longer change", remedy="Ask again: that is a new mission."
         )
     if word == status.word == "running":
         raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")

@@ -24,7 +24,7 @@ def find_object(root: Root, name: str, user: str | None = None) -> UvmObject:
             raise _absent(name)
         short = {each.removesuffix("_obj").removesuffix("_prototype"): each for each in roots.OBJECTS}
         if not any(each in root for each in roots.OBJECTS):
-            raise NotFound("the image is empty yet", field="object", remedy="Run `batos genesis` first.")
+            raise NotFound("the image is still empty", field="object", remedy="Run `batos genesis` first.")
         near = difflib.get_close_matches(name.lower().removesuffix("_obj").removesuffix("_prototype"), short, 1)
         raise NotFound(
             f"there is no object {name!r}{f'; did you mean {short[near[0]]}?' if near else ''}",

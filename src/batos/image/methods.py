@@ -28,7 +28,7 @@ PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_
 
 #: Reasons for retiring a method because of the codex.
 ANEW: Final = "the codex declares it anew"
-NO_MORE: Final = "the codex declares it no more"
+NO_MORE: Final = "the codex no longer declares it"
 
 
 # -- finding

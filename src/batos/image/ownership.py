@@ -63,7 +63,7 @@ def check(root: Root, obj: UvmObject, user: str) -> None:
         raise NotFound(
             f"{reference(obj)} {what}",
             field="object",
-            remedy="`batos missions --mine` lists what is yours.",
+            remedy="`batos missions --mine` lists your missions.",
         )
 
 

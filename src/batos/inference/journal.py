@@ -82,10 +82,10 @@ class Entry(Persistent):
             bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
             return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
         except (zlib.error, ValueError, TypeError) as error:
-            what = f"what {self.fields.get('mission')} asked at {self.fields.get('path')} is damaged in the journal"
+            what = f"the call of {self.fields.get('mission')} at {self.fields.get('path')} is damaged in the journal"
             remedy = (
-                "Nothing else is touched, and a mission that needs it asks the model again. "
-                "To have it back, bring back image, journal and blobs from one backup."
+                "No other call is affected, and a mission that needs this one asks the model again. "
+                "To recover it, restore image, journal and blobs from one backup."
             )
             raise ImageDamaged(f"{what} ({error})", remedy=remedy) from error
 

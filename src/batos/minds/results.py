@@ -110,7 +110,7 @@ class Synthesis:
     #: The reason why the question was not divided, if that failed: then each part was given the question.
     undivided: str = ""
     parts: tuple[PartResult, ...] = ()
-    #: Parts that the weave was shown shortened, for want of room.
+    #: Parts that the weave was shown shortened, for lack of room.
     shortened: int = 0
     #: The way to one answer: the mode, and the findings of select and vote.
     combined: CombinedDocument = field(default_factory=CombinedDocument)

@@ -94,7 +94,7 @@ def ended_error(mission: str, status: str) -> Refused:
     return Refused(
         f"{mission} has ended with status {status}",
         field="mission",
-        remedy=f"`batos retry {mission}` asks it again, and pays for nothing twice.",
+        remedy=f"`batos retry {mission}` asks it again, and pays for no call twice.",
     )
 
 

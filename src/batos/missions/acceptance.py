@@ -108,5 +108,5 @@ def _check_ancestor(root: Root, name: str, user: str) -> None:
         raise Refused(
             f"{name} has not ended: it is {status.word}",
             field="ancestor",
-            remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
+            remedy="Wait for its end (`batos resume` continues one that was interrupted): otherwise both would pay.",
         )

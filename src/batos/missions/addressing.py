@@ -46,7 +46,7 @@ class Addressed:
             raise ObjectError(
                 f"{self.message.selector!r} of {self.message.receiver} is the kernel's own ({primitive}) "
                 "and takes no plain data",
-                remedy="It is a step of a cycle: ask a question, and the cycle takes it.",
+                remedy="It is a step of a cycle: ask a question, and the cycle runs it.",
             )
         return convert(self.message)
 
@@ -68,7 +68,7 @@ def _not_understood_error(receiver: UvmObject, message: Message) -> MessageNotUn
     """Return the error of a selector that nothing answers; its remedy names similar selectors."""
     known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
     near = difflib.get_close_matches(message.selector, sorted(known), 3, 0.5)
-    listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."
+    listed = f"`batos inspect {message.receiver}` lists its own messages; it inherits those of its parents."
     remedy = f"Did you mean {' or '.join(near)}?" if near else listed
     return MessageNotUnderstood(message.receiver, message.selector).advise(remedy)
 
@@ -84,7 +84,7 @@ def _text(message: Message) -> str:
     """Return the single text argument of a message. Raises: ObjectError: the arguments are others."""
     args = message.arguments
     if len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
-        raise ObjectError(f"{message.selector!r} takes one text: what it is about", remedy=_DATA)
+        raise ObjectError(f"{message.selector!r} takes one text", remedy=_DATA)
     return checked_question(message.selector, args[0])
 
 

@@ -241,7 +241,7 @@ def _need_persona(step: _Step) -> None:
     """Raise ObjectError if the receiver is no persona."""
     if not context_building.is_persona(step.addressed.receiver):
         raise ObjectError(
-            f"{step.message.receiver} has no voice to answer {step.message.selector!r} with",
+            f"{step.message.receiver} is no persona, and cannot answer {step.message.selector!r}",
             remedy="Send it to a persona, as brick_prototype_obj is one.",
         )
 

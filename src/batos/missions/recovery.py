@@ -187,5 +187,5 @@ def _parked_reason(deaths: int) -> BatosError:
     """Return the reason of a mission that is parked."""
     return BatosError(
         f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",
-        remedy="See the log for why; `batos resume` tries again.",
+        remedy="See the log for the reason; `batos resume` tries again.",
     )

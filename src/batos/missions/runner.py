@@ -76,7 +76,7 @@ _RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "pause
 MOST_REPLAYS: Final = 20
 
 _CONFLICT: Final = BatosError(
-    "another mission changed what this one changes", remedy="It is thought again on what that one left."
+    "another mission changed what this one changes", remedy="It runs again on the newer state."
 )
 
 
@@ -196,8 +196,8 @@ class MissionRunner:
             else:
                 return
         raise MissionFailed(
-            f"other missions changed what this one changes, each of the {MOST_REPLAYS} times it was thought",
-            remedy="Ask again when fewer missions run; `batos show` has what it changes.",
+            f"other missions changed what this one changes, each of the {MOST_REPLAYS} times it ran",
+            remedy="Ask again when fewer missions run; `batos show` shows its changes.",
         )
 
     async def _start_attempt(self, attempt: Attempt) -> None:

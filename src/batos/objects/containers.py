@@ -65,7 +65,7 @@ def _inside(memo: dict[int, Any], depth: int) -> _Copy:
     """
     if depth >= DEEPEST:
         raise ObjectError(
-            f"a clone cannot copy containers that stand more than {DEEPEST} deep in one another",
+            f"a clone cannot copy containers that are nested more than {DEEPEST} deep",
             remedy="Let objects refer to one another instead: a reference is not copied.",
         )
     return partial(copy_owned, memo=memo, depth=depth + 1)

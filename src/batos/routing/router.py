@@ -152,7 +152,7 @@ class Router:
         stays = leader == before and leader != heard.leader
         said = self._reason(text, leader, scores[leader], stays=stays)
         if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
-            leader, said = NEUTRAL, f"a plain question, for nobody in particular: {NEUTRAL}'s"
+            leader, said = NEUTRAL, f"a plain question, for no persona in particular: {NEUTRAL}'s"
         route = Route(_thinking_personas(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
         reasons = (route.reason, why, heard.without)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason))
@@ -219,11 +219,11 @@ class Router:
         if said:
             return f"it says {', '.join(map(repr, said[:3]))}"
         if score * len(self._names) < UNDECIDED:
-            return "its words speak for nobody in particular"
+            return "its words indicate no persona"
         telling = self.learnt.words.telling(text, leader)
         if telling:
             return f"{', '.join(map(repr, telling))} {'speaks' if len(telling) == 1 else 'speak'} for {leader}"
-        return f"it is worded like what {leader} is asked"
+        return f"it is worded like the exemplars of {leader}"
 
 
 async def make_router(

@@ -29,7 +29,7 @@ BATCH = EMBED_BATCH
 #: Seconds between two words about how far the embedding is, and those that it may take.
 TOLD_AFTER, AT_MOST = 2.0, 600.0
 #: The reason for words alone if the daemon has no such model, or is away itself.
-NO_EMBEDDER = "the embedder is not there"
+NO_EMBEDDER = "the embedder is missing"
 
 _log = structlog.get_logger("batos.router")
 

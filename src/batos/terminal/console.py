@@ -81,8 +81,8 @@ class Console:
         if self.lost:
             # Said again at each later write: the first may have been a piece, for which nothing stops.
             raise BatosError(
-                f"the result cannot be written to where it goes: {self.lost}",
-                remedy="Make room, or send it elsewhere. Missions that are done are in the image: `batos show last`.",
+                f"the result cannot be written to its output: {self.lost}",
+                remedy="Free space, or write to another place. Finished missions are in the image: `batos show last`.",
             )
 
     # -- for people

@@ -86,7 +86,7 @@ class _File(RotatingFileHandler):
         path = Path(self.baseFilename)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "there is something there that is no file")  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "the path is not a file")  # a pipe would be waited for
         return super()._open()
 
     def shouldRollover(self, record: logging.LogRecord) -> int:  # noqa: N802 - logging's name

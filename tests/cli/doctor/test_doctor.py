@@ -214,11 +214,11 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
         await uvm.image.move(mission, "waiting", reasons.approval_error([name], "say_"))
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
     assert found.ok
-    assert "1 mission that you are asked about" in found.what
+    assert "1 mission awaiting your approval" in found.what
     async with open_uvm(patient.settings) as uvm:
         await uvm.missions.submit({"text": "And why not?"})
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
-    assert (found.ok, found.what) == (False, "1 mission left undone")
+    assert (found.ok, found.what) == (False, "1 mission unfinished")
 
 
 async def test_a_compaction_that_waits_is_not_left_undone(patient: Patient) -> None:

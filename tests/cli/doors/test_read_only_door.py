@@ -98,7 +98,7 @@ async def test_only_looks_go_through_it(grown: Path) -> None:
     async with read_only_door.open_beside(Settings(home=grown), nullcontext()) as way:
         assert isinstance(way, Beside)
         assert (await way.call("missions"))["missions"] == []
-        with pytest.raises(NoServer, match="cancel is more than a look"):
+        with pytest.raises(NoServer, match="cancel does more than read the image"):
             await way.call("cancel", {"mission": "last"})
         for refused in (way.attach([]), way.begin("m-1")):
             with pytest.raises(NoServer):

@@ -51,9 +51,9 @@ def test_what_was_left_out_and_where_to_go_on() -> None:
     """Passages and turns without room are counted, and a conversation says how it goes on."""
     provenance = {**mission()["provenance"], "omitted": {"passages": 1, "turns": 2}}
     shown = notes_text(mission(provenance=provenance, brief={**BRIEF, "conversation": "c-1"}), voices=True)
-    assert "left out 1 passage and 2 turns, for want of room" in shown
+    assert "left out 1 passage and 2 turns, for lack of room" in shown
     provenance["omitted"] = {"passages": 2, "turns": 0}
-    assert "left out 2 passages, for want of room" in notes_text(mission(provenance=provenance), voices=False)
+    assert "left out 2 passages, for lack of room" in notes_text(mission(provenance=provenance), voices=False)
     assert "talk     c-1 (go on with --conversation last)" in shown
     assert "\n         3.2 million\n" in shown
 
@@ -76,8 +76,8 @@ def test_how_one_answer_of_several_came_to_stand() -> None:
     select = {"mode": "select", "candidates": 3, "decided": "agreed", "winner": winner}
     gate = {"ok": True, "revised": False, "checked": [], "faults": []}
     for combined, line in (
-        (vote, "\ncombined by vote, 2 of 3 parts asked: that of The Guide stands\n"),
-        (select, "\ncombined by selection among 3 answers: that of The Guide stands\n"),
+        (vote, "\ncombined by vote, 2 of 3 parts asked: the answer of The Guide was chosen\n"),
+        (select, "\ncombined by selection among 3 answers: the answer of The Guide was chosen\n"),
         ({"mode": "weave"}, ""),
     ):
         provenance = {**mission()["provenance"], "combined": combined, "gate": gate}

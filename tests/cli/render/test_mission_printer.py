@@ -28,14 +28,14 @@ def test_a_mission_that_failed() -> None:
         "error: the budget is spent",
         "       Ask less.",
         "m-1 failed; 5 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama.",
-        "`batos retry m-1` asks it again, and pays for nothing twice.",
+        "`batos retry m-1` asks it again, and pays for no call twice.",
     ]
 
 
 def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
     """What failed by answers that were paid for fails by them again; one that was never kept can go better."""
     faults: tuple[tuple[BatosError, bool], ...] = (
-        (DecisionInvalid("it is no JSON"), True),
+        (DecisionInvalid("it is not JSON"), True),
         (AnswerCut(900, 100, 1000, 200), True),
         (Runaway("blanks", 64), False),
     )
@@ -43,7 +43,7 @@ def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
         told, said = printer()
         told.print_failure(ended("failed", reason=error.as_dict()), error)
         assert ("`batos retry m-1` reads the same answers" in said.getvalue()) == repeats
-        assert ("pays for nothing twice" in said.getvalue()) != repeats
+        assert ("pays for no call twice" in said.getvalue()) != repeats
 
 
 def test_what_met_nobody_is_asked_again_with_few_words() -> None:
@@ -161,7 +161,7 @@ def test_what_the_model_was_not_shown_is_said(*, quiet: bool) -> None:
     told.print_answer(
         mission(provenance={**mission()["provenance"], "omitted": {"passages": 205, "turns": 2, "parts": 0}})
     )
-    line = "Not shown to the model, for want of room: 205 passages of the files (1 shown), 2 earlier turns."
+    line = "Not shown to the model, for lack of room: 205 passages of the files (1 shown), 2 earlier turns."
     assert line in said.getvalue().splitlines()
 
 
@@ -212,8 +212,8 @@ def test_what_broke_off_is_told_again() -> None:
     told.print_answer(mission())
     assert said.getvalue().splitlines()[:4] == [
         "It cost ",
-        "This broke off; the answer is told again from its beginning.",
-        "The server is gone; the mission is in the image, and this waits for it to come back.",
+        "The stream broke off; the answer starts again from its beginning.",
+        "The server is gone; the mission is in the image, and this command waits for the server.",
         "The server is back.",
     ]
     assert said.getvalue().count("It cost 3.2 million crowns [1].") == 1

@@ -28,7 +28,7 @@ def test_what_had_no_room() -> None:
     assert not list(unseen_lines(provenance()))
     (line,) = unseen_lines(provenance(omitted={"passages": 1, "turns": 1, "parts": 2}))
     assert line == (
-        "Not shown to the model, for want of room: "
+        "Not shown to the model, for lack of room: "
         "1 passage of the files (1 shown), 1 earlier turn, the end of 2 parts."
     )
 

@@ -366,7 +366,7 @@ def test_a_file_is_at_hand_until_it_is_dropped(tmp_path: Path) -> None:
         typed(way, chat, "drop", "all")
         assert out.getvalue().endswith("There is no file; /file PATH attaches one.\n")
         assert asked() == []
-        with pytest.raises(UsageError, match="stdin is what the chat reads"):
+        with pytest.raises(UsageError, match="the chat reads its questions from stdin"):
             typed(way, chat, "file", "-")
 
 

@@ -131,7 +131,7 @@ def test_a_profile_that_there_is_not(newcomer: User, how: str) -> None:
 
 def test_diff_says_what_the_next_mission_makes_of_it(user: User) -> None:
     """What diff foretells is what genesis does: the personas' models made anew, and the slots; then nothing differs."""
-    assert user.run("codex", "diff").out == "Nothing that counts differs from the codex of the image.\n"
+    assert user.run("codex", "diff").out == "No value differs from the codex of the image.\n"
     change(user, "robin.toml", "temperature = 0.8", "temperature = 0.5")
     change(user, "robin.toml", 'inspiration = "Winnie the Pooh"', 'inspiration = "Piglet"')
     told = user.run("codex", "diff", "--json").document["data"]
@@ -140,7 +140,7 @@ def test_diff_says_what_the_next_mission_makes_of_it(user: User) -> None:
     assert told["summary"]["models_made_anew"] == ["ROBIN"]
     assert told["summary"]["slots_written"] == ["ROBIN.still_point_facet_"]
     people = user.run("codex", "diff").out
-    assert "models made anew: ROBIN" in people
+    assert "models made again: ROBIN" in people
     made = user.run("genesis", "--json").document["data"]
     assert {step["persona"] for step in made["plan"]["steps"] if step["kind"] == "create"} == {"ROBIN"}
     assert "robin_prototype_obj.still_point_facet_ changed" in made["changes"]
@@ -173,4 +173,4 @@ def test_diff_of_a_faulty_codex_and_a_damaged_image(user: User) -> None:
     (user.home / "live_image.fs").write_bytes(b"no database")
     ran = user.run("codex", "diff", "--json")
     assert (ran.code, ran.document["data"]["against"]) == (0, "shipped")
-    assert "cannot be looked at" in ran.document["data"]["note"]
+    assert "cannot be read" in ran.document["data"]["note"]

@@ -22,7 +22,7 @@ def test_nothing_is_there(user: User) -> None:
     """Each list says so, and what would change it; an object that there is not is named."""
     listed, tools = user.run("method", "list"), user.run("tools", "--json")
     assert (listed.code, listed.err) == (0, listed.err)
-    assert "Nothing was learnt yet" in listed.err
+    assert "There is no method yet" in listed.err
     assert tools.document["data"] == {"tools": []}
     wrong = user.run("method", "show", "brick_prototype_obj.tamlnd_facet_", "--json")
     assert (wrong.code, wrong.document["error"]["code"], wrong.document["error"]["field"]) == (2, "not_found", "method")
@@ -62,7 +62,7 @@ def test_what_is_said_wrong(user: User, tmp_path: Path) -> None:
     """Usage and unreadable files exit with 2 and name what to give."""
     neither = user.run("method", "redefine", NAME)
     assert (neither.code, "--wish" in neither.err) == (2, True)
-    for path, why in (("absent.py", "No such file"), ("empty.py", "it is empty"), ("bytes.py", "no UTF-8")):
+    for path, why in (("absent.py", "No such file"), ("empty.py", "it is empty"), ("bytes.py", "not UTF-8")):
         (tmp_path / "empty.py").write_text("\n", encoding="utf-8")
         (tmp_path / "bytes.py").write_bytes(b"\xff")
         wrong = user.run("method", "redefine", NAME, "--file", str(tmp_path / path), "--json")

@@ -133,7 +133,7 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     told = user.run("keys", "new", "here", "--out", str(user.home / "here.json"), environ=beyond).err
     assert "--address HOST" in told
     assert user.run("keys", "revoke", "here").code == 0
-    assert "which is beyond loopback: there a key is shown" in user.run("token", environ=beyond).err
+    assert "which is beyond loopback: a key is needed there" in user.run("token", environ=beyond).err
     assert "by PLAIN to tcp://127.0.0.1" in user.run("token").err
     assert [key["name"] for key in user.run("keys", "--json").document["data"]["keys"]] == ["laptop", "pipe"]
     assert user.run("keys", "revoke", "pipe").code == 0

@@ -78,7 +78,7 @@ def test_who_waits_for_a_pipe_that_brings_nothing_is_told(user: User) -> None:
     """An open pipe looks like a standstill; what comes late is taken."""
     with user.start("submit", QUESTION, piped=True) as waiting:
         assert waiting.stderr is not None
-        assert "</dev/null leaves it out" in waiting.stderr.readline()
+        assert "</dev/null gives none" in waiting.stderr.readline()
         out, _ = waiting.communicate(TEXT, timeout=60)
     found = user.run("show", out.strip(), "--json").document["data"]["brief"]
     assert [each["name"] for each in found["attachments"]] == ["stdin.txt"]

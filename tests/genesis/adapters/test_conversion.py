@@ -182,7 +182,7 @@ def test_what_cannot_be_converted_says_why(tmp_path: Path) -> None:
         assert not target.exists()
     with pytest.raises(AdapterError) as refused:
         conversion.convert(atlas, INFO, target)
-    assert refused.value.remedy == "Nothing is to be done: it is used as it is."
+    assert refused.value.remedy == "There is nothing to do: it is used as it is."
     target.write_text("mine")
     with pytest.raises(UsageError, match="is there already"):
         conversion.convert(warm, INFO, target)

@@ -50,7 +50,7 @@ def test_a_whole_model_is_refused(name: str) -> None:
     """The daemon would take it, and it would be the model that runs: what it is is said, and where it belongs."""
     found, faults = read(MODELS / f"{name}.gguf")
     assert found is None
-    assert "no adapter but a model of" in faults[0].what
+    assert "not an adapter but a model of" in faults[0].what
     assert "in the codex" in faults[0].remedy
 
 
@@ -59,21 +59,21 @@ def without(key: str) -> list[tuple[str, str, Any]]:
 
 
 WRONG: list[tuple[bytes, str, str]] = [
-    (b"{}", "a.gguf", "no GGUF file"),
+    (b"{}", "a.gguf", "not a GGUF file"),
     (gguf(METADATA, Q, cut=9), "a.gguf", "was cut: blk.0.attn_q.weight.lora_b"),
-    (gguf([*without("general.type"), ("general.type", "str", "model")], Q), "a.gguf: general.type", "no adapter"),
-    (gguf(without("general.type"), Q), "a.gguf: general.type", "no adapter"),
+    (gguf([*without("general.type"), ("general.type", "str", "model")], Q), "a.gguf: general.type", "not an adapter"),
+    (gguf(without("general.type"), Q), "a.gguf: general.type", "not an adapter"),
     (gguf([*without("adapter.type"), ("adapter.type", "str", "control")], Q), "a.gguf: adapter.type", "'control'"),
     (gguf(without("adapter.type"), Q), "a.gguf: adapter.type", "'None'"),
     (gguf(without("general.architecture"), Q), "a.gguf: general.architecture", "which architecture"),
     (gguf([*without("adapter.lora.alpha"), ("adapter.lora.alpha", "u32", 8)], Q), "a.gguf: adapter.lora.alpha", "8"),
     (lora(alpha=float("nan")), "a.gguf: adapter.lora.alpha", "nan"),
     (gguf(METADATA, {}), "a.gguf", "no LoRA tensor"),
-    (gguf(METADATA, {**Q, "blk.0.attn_q.bias": (64,)}), "a.gguf", "no half of a LoRA"),
+    (gguf(METADATA, {**Q, "blk.0.attn_q.bias": (64,)}), "a.gguf", "not half of a LoRA"),
     (gguf(METADATA, {"x.lora_a": (64, 4)}), "a.gguf", "lora_b is missing"),
     (gguf(METADATA, {"x.lora_b": (4, 64)}), "a.gguf", "lora_a is missing"),
     (gguf(METADATA, {"x.lora_a": (64, 4), "x.lora_b": (8, 64)}), "a.gguf", "rank 4, and x.lora_b has 8"),
-    (gguf(METADATA, {"x.lora_a": (64,), "x.lora_b": (4, 64)}), "a.gguf", "no matrix"),
+    (gguf(METADATA, {"x.lora_a": (64,), "x.lora_b": (4, 64)}), "a.gguf", "not a matrix"),
 ]
 
 
@@ -92,7 +92,7 @@ def test_no_alpha_is_a_scale_of_one(tmp_path: Path) -> None:
     assert not faults
     assert found is not None
     assert found.alpha is None
-    assert "scale 1" in found.doubts[0]
+    assert "scale is 1" in found.doubts[0]
 
 
 def test_norms_are_left_out(tmp_path: Path) -> None:

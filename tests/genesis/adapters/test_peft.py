@@ -81,7 +81,7 @@ CONFIGS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"alora_invocation_tokens": [1, 2]}, "alora_invocation_tokens", "behind certain tokens", "merge it"),
     ({"lora_parameters": {"alpha": 4}}, "lora_parameters", "MLX", "merge it"),
     ({"lora_layers": 16}, "lora_layers", "MLX", "merge it"),
-    ({"Lora_Alpha": 16.0}, "Lora_Alpha", "takes it for lora_alpha", "Remove it."),
+    ({"Lora_Alpha": 16.0}, "Lora_Alpha", "reads it as lora_alpha", "Remove it."),
     ({"use_rslora": True}, "use_rslora", "root of the rank", "Write lora_alpha 16 and use_rslora false"),
     ({"use_rslora": True, "r": 5}, "use_rslora", "root of the rank", "use_rslora false, or merge"),
     ({"r": 8}, "r", "said to be 8", "different trainings"),
@@ -107,18 +107,18 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 
 TEXTS: list[tuple[bytes, str, str]] = [
-    (b'{\n "r": 4,\n "lora_alpha": ,\n}', "adapter_config.json:3", "no JSON"),
-    (b"", "adapter_config.json:1", "no JSON"),
+    (b'{\n "r": 4,\n "lora_alpha": ,\n}', "adapter_config.json:3", "not JSON"),
+    (b"", "adapter_config.json:1", "not JSON"),
     (b"\xff\xfe\x00", "adapter_config.json", "UTF-8"),
-    (b"[" * 100_000, "adapter_config.json", "no JSON"),
-    (b"[1]", "adapter_config.json", "no JSON object"),
+    (b"[" * 100_000, "adapter_config.json", "not JSON"),
+    (b"[1]", "adapter_config.json", "not a JSON object"),
     (b" " * (1 << 20) + b"{}", "adapter_config.json", "more than"),
 ]
 
 
 @pytest.mark.parametrize(("data", "where", "said"), TEXTS)
 def test_a_configuration_that_is_none_is_told_by_line(tmp_path: Path, data: bytes, where: str, said: str) -> None:
-    """What is no JSON is told with the file and, where there is one, the line."""
+    """What is not JSON is told with the file and, where there is one, the line."""
     folder = peft_adapter(tmp_path)
     (folder / peft.CONFIG).write_bytes(data)
     _, faults = read(folder)
@@ -131,8 +131,8 @@ TENSORS: list[tuple[dict[str, tuple[int, ...]], str, str]] = [
     ({f"{LAYER}.lora_A.weight": (4, 64)}, "lora_B is missing", "save_pretrained"),
     ({f"{LAYER}.lora_B.weight": (64, 4)}, "lora_A is missing", "save_pretrained"),
     ({f"{LAYER}.lora_A.weight": (4, 64), f"{LAYER}.lora_B.weight": (64, 8)}, "rank 4, and", "save_pretrained"),
-    ({f"{LAYER}.lora_A.weight": (4, 64, 1), f"{LAYER}.lora_B.weight": (64, 4)}, "no matrix", "save_pretrained"),
-    ({f"{LAYER}.lora_A.weight": (0, 64), f"{LAYER}.lora_B.weight": (64, 0)}, "no matrix", "save_pretrained"),
+    ({f"{LAYER}.lora_A.weight": (4, 64, 1), f"{LAYER}.lora_B.weight": (64, 4)}, "not a matrix", "save_pretrained"),
+    ({f"{LAYER}.lora_A.weight": (0, 64), f"{LAYER}.lora_B.weight": (64, 0)}, "not a matrix", "save_pretrained"),
     ({**halves(), **halves("self_attn.v_proj", outs=3)}, "more than its 64 in or 3 out", "smaller rank"),
     ({**halves(), f"{LAYER}.lora_magnitude_vector": (64,)}, "DoRA", "merge it"),
     ({**halves(), "base_model.model.lm_head.lora_A.weight": (4, 64)}, "output layer", "merge it"),
@@ -141,7 +141,7 @@ TENSORS: list[tuple[dict[str, tuple[int, ...]], str, str]] = [
     ({f"{LAYER}.lora_A.default.weight": (4, 64)}, "adapter's name inside", "save_pretrained"),
     (
         {**halves(), LAYER.removeprefix("base_model.model.") + ".lora_A.weight": (4, 64)},
-        "is there twice",
+        "occurs twice",
         "save_pretrained",
     ),
     ({**halves("mlp.experts.3.w1")}, "knows (q_proj", "convert_lora_to_gguf.py"),

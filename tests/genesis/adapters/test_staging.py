@@ -122,6 +122,6 @@ def test_a_path_that_no_modelfile_can_hold_is_laid_out(tmp_path: Path, name: str
 def test_a_place_that_cannot_be_written_is_told(adapters: Path, tmp_path: Path) -> None:
     """With the adapter, the place and what to do."""
     (tmp_path / "modelfiles").write_text("a file")
-    with pytest.raises(UsageError, match="ROBIN/Warm cannot be laid out") as told:
+    with pytest.raises(UsageError, match="ROBIN/Warm cannot be copied to") as told:
         staging.stage(tmp_path / "modelfiles", first(adapters))
     assert "room on its disk" in told.value.remedy

@@ -34,7 +34,7 @@ def test_every_saying_ends_in_advice(saying: ErrorPattern) -> None:
     """Whatever is said, the error is of the named kind, keeps the words, and says what to do."""
     error = refusal(f"before {saying.sign} after", 400, "m")
     assert type(error) is saying.kind
-    assert error.remedy.endswith((".", "lists what a model is capable of."))
+    assert error.remedy.endswith((".", "lists the capabilities."))
     assert saying.sign in error.message or isinstance(error, ModelMissing)
 
 

@@ -99,7 +99,10 @@ def test_translate(raw: Exception, began: bool, kind: type[OllamaError]) -> None
     ("raw", "said"),
     [
         (httpx.ConnectError("All connection attempts failed"), "nothing listens at http://gpu.lan:11434"),
-        (httpx.ConnectError("[Errno -2] Name or service not known"), "nobody knows the host of http://gpu.lan:11434"),
+        (
+            httpx.ConnectError("[Errno -2] Name or service not known"),
+            "the host of http://gpu.lan:11434 cannot be resolved",
+        ),
         (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "no trusted connection to http://gpu.lan:11434"),
         (httpx.ReadError("reset"), "the connection to http://gpu.lan:11434 was lost"),
     ],

@@ -60,7 +60,7 @@ def test_what_is_written_as_json_is_read(
     [
         ("arguments", '{"a": 1}', "must be JSON of a list"),
         ("arguments", "why?", "JSON is broken"),
-        ("arguments", "[NaN]", "NaN, which is no number"),
+        ("arguments", "[NaN]", "NaN, which is not a number"),
         ("arguments", "[" * 100_000, "nested too deep"),
         ("arguments", '["\\ud800"]', "half a surrogate pair"),
         ("before", "[]", "must be JSON of an object"),

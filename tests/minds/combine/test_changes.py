@@ -114,7 +114,7 @@ async def test_a_protocol_that_fails_changed_nothing(mind: Mind) -> None:
     mind.script.changed = StreamCut("cut")
     last = (await ask(mind.uvm, RISKS))["provenance"]["changes"][-1]
     assert not last["changed"]
-    assert last["what"] == "failed, stream_cut; the answer stands as it was"
+    assert last["what"] == "failed, stream_cut; the answer is unchanged"
 
 
 def by_facet(mind: Mind, **answers: str) -> None:
@@ -148,7 +148,7 @@ async def test_selecting_has_its_two_calls(mind: Mind) -> None:
     assert shown["cost"]["calls"] == 5
     assert [each["what"] for each in shown["provenance"]["changes"][-2:]] == [
         "named The Guide, of 3",
-        "named The Guide in another order; The Guide stands: both orders named it",
+        "named The Guide in another order; The Guide was chosen: both orders named it",
     ]
     assert {each["query"] for each in shown["voices"]} == {QUESTION}
 

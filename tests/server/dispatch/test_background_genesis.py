@@ -106,7 +106,7 @@ async def test_what_cannot_be_mended_by_waiting_ends_it(tmp_path: Path) -> None:
     """A codex that cannot be read is told once; a question then says what is wrong by itself."""
     async with empty(tmp_path, Late()) as uvm:
         await uvm.convergence.plan()  # copies the codex
-        await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is no TOML", "utf-8")
+        await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is not TOML", "utf-8")
         founding = Founding(uvm, pauses=(0.01,))
         await founding.run()
         told = founding.progress()

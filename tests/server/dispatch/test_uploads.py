@@ -71,7 +71,7 @@ async def test_pieces_that_do_not_agree_end_the_upload(tmp_path: Path) -> None:
 
 
 async def test_what_is_too_much_is_refused(tmp_path: Path) -> None:
-    """One file beyond its bound, all of them beyond theirs, too many, too long a piece, and what is no base64."""
+    """One file beyond its bound, all of them beyond theirs, too many, too long a piece, and what is not base64."""
     spool = Uploads(tmp_path / "uploads", 10, 15)
     with pytest.raises(BriefError, match="more than 10 bytes"):
         await spool.add("0" * 64, 0, code(b"x" * 11))

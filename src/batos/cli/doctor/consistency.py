@@ -20,7 +20,7 @@ from batos.terminal.console import count_text
 
 #: Of so many missions, the newest, it is looked up whether the journal has what they say they asked.
 NEWEST: Final = 500
-_ONE_BACKUP: Final = "Stop the server and bring back image, journal and blobs together, from one backup."
+_ONE_BACKUP: Final = "Stop the server and restore image, journal and blobs together from one backup."
 
 
 @dataclass(slots=True)
@@ -85,13 +85,15 @@ def _moment(faces: ReadOnlyPair, root: Root, kept: _Kept) -> Finding:
     ]
     if unknown:
         lost = count_text(len(unknown), "mission")
-        what = f"the image is older than the journal: {lost} of the journal it does not have"
-        return Finding("image.moment", False, what, f"{_ONE_BACKUP} Else what those missions paid for is lost.")
+        what = f"the image is older than the journal: it lacks {lost} of the journal"
+        remedy = f"{_ONE_BACKUP} Without a backup the answers that those missions paid for are lost."
+        return Finding("image.moment", False, what, remedy)
     lacking = [name for name, keys in _journal_keys(root) if not keys <= kept.keys]
     if lacking:
         what = f"the journal is older than the image: it lacks calls of {count_text(len(lacking), 'mission')}"
-        return Finding("image.moment", False, what, f"{_ONE_BACKUP} Answers are there; how they came about is lost.")
-    return Finding("image.moment", True, "image and journal are of one moment")
+        remedy = f"{_ONE_BACKUP} The answers are in the image; the record of their calls is lost."
+        return Finding("image.moment", False, what, remedy)
+    return Finding("image.moment", True, "image and journal belong to the same moment")
 
 
 def _journal_keys(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
@@ -116,9 +118,7 @@ def _files(faces: ReadOnlyPair, root: Root) -> Finding:
     if not bad:
         return Finding("image.files", True, f"{count_text(len(attachments), 'attached file')} as they were attached")
     more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
-    remedy = (
-        "Attach the same files again, to any question: that writes them anew. Or bring back the folder of the blobs."
-    )
+    remedy = "Attach the same files again to any question, which writes them again, or restore the folder of the blobs."
     return Finding("image.files", False, f"{bad[0]}{more} (of {count_text(len(attachments), 'file')})", remedy)
 
 
@@ -126,5 +126,5 @@ def _calls(kept: _Kept) -> Finding:
     if not kept.damaged:
         return Finding("image.journal", True, f"{count_text(kept.calls, 'call')} in the journal as they were written")
     more = f", and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""
-    remedy = f"{_ONE_BACKUP} Or leave it: a mission that needs one of them asks the model again."
+    remedy = f"{_ONE_BACKUP} Without a backup, a mission that needs one of them asks the model again."
     return Finding("image.journal", False, f"damaged in the journal: {kept.damaged[0]}{more}", remedy)

@@ -71,7 +71,7 @@ async def _bridge(settings: Settings) -> AsyncIterator[Bridge | None]:
 
 
 def _no_address(settings: Settings) -> Finding:
-    return Finding("ollama.answers", False, f"{settings.ollama_host} is no address", "Correct OLLAMA_HOST.")
+    return Finding("ollama.answers", False, f"{settings.ollama_host} is not an address", "Correct OLLAMA_HOST.")
 
 
 async def _ask(bridge: Bridge) -> _Asked:
@@ -114,11 +114,14 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
         if environ.get(name, "").strip() not in ("", str(value))
     ]
     if environ.get("OLLAMA_KEEP_ALIVE", "").strip() in ("0", "0s"):
-        differing.append("OLLAMA_KEEP_ALIVE=0: a daemon started from here loads its model anew for every call")
+        differing.append("OLLAMA_KEEP_ALIVE=0: a daemon started from here loads its model again for every call")
     if differing:
-        remedy = "Say the same to the daemon and in batos.toml (the budget counts by it), and let it keep its models."
+        remedy = (
+            "Give the daemon and batos.toml the same values (the budget is computed from them), "
+            "and let the daemon keep its models."
+        )
         return Finding("ollama.environment", False, f"this environment has {'; '.join(differing)}", remedy)
-    return Finding("ollama.environment", True, "nothing in this environment speaks against the settings")
+    return Finding("ollama.environment", True, "no variable of this environment contradicts the settings")
 
 
 async def _shelf(
@@ -180,7 +183,7 @@ def _image_text(settings: Settings) -> str:
 
 def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
     yield Finding("image.opens", True, f"the image opens: {_image_text(settings)}")
-    held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "nobody else has it open"
+    held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "no other process has it open"
     yield Finding("image.held", True, held)
     yield home_checks.clock(faces.last_at())
     try:
@@ -190,13 +193,13 @@ def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
         yield Finding("image.pair", False, error.message, error.remedy)
     bad = [f"{path}.index" for path, sound in faces.indexes if not sound]
     if bad:
-        remedy = f"Nothing is lost, only the start is slower: remove {' and '.join(bad)}; it is written anew."
+        remedy = f"Remove {' and '.join(bad)}: the next start takes longer and writes it again; no data is lost."
         yield Finding("image.index", False, f"{' and '.join(bad)} cannot be read", remedy)
     else:
         yield Finding("image.index", True, f"{count_text(len(faces.indexes), 'index file')} can be read")
     if faces.unfinished:
         left = ", ".join(f"{size(rest)} at the end of {path}" for path, rest in faces.unfinished)
-        remedy = "Nothing that was acknowledged is in it: the next start cuts it off and keeps a copy."
+        remedy = "No acknowledged change is in it: the next start cuts it off and keeps a copy."
         yield Finding("image.tail", False, f"a crash left an unfinished commit, {left}", remedy)
     else:
         yield Finding("image.tail", True, "the last commit is whole")
@@ -208,7 +211,7 @@ def _cut(settings: Settings) -> Finding:
     kept = [str(each) for path in map(file_of, uris) if path is not None for each in cuttings(path)]
     if kept:
         what = f"a crash left an unfinished commit, cut off and kept in {', '.join(kept)}"
-        return Finding("image.cut", False, what, "Nothing that was acknowledged is in it: remove it when you like.")
+        return Finding("image.cut", False, what, "No acknowledged change is in it: remove it when you like.")
     return Finding("image.cut", True, "no unfinished commit was cut off")
 
 
@@ -219,15 +222,15 @@ def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
     if waiting and faces.holder:
         yield Finding("missions.waiting", True, f"{count_text(waiting, 'mission')} under way in {faces.holder}")
     elif waiting:
-        yield Finding("missions.waiting", False, f"{count_text(waiting, 'mission')} left undone", "Run `batos resume`.")
+        yield Finding("missions.waiting", False, f"{count_text(waiting, 'mission')} unfinished", "Run `batos resume`.")
     elif asked:
-        told = f"{count_text(asked, 'mission')} that you are asked about: `batos approvals`"
-        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
+        told = f"{count_text(asked, 'mission')} awaiting your approval: `batos approvals`"
+        yield Finding("missions.waiting", True, f"no mission is unfinished, except {told}")
     elif tidying:
-        told = f"{count_text(len(tidying), 'compaction')}, which the next turn there goes on with, or `batos resume`"
-        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
+        told = f"{count_text(len(tidying), 'compaction')}, which the next turn there continues, or `batos resume`"
+        yield Finding("missions.waiting", True, f"no mission is unfinished, except {told}")
     else:
-        yield Finding("missions.waiting", True, "no mission was left undone")
+        yield Finding("missions.waiting", True, "no mission is unfinished")
 
 
 def _count_waiting(root: Root) -> int:
@@ -242,10 +245,10 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     folder = settings.place / "modelfiles"
     other = [made.label for made in plan.recipes.values() if not modelfile.is_current(folder, made)]
     if other:
-        what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
-        yield Finding("models.files", False, what, "Run `batos genesis`: it writes them anew.")
+        what = f"the Modelfile of {', '.join(other)} in {folder} is missing or differs from the codex"
+        yield Finding("models.files", False, what, "Run `batos genesis`: it writes them again.")
     else:
-        what = f"{count_text(len(plan.recipes), 'Modelfile')} in {folder} as the codex says"
+        what = f"{count_text(len(plan.recipes), 'Modelfile')} in {folder} match the codex"
         yield Finding("models.files", True, what)
 
 

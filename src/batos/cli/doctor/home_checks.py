@@ -65,7 +65,7 @@ def _private(home: Path) -> Finding:
     mode = home.stat().st_mode & 0o777 if home.exists() else 0o700
     if mode & 0o077:
         return Finding(
-            "home.private", False, f"others may look into the home ({mode:o})", f"chmod 700 {quote(str(home))}"
+            "home.private", False, f"other users may open the home ({mode:o})", f"chmod 700 {quote(str(home))}"
         )
     return Finding("home.private", True, "only its owner may enter the home")
 
@@ -73,7 +73,7 @@ def _private(home: Path) -> Finding:
 def _files(home: Path) -> Finding:
     open_ = [path for pattern in _OURS for path in sorted(home.glob(pattern)) if _mode(path) & 0o077]
     if open_:
-        what = f"others may read {', '.join(str(path.relative_to(home)) for path in open_[:5])}"
+        what = f"other users may read {', '.join(str(path.relative_to(home)) for path in open_[:5])}"
         more = f" and {len(open_) - 5} more" if len(open_) > 5 else ""
         return Finding("home.files", False, f"{what}{more}", f"chmod -R go= {quote(str(home))}")
     return Finding("home.files", True, "only their owner may read the files of the home")
@@ -99,10 +99,10 @@ def _server(home: Path) -> Finding:
     """Check that the process of a server's note still runs."""
     path = home / server_file.NAME
     if not path.exists():
-        return Finding("home.server", True, "no server is said to run")
+        return Finding("home.server", True, "no server is recorded as running")
     left = server_file.read(home)
     if left is None:
-        return Finding("home.server", False, f"{path} cannot be understood", f"Remove {path}.")
+        return Finding("home.server", False, f"{path} cannot be parsed", f"Remove {path}.")
     if server_file.running_server(home) == left:
         return Finding("home.server", True, f"a server runs as process {left.pid}, at {left.bind}")
     return Finding("home.server", False, f"{path} names process {left.pid}, which does not run", f"Remove {path}.")

@@ -63,7 +63,7 @@ class LocalDoor:
             return  # that is a person's turn, and what it waits for is told at once
         if found["status"] in _IDLE and found["id"] not in self._begun:
             raise NoServer(
-                f"no server runs, so nobody is at work on {found['id']} ({found['status']})",
+                f"no server runs, so no process runs {found['id']} ({found['status']})",
                 remedy=f"Start one with `batos serve`, or run it here: `batos resume {found['id']}`.",
             )
 

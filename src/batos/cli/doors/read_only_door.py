@@ -48,12 +48,12 @@ class Beside(Idle):
         """Run a verb that only reads; NoServer for anything else."""
         given = read_args(verb, args or {})
         if verb not in self._verbs:
-            raise NoServer(f"no server runs, and {verb} is more than a look")
+            raise NoServer(f"no server runs, and {verb} does more than read the image")
         return await self._verbs[verb](given, hear, acknowledged)
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """Refuse: no file can be handed over here."""
-        raise NoServer("no server runs, and files are handed over to be asked about")
+        raise NoServer("no server runs, and files can only be sent to a server")
 
     async def attends(self, mission: str) -> bool:
         """Say whether the image's holder runs it; a mission begun before the holder opened it was left by another."""
@@ -67,7 +67,7 @@ class Beside(Idle):
 
     async def begin(self, mission: str) -> None:
         """Refuse: no mission runs while the image is only looked at."""
-        raise NoServer(f"no server runs, and {mission} is only looked at")
+        raise NoServer(f"no server runs, and {mission} can only be read")
 
 
 @asynccontextmanager

@@ -65,7 +65,7 @@ def after_lines(told: LateReport) -> Iterator[str]:
             yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_reason_text(each)}."
     if told["left"]:
         many = count_text(told["left"], "method")
-        yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
+        yield f"{many} to be made: `batos serve` makes them while idle, `batos method make` at once."
 
 
 def _reason_text(told: LearntDocument) -> str:

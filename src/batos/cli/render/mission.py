@@ -29,13 +29,13 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
     """Tell why what was streamed no longer stands: without a path the attempt broke off, and is made again.
 
     >>> retracted_text({"mission": "m-1"})
-    'This broke off; the answer is told again from its beginning'
+    'The stream broke off; the answer starts again from its beginning'
     """
     path = keys.get("path")
     if path is None:
-        return "This broke off; the answer is told again from its beginning"
+        return "The stream broke off; the answer starts again from its beginning"
     if "/protocol/" in str(path):
-        return "A key protocol goes over this; what stands then follows"
+        return "A key protocol revises this; the final answer follows"
     return "The gate found a fault in this; it is being revised"
 
 
@@ -190,7 +190,7 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
         way = f"by vote, {combined['asked']} of {count_text(combined['of'], 'part')} asked"
     else:
         way = f"by selection among {count_text(combined['candidates'], 'answer')}"
-    return [*undivided, f"combined {way}: that of {combined['winner']['name']} stands"]
+    return [*undivided, f"combined {way}: the answer of {combined['winner']['name']} was chosen"]
 
 
 def _sources(provenance: ProvenanceDocument) -> list[str]:
@@ -203,7 +203,7 @@ def _sources(provenance: ProvenanceDocument) -> list[str]:
     left = [count_text(omitted["passages"], "passage")] if omitted["passages"] else []
     left += [count_text(omitted["turns"], "turn")] if omitted["turns"] else []
     if left:
-        lines.append(f"left out {' and '.join(left)}, for want of room")
+        lines.append(f"left out {' and '.join(left)}, for lack of room")
     return lines
 
 

@@ -119,7 +119,7 @@ class MissionPrinter:
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
         elif event == "connection.lost":
             self._close_line()
-            self.console.say("The server is gone; the mission is in the image, and this waits for it to come back.")
+            self.console.say("The server is gone; the mission is in the image, and this command waits for the server.")
         elif event == "connection.restored":
             self.console.say("The server is back.")
         elif event == "mission.status" and keys["status"] == "waiting":
@@ -205,9 +205,9 @@ class MissionPrinter:
         # A call may have found nobody.
         paid = cost is not None and cost["calls"] and cost["prompt_tokens"] + cost["answer_tokens"]
         if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:
-            same = "reads the same answers in the journal and fails the same"
+            same = "reads the same answers in the journal and fails in the same way"
             self.console.say(f"`batos retry {mission['id']}` {same}, until what the error names is changed.")
         elif mission["status"] in ("failed", "cancelled") and paid:
-            self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for nothing twice.")
+            self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for no call twice.")
         elif mission["status"] == "failed" and reason.get("retry"):
-            self.console.say("`batos retry last` asks it again, once that is mended.")
+            self.console.say("`batos retry last` asks it again, once the cause is fixed.")

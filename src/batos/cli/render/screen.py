@@ -64,7 +64,7 @@ def unseen_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     if omitted.get("parts"):
         gone.append(f"the end of {count_text(omitted['parts'], 'part')}")
     if gone:
-        yield f"Not shown to the model, for want of room: {', '.join(gone)}."
+        yield f"Not shown to the model, for lack of room: {', '.join(gone)}."
 
 
 def summary_line(mission: MissionDocument, again: str) -> str:

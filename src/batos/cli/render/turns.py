@@ -21,7 +21,7 @@ def history_text(page: Mapping[str, Any]) -> str:
     if page["next"] is not None:
         lines += ["", f"The next is {page['next']}."]
     if page["compactions"]:
-        lines += ["", "In prompts these stand for older turns:"]
+        lines += ["", "In prompts these replace older turns:"]
     for each in page["compactions"]:
         lines += [
             f"   turns {each['turns'][0]} to {each['turns'][1]}, by {each['by']}:",

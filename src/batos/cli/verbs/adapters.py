@@ -19,7 +19,7 @@ def adapters() -> None:
 @adapters.command("list", short_help="Show every adapter, and whether it is in use.")
 @common
 def list_(called: Called) -> int:
-    """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
+    """Show every adapter: its persona, its size, its base, and if it is in use."""
     from batos.cli.verbs import adapter_folder
 
     return adapter_folder.tell_all(called)
@@ -31,7 +31,7 @@ def list_(called: Called) -> int:
 def check(called: Called, which: str | None) -> int:
     """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
 
-    Adapters are held against their bases as Ollama shows them; where it cannot be asked, that is said.
+    Adapters are compared with their bases in Ollama; if Ollama cannot be asked, the verb reports that.
     """
     from batos.cli.verbs import adapter_folder
 

@@ -25,10 +25,10 @@ STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
 @with_server
 def approvals(called: Called, approval: str | None, limit: int, status: str | None) -> int:
-    """List the methods that wait for your yes, then what was answered. With APPROVAL show one whole.
+    """List the methods that wait for approval, then those that were answered. With APPROVAL show all of one.
 
-    Whole is: its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
-    to the revision that it would take the place of. APPROVAL is its id, a beginning of it that is no other's, or `last`
+    That is: its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
+    to the revision that it would replace. APPROVAL is its id, an unambiguous beginning of it, or `last`
     for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
     """
     if approval is not None:
@@ -59,9 +59,9 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
 )
 @with_server
 def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
-    """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN: as they were asked.
+    """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN.
 
-    Methods are installed at once, and missions that wait for them go on. The approved ones are shown; exit 4 when one
+    Methods are installed at once, and missions that wait for them continue. Approved methods are shown; exit 4 when one
     of them could not be, because it was answered before, has expired, or its slot has changed.
     """
     if every != (matching is not None) or every == bool(names):
@@ -81,10 +81,10 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 
 @click.command()
 @click.argument("approval", type=given_name, shell_complete=approval_ids)
-@click.option("--why", required=True, metavar="TEXT", help="What its missions are told.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason that its missions are told.")
 @with_server
 def reject(called: Called, approval: str, why: str) -> int:
-    """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
+    """Reject a method by APPROVAL (an id, its beginning, `last`): missions that wait for it fail with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}
     told, served = run(_decide(open_door(called), "reject", args))
     if called.console.as_json:

@@ -35,11 +35,11 @@ def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -
 @brief_options
 @with_server
 def ask(called: Called, wish: Wish, text: str | None) -> int:
-    """Ask, and wait for the answer. TEXT is the question, and what is piped is a document to answer from.
+    """Ask, and wait for the answer. TEXT is the question, and piped text is a document to answer from.
 
-    Without TEXT, or where it is -, stdin is the question.
+    Without TEXT, or with - as TEXT, stdin is the question.
 
-    A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
+    Put a question that begins with a dash after two dashes: batos ask -- "-5 degrees, is that cold?"
     """
     brief, files = wish.brief_and_files(text, called, "batos ask")
     followed = FollowedMission(_teller(called, wish))
@@ -80,7 +80,7 @@ async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]
 @brief_options
 @with_server
 def submit(called: Called, wish: Wish, text: str | None) -> int:
-    """Give it a question and go; the mission's id is all that is written.
+    """Submit a question and return; only the mission's id is printed.
 
     TEXT is the question, and what is piped is a document to answer from; without TEXT stdin is the question. The
     mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
@@ -105,12 +105,16 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 
 @click.command()
 @click.argument("mission", type=given_name, shell_complete=mission_ids)
-@click.option("--seconds", type=click.FloatRange(min=0), help="At most so long; then exit 7, and the mission goes on.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    help="Longest wait; then exit with 7, and the mission continues.",
+)
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @with_server
 def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
-    """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
+    """Wait for a MISSION's end, or `last`'s, and show it as `ask` does. Ctrl-C leaves it running."""
     followed = FollowedMission(_teller(called, Wish(voices=voices, stream=stream), again=None))
     args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
     return run(_wait(open_door(called), followed, args))
@@ -131,11 +135,11 @@ async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any])
 def send(
     called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
 ) -> int:
-    """Send a message to an OBJECT of the image, and wait for what it answers.
+    """Send a message to an OBJECT of the image, and wait for the result.
 
-    Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. The message is a
-    mission like any other: its cost is told, and `batos show` has it later. An argument that begins with a dash stands
-    behind two: batos send tools_obj double_ -- -5
+    Each of ARGS that is JSON is read as JSON (12, true, '["a"]', '"12"'), any other is a text. The message is a
+    mission like any other: its cost is shown, and `batos show` shows it later. Put an argument that begins with a dash
+    after two dashes: batos send tools_obj double_ -- -5
     """
     followed = FollowedMission(_teller(called, Wish(voices=voices, stream=False)))
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
@@ -165,4 +169,4 @@ def argument(text: str) -> Any:
 
 
 def _no_json(word: str) -> BatosError:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")

@@ -116,7 +116,7 @@ def bounds(text: str) -> dict[str, float]:
         try:
             found[name] = _BOUNDS[name](number)
         except ValueError:
-            raise _wrong("budget", f"{number!r} is no number of {name}") from None
+            raise _wrong("budget", f"{number!r} is not a number of {name}") from None
     return found
 
 
@@ -146,7 +146,7 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     install = click.option(
         "--install",
         type=click.Choice(get_args(Install)),
-        help="May the model write code for a facet: after the answer, before it, if you approve it, or never.",
+        help="The model writes code for a facet after the answer, before it, after your approval, or never.",
     )
     interpret = click.option(
         "--interpret",
@@ -161,27 +161,29 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--file", "files", multiple=True, metavar="PATH", shell_complete=file_names,
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip
-    @click.option("--conversation", metavar="ID", help="Go on with one; `last` is your newest, `new` begins one.")
+    @click.option("--conversation", metavar="ID",
+                  help="The conversation to continue; `last` is your newest, `new` begins one.")  # fmt: skip
     @click.option("--continue", "-c", "goes_on", is_flag=True, help="The same as --conversation last.")
     @click.option("--effort", type=click.Choice(get_args(EffortChoice)),
-                  help="One call; a persona over its facets; several personas, each over its own.")  # fmt: skip
-    @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Who is to answer.")
+                  help="One call; one persona with its facets; several personas, each with its own.")  # fmt: skip
+    @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False),
+                  help="The persona that answers.")  # fmt: skip
     @click.option("--combine", type=click.Choice(get_args(Combine)),
-                  help="How several parts become one answer: the best, the majority's, or all woven.")  # fmt: skip
+                  help="The way to one answer from several parts: the best, the majority's, or all woven.")  # fmt: skip
     @policy_options
-    @click.option("--deadline", metavar="WHEN", help="By when: 90s, 5m, 2h, or 2026-11-21T09:30Z.")
-    @click.option("--priority", type=click.IntRange(-9, 9), help="Higher goes first; the usual is 0.")
+    @click.option("--deadline", metavar="WHEN", help="The deadline: 90s, 5m, 2h, or 2026-11-21T09:30Z.")
+    @click.option("--priority", type=click.IntRange(-9, 9), help="Higher runs first; the default is 0.")
     @click.option("--budget", metavar="BOUNDS",
-                  help="The most it may spend: calls=5,tokens=2000,seconds=60, or some of these.")  # fmt: skip
-    @click.option("--ancestor", metavar="MISSION", help="Do not pay again for what this mission (or `last`) paid for.")
-    @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this answers.")
-    @click.option("--wait-ollama", is_flag=True, default=None, help="While Ollama is away: wait, do not fail.")
+                  help="The largest budget: calls=5,tokens=2000,seconds=60, or some of these.")  # fmt: skip
+    @click.option("--ancestor", metavar="MISSION", help="Reuse the calls that this mission (or `last`) paid for.")
+    @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
+    @click.option("--wait-ollama", is_flag=True, default=None, help="Wait while Ollama is away; do not fail.")
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
     @functools.wraps(verb)
     def run_verb(*, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, **given: Any) -> Any:
         if goes_on and given["conversation"] not in (None, "last"):
-            raise _wrong("conversation", "--continue goes on with the newest, and another is named")
+            raise _wrong("conversation", "--continue means the newest conversation, and another is named")
         given["conversation"] = "last" if goes_on else given["conversation"]
         names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", *_PLACES)
         fields: dict[str, Any] = {}

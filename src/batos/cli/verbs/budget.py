@@ -20,20 +20,20 @@ from batos.inference.ollama.catalogue import RunnerRow
 
 #: The words where the daemon was seen to use no card.
 _WITHOUT: Final = (
-    "What is in memory now lies wholly in main memory: the daemon uses no card here. The card above is what the "
+    "The loaded models are wholly in main memory: the daemon uses no card here. The card above is what the "
     "settings say; set `usable` in batos.toml to the memory that models may have."
 )
 
 
 @click.command()
 @click.option("--vram", metavar="SIZE", help="The card's memory: 8, 8GiB, 6500MiB; a bare number is GiB.")
-@click.option("--usable", metavar="SIZE", help="What of it is for models (default: vram less 1.5 GiB).")
-@click.option("--reserve", metavar="SIZE", help="What other programs take of that.")
+@click.option("--usable", metavar="SIZE", help="The part of it for models (default: vram less 1.5 GiB).")
+@click.option("--reserve", metavar="SIZE", help="The part of that which other programs take.")
 @click.option("--parallel", metavar="N", help="The daemon's OLLAMA_NUM_PARALLEL.")
 @click.option("--kv-type", metavar="TYPE", help="The daemon's OLLAMA_KV_CACHE_TYPE: f16, q8_0 or q4_0.")
 @common
 def budget(called: Called) -> int:
-    """Show what the codex's models take of the card; exit 4 when they do not fit."""
+    """Show the memory that the codex's models take on the card; exit 4 when they do not fit."""
     return run(_budget(called))
 
 
@@ -57,7 +57,7 @@ async def _budget(called: Called) -> int:
             f"The largest num_ctx that fits is {table.largest}. See `batos help {topic('vram.budget')}`."
         )
     if not table.fits and not called.quiet:
-        called.console.say("Not every size is known yet: `batos genesis` looks again before it makes anything.")
+        called.console.say("Not every size is known yet: `batos genesis` checks again before it makes anything.")
     return 0
 
 

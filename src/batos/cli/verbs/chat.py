@@ -37,15 +37,15 @@ _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
     )
 )
 @brief_options
-@click.option("--history", is_flag=True, help="Only show the conversation's turns, word for word, and leave.")
+@click.option("--history", is_flag=True, help="Only show the conversation's turns, word for word, and exit.")
 @click.option("--start", type=int, default=-20, show_default=True,
               help="With --history: the first turn's position; negative counts from the end.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True,
-              help="With --history: how many turns at most.")  # fmt: skip
-@click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, make them anew, and leave.")
+              help="With --history: most turns in the list.")  # fmt: skip
+@click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, write new ones, and exit.")
 @with_server
 def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, recompact: bool) -> int:
-    """Talk. Each question is a turn of one conversation: a new one, or that of --conversation.
+    """Hold a conversation. Each question is a turn of one conversation: a new one, or that of --conversation.
 
     On a terminal lines are edited and remembered, and /help lists what else can be typed. From a pipe each line is a
     question, and with --json each turn is a document; the exit code is then that of the last turn that failed.

@@ -45,7 +45,7 @@ def _folder(settings: Settings) -> Path:
 def show(called: Called, whose: str | None) -> int:
     """Show the codex as it is understood, and where each value comes from.
 
-    Of `mind` (what all share) or of a persona every value, with its file and line; of neither, an overview.
+    Given `mind` (the shared part) or a persona: every value, with its file and line; given neither: an overview.
     """
     found, absent = codices.standing(_folder(called.settings))
     read = found.sound()
@@ -131,10 +131,10 @@ def _row_text(each: Mapping[str, Any]) -> str:
 # -- check
 
 
-@codex.command(short_help="Tell every fault of every file.")
+@codex.command(short_help="Print every fault of every file.")
 @common
 def check(called: Called) -> int:
-    """Read every file and tell every fault with its line and what to do; exit 1 if there is any."""
+    """Read every file and print every fault with its line and remedy; exit 1 if there is any."""
     found = codices.read(_folder(called.settings))
     faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
     if called.console.as_json:
@@ -191,11 +191,11 @@ class _Side:
     note: str = ""
 
 
-@codex.command(short_help="Compare with what the image runs on.")
+@codex.command(short_help="Compare with the codex that the image uses.")
 @click.option("--shipped", "against_shipped", is_flag=True, help="Compare with the codex that ships with the program.")
 @common
 def diff(called: Called, against_shipped: bool) -> int:
-    """Compare the files with what the image runs on, and say what the next mission will make of it."""
+    """Compare the files with the codex of the image, and show what changes at the next mission."""
     settings = called.settings
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
@@ -215,10 +215,10 @@ def diff(called: Called, against_shipped: bool) -> int:
         _tell_summary(called.console, summary, side)
     elif found.faults:
         called.console.write(
-            f"The files have {count_text(len(found.faults), 'fault')}: `batos codex check` tells them."
+            f"The files have {count_text(len(found.faults), 'fault')}: `batos codex check` lists them."
         )
     else:
-        called.console.write("What it is compared with was written by another version: only the text is compared.")
+        called.console.write("The other codex was written by another version: only the text is compared.")
     return 0
 
 
@@ -233,7 +233,7 @@ def _recorded_side(settings: Settings) -> _Side:
                     return _Side("image", texts, kept.get("profile") or "default")
         why = "The image holds no codex yet"
     except BatosError as error:
-        why = f"The image cannot be looked at ({error.message})"
+        why = f"The image cannot be read ({error.message})"
     return _Side("shipped", codices.read_shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
@@ -248,15 +248,15 @@ def _summary(side: _Side, found: CodexReading, profile: str) -> differences.Code
 
 def _tell_summary(console: Console, summary: differences.CodexDifferences, side: _Side) -> None:
     if not summary.changes and summary.profiles is None:
-        console.write(f"Nothing that counts differs from the codex of {_side_name(side)}.")
+        console.write(f"No value differs from the codex of {_side_name(side)}.")
         return
     for owner, found in differences.owners(summary.changes).items():
         console.write(f"{owner}: {', '.join(f'{each.key} {each.kind}' for each in found)}")
     told = (
         ("the profile", " instead of ".join(reversed(summary.profiles)) if summary.profiles else ""),
-        ("models made anew", ", ".join(summary.models)),
+        ("models made again", ", ".join(summary.models)),
         ("models newly named", ", ".join(summary.pulls)),
-        ("slots written anew (methods that were made for them are dropped)", ", ".join(summary.slots)),
+        ("slots written again (methods that were made for them are dropped)", ", ".join(summary.slots)),
         ("slots removed", ", ".join(summary.gone)),
     )
     head = "Against what ships" if side.name == "shipped" else "At the next mission"

@@ -110,12 +110,12 @@ def _combine(chat: Chat, rest: str) -> None:
 
 def _install(chat: Chat, rest: str) -> None:
     chosen = _policy(chat, "install", rest, get_args(Install), "configured")
-    chat.tell({"install": chosen}, f"What it lacks becomes a method: {chosen}.")
+    chat.tell({"install": chosen}, f"The policy for new methods is {chosen}.")
 
 
 def _interpret(chat: Chat, rest: str) -> None:
     chosen = _policy(chat, "interpret", rest, get_args(Interpret), "configured")
-    chat.tell({"interpret": chosen}, f"What has no method is interpreted: {chosen}.")
+    chat.tell({"interpret": chosen}, f"The policy for intents without a method is {chosen}.")
 
 
 def _policy(chat: Chat, name: str, rest: str, known: Sequence[str], usual: str = "auto") -> str:
@@ -143,7 +143,7 @@ def _set(chat: Chat, field: str, value: str, known: Sequence[str]) -> None:
 def _choice(name: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
         told = ", ".join(known)
-        raise UsageError(f"{value!r} is nothing that /{name} knows", field=name, remedy=f"It knows {told}; see /help.")
+        raise UsageError(f"{value!r} is not a value of /{name}", field=name, remedy=f"/{name} takes {told}; see /help.")
     return value
 
 
@@ -173,7 +173,7 @@ def _print_evidence(chat: Chat, rest: str) -> None:
 
 async def _file(chat: Chat, door: Door, rest: str) -> int:
     if rest == "-":
-        raise UsageError("stdin is what the chat reads", field="file", remedy="Put the text in a file.")
+        raise UsageError("the chat reads its questions from stdin", field="file", remedy="Put the text in a file.")
     if rest:
         chat.attach([rest])
     return await _files(chat, door, "")
@@ -235,24 +235,26 @@ async def _compact(chat: Chat, door: Door, rest: str) -> int:
 
 COMMANDS: Final[dict[str, Command]] = {
     "help": Command("Show this.", here=_help),
-    "quit": Command("Leave; so do exit and Ctrl-D.", here=_quit),
+    "quit": Command("End the chat; exit and Ctrl-D do the same.", here=_quit),
     "voices": Command("Show each part beside the answers, or not: on, off.", here=_voices, words=("on", "off")),
     "persona": Command(
-        "Who answers from now on: a name, or auto.", here=_persona, words=(*get_args(PersonaName), "auto")
+        "Choose the persona of the next answers: a name, or auto.",
+        here=_persona,
+        words=(*get_args(PersonaName), "auto"),
     ),
     "effort": Command(
-        "How hard: reflex, cycle, council, or auto.", here=_effort, words=get_args(EffortChoice)
+        "Choose the effort: reflex, cycle, council, or auto.", here=_effort, words=get_args(EffortChoice)
     ),
     "combine": Command(
-        "How parts become one answer: select, vote, weave, or auto.", here=_combine, words=get_args(Combine)
+        "Choose how parts become one answer: select, vote, weave, or auto.", here=_combine, words=get_args(Combine)
     ),
     "install": Command(
-        f"Whether what it lacks becomes a method: {', '.join(get_args(Install))}, or configured.",
+        f"Choose when a missing method is made: {', '.join(get_args(Install))}, or configured.",
         here=_install,
         words=(*get_args(Install), "configured"),
     ),
     "interpret": Command(
-        "Whether what has no method is interpreted: allow, never, or configured.",
+        "Choose if intents without a method are interpreted: allow, never, or configured.",
         here=_interpret,
         words=(*get_args(Interpret), "configured"),
     ),
@@ -266,7 +268,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "new": Command("Begin a new conversation.", here=_new),
     "compact": Command(
-        "Compact older turns now; with `afresh` drop the summaries and make them anew.",
+        "Compact older turns now; with `afresh` drop the summaries and write new ones.",
         through=_compact,
         words=("afresh",),
     ),

@@ -24,7 +24,7 @@ _MOST = 50
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> int:
-    """Print what makes a SHELL complete verbs, options, personas, and ids where a server runs.
+    """Print the script by which a SHELL completes verbs, options, personas, and ids if a server runs.
 
     \b
     bash   batos completion bash > ~/.local/share/bash-completion/completions/batos

@@ -26,7 +26,7 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
 @click.command()
 @common
 def doctor(called: Called) -> int:
-    """Check Ollama, models, codex and image; exit 1 when something is wrong. --quiet tells only that."""
+    """Check Ollama, models, codex and image; exit 1 when something is wrong. --quiet prints only failed checks."""
     from batos.cli.doctor.doctor import examine
 
     findings = [{**finding.as_dict(), "page": page(finding.id)} for finding in run(examine(called.settings))]
@@ -44,9 +44,9 @@ def doctor(called: Called) -> int:
 @click.command()
 @common
 def ps(called: Called) -> int:
-    """Show which models are in memory (hot) and which only on disk (cold), as Ollama believes.
+    """Show which models are in memory (hot) and which only on disk (cold), as Ollama reports.
 
-    Models of one base and the same adapters share a runner: all of them are hot, whichever made it load.
+    Models of one base and the same adapters share a runner: all of them are hot when one of them was loaded.
     """
     from batos.cli.doctor.residency import models
 

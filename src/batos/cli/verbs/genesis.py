@@ -18,11 +18,11 @@ _SHOWN = 12  # names of models in one line
 
 
 @click.command()
-@click.option("--plan", "plan_only", is_flag=True, help="Show what would be done; only copy the codex.")
-@click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
+@click.option("--plan", "plan_only", is_flag=True, help="Show the steps without taking them; only the codex is copied.")
+@click.option("--prune", is_flag=True, help="Delete the models that this image made and no persona uses any more.")
 @with_server
 def genesis(called: Called, plan_only: bool, prune: bool) -> int:
-    """Bring models and image to what codex and adapters say. A second run changes nothing."""
+    """Make models and image match codex and adapters. A second run changes nothing."""
     opened = open_door(called)
     if plan_only:
         _tell_plan(called.console, run(_ask_plan(opened, prune=prune)))
@@ -56,14 +56,14 @@ def _tell_plan(console: Console, plan: Mapping[str, Any]) -> None:
         console.document(plan)
         return
     if not plan["steps"]:
-        console.write("Nothing is to be done.")
+        console.write("There is nothing to do.")
     for step in plan["steps"]:
         optional = " (optional)" if step["optional"] else ""
         weight = f", {size(step['size'])}" if step["kind"] in ("pull", "upload") else ""
         console.write(f"{step['label']}{weight}{optional}: {step['reason']}")
     console.write("\n".join(["", *plan["budget"]["lines"]]))
     if plan["budget"]["fits"] is False:
-        console.write("The models do not fit: genesis would refuse to make them. `batos budget` says what would.")
+        console.write("The models do not fit: genesis would refuse to make them. `batos budget` shows what would fit.")
     _tell_stale(console, plan)
 
 
@@ -73,7 +73,7 @@ def _tell_stale(console: Console, plan: Mapping[str, Any]) -> None:
     left = [name for name in plan["stale"] if name not in deleted]
     ours, others = [name for name in left if name in plan["ours"]], [name for name in left if name not in plan["ours"]]
     if ours:
-        console.say(f"Nothing is made any more of {_few(ours)}.")
+        console.say(f"No persona uses {_few(ours)} any more.")
         console.say(
             f"`batos genesis --prune` removes what this image made; by hand: ollama rm {' '.join(ours[:_SHOWN])}"
         )
@@ -110,4 +110,4 @@ def _summary(report: Mapping[str, Any]) -> str:
     told = [f"{count_text(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
     if report["changes"]:
         told.append(f"{count_text(len(report['changes']), 'change')} of the image")
-    return f"{', '.join(told)}." if told else "Nothing had to be done."
+    return f"{', '.join(told)}." if told else "There was nothing to do."

@@ -28,9 +28,9 @@ def _topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 def help(topic: tuple[str, ...], as_json: bool) -> None:
     """Show the documentation on a TOPIC; without one, list the topics.
 
-    A topic is a page (operating), a part of one (operating#backup, or backup), a verb that
-    has no page (ask, method show), what the
-    doctor or an error names (ollama.answers, model_missing), or an address as messages show it (docs/codex.md).
+    A topic is a page (operating), a part of one (operating#backup, or backup), a verb without a page (ask, method
+    show), a name that the doctor or an error gives (ollama.answers, model_missing), or an address as messages show it
+    (docs/codex.md).
     """
     console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
     if not topic:

@@ -19,10 +19,10 @@ from batos.terminal.layout import table
 
 
 @click.command()
-@click.option("--new", is_flag=True, help="Make another one: whoever has the old one is shut out at once.")
+@click.option("--new", is_flag=True, help="Make a new token; the old one is rejected at once.")
 @common
 def token(called: Called, new: bool) -> int:
-    """Show the token by which a program of this machine speaks to the server, and how it uses it."""
+    """Show the token with which a program of this machine connects to the server, and explain its use."""
     settings = called.settings
     ring = Keyring(settings.home)
     found = ring.renew_token() if new else ring.token()
@@ -32,16 +32,16 @@ def token(called: Called, new: bool) -> int:
         return 0
     called.console.write(found)
     if not called.quiet:
-        called.console.say(f"It is in {settings.home / 'token'}, for its owner alone.")
+        called.console.say(f"The token is in {settings.home / 'token'}, readable by its owner alone.")
         if bound.loopback:
-            called.console.say("Programs of this home need not name it: batos.Client reads it (`batos help python`).")
+            called.console.say("Programs of this home need not give it: batos.Client reads it (`batos help python`).")
             called.console.say(
-                f"Others show it by PLAIN to {bound}, user name batos. It goes no further than loopback."
+                f"Other programs send it by PLAIN to {bound}, with the user name batos. It is valid on loopback only."
             )
         else:
-            called.console.say(f"It opens nothing at {bound}, which is beyond loopback: there a key is shown.")
+            called.console.say(f"The token is not valid at {bound}, which is beyond loopback: a key is needed there.")
             called.console.say(
-                "Programs of this home need not name one (batos.Client); `batos keys new NAME` makes others'."
+                "Programs of this home need not give one (batos.Client); `batos keys new NAME` makes one for others."
             )
     return 0
 
@@ -65,22 +65,23 @@ def _list(called: Called) -> int:
     return 0
 
 
-@keys.command(short_help="Make a key for a client, in a file that it takes with it.")
+@keys.command(short_help="Make a key for a client, in a file to copy to it.")
 @click.argument("name", type=given_name)
 @click.option(
-    "--address", metavar="HOST", help="How the client reaches this machine (default: where the server binds)."
+    "--address", metavar="HOST", help="The address of this machine for the client (default: where the server binds)."
 )
 @click.option(
     "--out",
     metavar="FILE",
     shell_complete=file_names,
-    help="Where the key goes (default: NAME.batos-key.json here); - is stdout.",
+    help="The file of the key (default: NAME.batos-key.json here); - is stdout.",
 )
 @common
 def new(called: Called, name: str, address: str | None, out: str | None) -> int:
-    """Make a key for a client on another machine, in a file that it takes with it.
+    """Make a key for a client on another machine, in a file to copy to it.
 
-    There: `batos VERB --server FILE`, BATOS_SERVER, or `server` in its batos.toml. That file alone has the secret half.
+    On the client: `batos VERB --server FILE`, BATOS_SERVER, or `server` in batos.toml. Only that file has the secret
+    half.
     """
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
@@ -96,11 +97,9 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
         called.console.document({"name": name, "file": str(target), "bind": bind})
     else:
         called.console.write(str(target))
-        called.console.say(f"It leads to {bind}. There: BATOS_SERVER={target.name} batos status")
+        called.console.say(f"The key is for {bind}. On the client: BATOS_SERVER={target.name} batos status")
         if parse_reachable(bind, "address").loopback:
-            called.console.say(
-                "That is this machine: for a client on another one say how it gets here, --address HOST."
-            )
+            called.console.say("That is this machine: for a client on another one give its address, --address HOST.")
     return 0
 
 
@@ -129,14 +128,14 @@ def _reachable_address(settings: Settings, address: str | None) -> str:
     return str(parse_reachable(f"tcp://{named}:{bound.port}", "address"))
 
 
-@keys.command(short_help="Shut a client out, at once.")
+@keys.command(short_help="Revoke the key of a client, at once.")
 @click.argument("name", type=given_name)
 @common
 def revoke(called: Called, name: str) -> int:
-    """Shut a client out, also from a server that runs: what it asks and watches ends within a second."""
+    """Revoke a client's key, also on a running server: its requests and streams end within a second."""
     Keyring(called.settings.home).revoke(name)
     if called.console.as_json:
         called.console.document({"name": name, "revoked": True})
     elif not called.quiet:
-        called.console.write(f"{name} is no longer let in.")
+        called.console.write(f"{name} can no longer connect.")
     return 0

@@ -27,14 +27,14 @@ _NAME = "OBJECT.SELECTOR"
 
 @click.group(cls=Subverbs)
 def method() -> None:
-    """Look at what was learnt, bring a former revision back, redefine it. Every revision is kept."""
+    """Show methods, roll one back to a former revision, redefine one. Every revision is kept."""
 
 
 @method.command("list", short_help="List every slot that ever had a method.")
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
 def list_(called: Called, object: str | None) -> int:
-    """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
+    """List every slot that ever had a method, or those of OBJECT: its active revision, and its score."""
     found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
     waiting = found.get("waiting", 0)
     told = f"{count_text(waiting, 'method')} {'waits' if waiting == 1 else 'wait'} to be made: `batos method make`"
@@ -44,20 +44,24 @@ def list_(called: Called, object: str | None) -> int:
             called.note(f"{told}.")
         return code
     called.console.say(
-        f"Nothing was learnt yet; {told}."
+        f"There is no method yet; {told}."
         if waiting
-        else "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
+        else "There is no method yet: missing methods are made after an answer (`batos method make`: at once)."
     )
     return 0
 
 
-@method.command(short_help="Show a method whole.")
+@method.command(short_help="Show all of a method.")
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
-@click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
+@click.option(
+    "--revision",
+    type=click.IntRange(min=1),
+    help="The revision; default: the active one, or the last that was active.",
+)
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
 @with_server
 def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
-    """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
+    """Show the method of a slot: source, verdict, checks, provenance and ledger."""
     found = run(ask_once(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
@@ -65,23 +69,23 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
     return _print_result(called, found)
 
 
-@method.command(short_help="Show every revision, and why each came and went.")
+@method.command(short_help="Show every revision, and the reasons of its start and end.")
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @with_server
 def history(called: Called, name: str) -> int:
-    """Show every revision of a method, why each came and went, and every change of its slot."""
+    """Show every revision of a method, the reasons of its start and end, and every change of its slot."""
     return _print_result(
         called, run(ask_once(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
     )
 
 
-@method.command(short_help="Make now what is to be made after answers.")
+@method.command(short_help="Make the methods now that are to be made after answers.")
 @with_server
 def make(called: Called) -> int:
-    """Make the methods that answers did without, one after the other; a question that comes goes first.
+    """Make the methods that were missing in answers, one after the other; a new question goes first.
 
-    A server and a chat make them by themselves while nobody asks. Exit 0 also where nothing acceptable was written:
-    the intent goes on being interpreted.
+    A server and a chat make them by themselves while idle. Exit 0 also when no acceptable method was written:
+    the intent is still interpreted.
     """
 
     def hear(_event: str, keys: Mapping[str, Any]) -> None:
@@ -90,54 +94,54 @@ def make(called: Called) -> int:
     found = run(ask_once(open_door(called), "method_make", {}, hear))
 
     def text(told: Any) -> str:
-        return "\n".join(after_lines(told)) or "Nothing is to be made."
+        return "\n".join(after_lines(told)) or "There is nothing to make."
 
     return _print_result(called, found, text)
 
 
-@method.command(short_help="Let a former revision be active again.")
+@method.command(short_help="Make a former revision active again.")
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
-@click.option("--revision", type=click.IntRange(min=0), help="Which one; 0 is the intent. Else the one before.")
+@click.option("--revision", type=click.IntRange(min=0), help="The revision; 0 is the intent. Default: the one before.")
 @with_server
 def rollback(called: Called, name: str, revision: int | None) -> int:
-    """Let a former revision be active again, from the next mission on; nothing is lost, and it can be rolled back.
+    """Make a former revision active again, from the next mission on; every revision is kept.
 
-    Without --revision: the one before the active, or where none is active the one that was last.
+    Without --revision: the one before the active one, or, if none is active, the last one.
     """
     args = _args(name, revision=revision, user=called.settings.asker)
     found = run(ask_once(open_door(called), "method_rollback", args))
     if called.console.as_json:
         called.console.document(found)
     elif not called.quiet:
-        now = f"revision {found['active']} acts" if found["active"] else "the intent is interpreted"
+        now = f"revision {found['active']} is active" if found["active"] else "the intent is interpreted"
         called.console.write(f"{found['method']}: {now} from the next mission on.")
     return 0
 
 
-@method.command(short_help="Make a new revision, of a wish or of a source.")
+@method.command(short_help="Make a new revision, from a wish or from a source.")
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
-@click.option("--wish", metavar="TEXT", help="What it is to do from now on; without --file a model writes the method.")
+@click.option("--wish", metavar="TEXT", help="The new intent; without --file a model writes the method.")
 @click.option(
     "--file",
     "path",
     metavar="PATH",
     shell_complete=file_names,
-    help="Its source, written by you; `-` reads it from stdin.",
+    help="The source, written by you; `-` reads it from stdin.",
 )
 @click.option(
     "--checks",
     metavar="PATH",
     shell_complete=file_names,
-    help="JSON: what your source has to pass, else what the method had to.",
+    help="JSON: the checks of your source (default: the present ones).",
 )
 @with_server
 def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
-    """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
+    """Make a new revision of a method, from a wish or from a source, audited and checked like any other.
 
-    The revision acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
+    The revision is active from the next mission on. The former one is kept: `batos method rollback` restores it.
     """
     if path is None and (wish is None or checks is not None):
-        raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
+        raise click.UsageError("Give the new intent (--wish), or the source (--file).")
     source = None if path is None else _text(path, "file")
     args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
     found = run(ask_once(open_door(called), "method_redefine", args))
@@ -149,7 +153,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
 @click.command()
 @with_server
 def tools(called: Called) -> int:
-    """List the tools: methods that go on being usable, each with how it is called."""
+    """List the tools: methods that can be called by name, each with its call."""
     found = run(ask_once(open_door(called, reads=True), "tools", {}))
     if found["tools"] or called.console.as_json:
         if found["tools"] and not called.quiet:
@@ -178,15 +182,15 @@ def _args(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _checks(path: str | None) -> Any:
-    """Read a file of checks. Raises: BriefError: it is no list of objects."""
+    """Read a file of checks. Raises: BriefError: it is not a list of objects."""
     if path is None:
         return None
     try:
         found = json.loads(_text(path, "checks"))
     except ValueError as error:
-        raise _unreadable(path, "checks", f"it is no JSON ({error})") from error
+        raise _unreadable(path, "checks", f"it is not JSON ({error})") from error
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise _unreadable(path, "checks", "it is no list of checks")
+        raise _unreadable(path, "checks", "it is not a list of checks")
     return found
 
 
@@ -204,7 +208,7 @@ def _text(path: str, field: str) -> str:
     except OSError as error:
         raise _unreadable(path, field, str(error.strerror)) from error
     except ValueError as error:
-        raise _unreadable(path, field, "it is no UTF-8 text") from error
+        raise _unreadable(path, field, "it is not UTF-8 text") from error
     if len(data) > SOURCE_LIMIT:
         raise _unreadable(path, field, f"it has more than {SOURCE_LIMIT} bytes")
     if not text.strip():

@@ -32,7 +32,7 @@ def cancel(called: Called, mission: str) -> int:
 @click.argument("mission", type=given_name, shell_complete=mission_ids)
 @with_server
 def pause(called: Called, mission: str) -> int:
-    """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` goes on with it."""
+    """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
     return _steer(called, "pause", mission)
 
 
@@ -53,10 +53,10 @@ def _tell(called: Called, told: dict[str, Any]) -> None:
 @click.argument("mission", type=given_name, required=False, shell_complete=mission_ids)
 @with_server
 def resume(called: Called, mission: str | None) -> int:
-    """Let a paused or parked MISSION go on; what was paid for is not paid again. `last` is your newest.
+    """Continue a paused or parked MISSION; paid calls are not paid again. `last` is your newest.
 
-    Without MISSION: run what an ended process left undone, and what `submit` queued while no server ran. A server
-    takes that up by itself. Ctrl-C puts what has no answer yet back into the queue.
+    Without MISSION: run missions that an ended process left, and those that `submit` queued while no server ran. A
+    server does that by itself. Ctrl-C puts missions without an answer back into the queue.
     """
     printer = MissionPrinter(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
     return run(_resume(called, open_door(called), FollowedMission(printer), mission))
@@ -67,7 +67,7 @@ async def _resume(called: Called, opened: Opened, followed: FollowedMission, onl
         if only is None:
             waiting = await way.left_behind()
             if not waiting:
-                called.console.say("The server runs what waits." if way.served else "Nothing waits.")
+                called.console.say("The server runs the waiting missions." if way.served else "Nothing waits.")
             return await _run_all(called, way, followed, waiting)
         behind, meant = await way.left_behind(), {"mission": only, "user": called.settings.asker}
         name = str((await way.call("show", meant))["id"])

@@ -23,9 +23,9 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @with_server
 def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> int:
-    """Ask again what a MISSION asked, or your `last`: its question, files and options.
+    """Repeat a MISSION, or your `last`: its question, files and options.
 
-    The retry is a new mission. Calls that the first one paid for are not paid again; it takes no deadline from it.
+    The retry is a new mission. Calls that the first one paid for are not paid again. The deadline is not repeated.
     """
     live = called.console.out.isatty() if stream is None else stream
     followed = FollowedMission(MissionPrinter(called.console, called.quiet, live, voices, called.verbose))

@@ -32,14 +32,14 @@ _log = structlog.get_logger("batos")
 
 
 @click.command()
-@click.option("--bind", metavar="ADDRESS", help="Where requests are taken; beyond loopback clients need a key.")
-@click.option("--events", metavar="ADDRESS", help="Where watchers are told of events.")
+@click.option("--bind", metavar="ADDRESS", help="The address for requests; beyond loopback clients need a key.")
+@click.option("--events", metavar="ADDRESS", help="The address for events.")
 @common
 def serve(called: Called) -> int:
     """Hold the image open, run missions and answer clients, until Ctrl-C.
 
-    Missions that run then go back to the queue and go on with the next start; a second Ctrl-C stops at once. Clients on
-    this machine find the server by its home; `batos keys new NAME` makes a key for one elsewhere.
+    Running missions then go back to the queue and continue at the next start; a second Ctrl-C stops at once. Clients on
+    this machine find the server by its home; `batos keys new NAME` makes a key for one on another machine.
     """
     return run(_serve(called))
 
@@ -55,7 +55,7 @@ async def _serve(called: Called) -> int:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()  # it was told to stop, and it does so in order
-        called.console.say("Stopping: what runs goes back to the queue. Again: stop at once.")
+        called.console.say("Stopping: running missions go back to the queue. A second signal stops at once.")
         await uvm.workers.stop()
     _log.info("server stopped")
     return 0
@@ -175,8 +175,8 @@ def _tell(called: Called, places: Places) -> None:
     called.console.write(f"serving {home}")
     called.console.write(f"requests at {_address_text(places.bind, places.bind_by)}")
     called.console.write(f"events at   {_address_text(places.events, places.events_by)}")
-    called.console.say("Clients of this home find it by itself; `batos token` and `batos keys` say how others do.")
-    called.console.say("Ctrl-C stops it: what runs goes back to the queue.")
+    called.console.say("Clients of this home find it by themselves; see `batos token` and `batos keys` for others.")
+    called.console.say("Ctrl-C stops it: running missions go back to the queue.")
 
 
 def _address_text(address: Address, by: str) -> str:

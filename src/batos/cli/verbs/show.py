@@ -32,7 +32,7 @@ STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancell
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
 @click.option("--mine", is_flag=True, help="Only those that you asked.")
-@click.option("--follow", "-f", "following", is_flag=True, help="Then every change as it happens, until Ctrl-C.")
+@click.option("--follow", "-f", "following", is_flag=True, help="Also print every change as it happens, until Ctrl-C.")
 @with_server
 def missions(called: Called, limit: int, status: str | None, mine: bool, following: bool) -> int:
     """List the newest missions; --follow watches the server's."""
@@ -78,7 +78,7 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 @click.option("--call", metavar="NAME", help="Only the prompts and answers of calls with NAME in path or method.")
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: most turns in the list.")
 @with_server
 def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
@@ -118,9 +118,9 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
 def inspect(called: Called, object: str | None) -> int:
-    """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
+    """Show OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
-    Without OBJECT: the names of the root. With -v every slot whole, as --json has them.
+    Without OBJECT: the names of the root. With -v: every slot in full, as with --json.
     """
     found = run(_inspect(open_door(called, reads=True), object, called.settings.asker))
     if called.console.as_json:

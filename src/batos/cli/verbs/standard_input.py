@@ -46,7 +46,7 @@ def question(text: str | None, say: Callable[[str], None]) -> str:
         raise BriefError(
             f"the question on stdin has more than {TEXT_LIMIT:,} characters",
             field="text",
-            remedy='A text to answer from is a file: batos ask "..." --file PATH, or --file - for stdin.',
+            remedy='Give a long text as a file: batos ask "..." --file PATH, or --file - for stdin.',
         )
     try:
         return data.decode("utf-8")
@@ -68,7 +68,7 @@ def document(limit: int, say: Callable[[str], None]) -> list[File]:
         say("What is piped is empty: no document is made of it.")
         return []
     file = as_file(NAME, data, limit)
-    say(f"What is piped ({size(len(data))}) is a document to answer from: {NAME}.")
+    say(f"The piped text ({size(len(data))}) is a document to answer from: {NAME}.")
     return [file]
 
 
@@ -77,9 +77,9 @@ def read_stdin(most: int, name: str, say: Callable[[str], None]) -> bytes:
     # Python has none when the process was started with it closed, whatever its types say.
     source: TextIO | None = sys.stdin
     if source is None:
-        raise BriefError("stdin is closed", field=name, remedy="Give it what is to be read, or leave the - out.")
+        raise BriefError("stdin is closed", field=name, remedy="Open stdin, or leave the - out.")
     if is_piped() and not select.select([source], [], [], _PATIENCE)[0]:
-        say("Waiting for what is piped to stdin; </dev/null leaves it out.")
+        say("Waiting for the input that is piped to stdin; </dev/null gives none.")
     return source.buffer.read(most)
 
 
@@ -89,7 +89,7 @@ def open_terminal() -> int:
         return os.open("/dev/tty", os.O_RDWR)
     except OSError as error:
         raise UsageError(
-            "stdin is what the chat reads, and there is no terminal to read instead",
+            "the document is read from stdin, and there is no terminal for the questions",
             field="file",
             remedy="Put the text in a file.",
         ) from error

@@ -24,14 +24,14 @@ _SHOWN = 8
 
 
 @click.command()
-@click.option("--ready", is_flag=True, help="Only say whether a question would be answered now; exit 0 if it would.")
+@click.option("--ready", is_flag=True, help="Only report if a question would be answered now; exit with 0 if so.")
 @with_server
 def status(called: Called, ready: bool) -> int:
-    """Show how things stand: server, queue, running missions, totals, models in memory, newest failures.
+    """Show the status: server, queue, running missions, totals, models in memory, newest failures.
 
-    Without a server the image is looked at as it was committed last. Ollama is asked as well, and has a moment to
+    Without a server the last commit of the image is read. Ollama is asked as well, and has a moment to
     answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
-    when the image takes nothing more.
+    when the image accepts no more changes.
     """
     server = open_door(called, "required") if ready else chosen_server(called)
     if server is not None:

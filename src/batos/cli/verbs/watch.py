@@ -78,7 +78,7 @@ class Watcher:
             self._console.event(str(notice["event"]), {key: value for key, value in notice.items() if key != "event"})
             return
         if lost > 0:
-            self._console.say(f"{lost} of what happened to {mission} came faster than it was read")
+            self._console.say(f"{lost} events of {mission} were lost, because they came faster than they were read")
         told = _notice_text(notice)
         if told:
             self._line(notice["at"], mission, told)

@@ -70,26 +70,26 @@ def parse_reachable(text: str, field: str) -> Address:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         if host.startswith("[") or not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", host):
-            raise _wrong(text, field, "that is no address") from None
+            raise _wrong(text, field, "that is not an address") from None
         return Address(host, port, loopback=False)
     if address.is_unspecified:
-        raise _wrong(text, field, "that stands for every address, and is none that can be reached")
+        raise _wrong(text, field, "that means every address, and cannot be connected to")
     return _address(address, text, field, port)
 
 
 def _address(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text: str, field: str, port: int) -> Address:
     if getattr(address, "scope_id", None) is not None:
-        raise _wrong(text, field, "an address with a zone is not taken")
+        raise _wrong(text, field, "an address with a zone is not accepted")
     host = f"[{address}]" if address.version == 6 else str(address)
     return Address(host, port, address.is_loopback, address.is_unspecified)
 
 
 def _parts(text: str, field: str) -> tuple[str, int]:
     if text.startswith(("ipc:", "inproc:")):
-        raise _wrong(text, field, "a server speaks TCP alone")
+        raise _wrong(text, field, "a server uses TCP only")
     found = _ADDRESS.fullmatch(text)
     if found is None:
-        raise _wrong(text, field, "that is no address")
+        raise _wrong(text, field, "that is not an address")
     port = 0 if found[2] == "*" else int(found[2])
     if port > 65_535:
         raise _wrong(text, field, "no port is larger than 65535")

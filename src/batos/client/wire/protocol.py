@@ -89,7 +89,7 @@ def parse(data: bytes) -> Any:
         why = str(error)
         if why.startswith("recursion"):
             raise _too_deep() from None
-        raise ProtocolError(f"the message is no JSON: {why}") from None
+        raise ProtocolError(f"the message is not JSON: {why}") from None
     _check(value)
     return value
 

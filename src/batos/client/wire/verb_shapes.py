@@ -19,7 +19,7 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class StrictModel(BaseModel):
-    """The rule of every message: nothing is converted, nothing is left over."""
+    """The rule of every message: no value is converted, and no unknown field is accepted."""
 
     # Each is built when its verb is first called: a command calls two or three of all these.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
@@ -38,7 +38,7 @@ class MissionArgs(StrictModel):
 
 
 class HelloArgs(StrictModel):
-    """Nothing: who is there, and what it takes."""
+    """Ask what the server is, and what it accepts."""
 
 
 class SubmitArgs(StrictModel):
@@ -46,26 +46,27 @@ class SubmitArgs(StrictModel):
 
     brief: dict[str, JsonValue] = Field(
         description="As in the table of the brief; `conversation` may also be `new` or `last`, `ancestor` and "
-        "`in_reply_to` `last`, `last-1`, or the beginning of an id; what its attachments name was sent by `attach`."
+        "`in_reply_to` `last`, `last-1`, or the beginning of an id; the files that its attachments name were sent by "
+        "`attach`."
     )
-    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
+    follow: bool = Field(default=False, description="Send its events, then its end; else the result comes at once.")
     user: _Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
 
 
 class WaitArgs(MissionArgs):
-    """For a mission's end; its events too, if told to follow."""
+    """Wait for a mission's end; with `follow` also for its events."""
 
-    follow: bool = Field(default=False, description="Tell its events from now on.")
+    follow: bool = Field(default=False, description="Send its events from now on.")
     seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="The longest wait.")
 
 
 class AttachArgs(StrictModel):
-    """A piece of a file that a brief is going to name; the result says how much of it is there."""
+    """A piece of a file that a later brief names; the result gives the size of the part that the server has."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="The digest of the whole file.")
     offset: int = Field(default=0, ge=0, description="The offset of the piece: the size of the part that is there.")
     data: str = Field(
-        default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: just ask."
+        default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: a query only."
     )
     user: _Name | None = Field(default=None, description="The owner, who alone may name the file; absent: the home.")
 
@@ -79,7 +80,7 @@ class MissionsArgs(StrictModel):
 
 
 class ShowArgs(MissionArgs):
-    """A mission whole."""
+    """All of a mission."""
 
     prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
 
@@ -94,7 +95,7 @@ class TurnsArgs(StrictModel):
 
 
 class DropFilesArgs(StrictModel):
-    """Files of a conversation that are not at hand for its next question any more."""
+    """Files of a conversation that its next question no longer gets."""
 
     conversation: _Name = Field(description="Its id, or `last`.")
     names: list[Annotated[str, Field(min_length=1, max_length=255)]] = Field(
@@ -122,8 +123,10 @@ class SendArgs(StrictModel):
     )
     policy: MissionPolicy | None = Field(default=None, description="The policy for intents, as in a brief.")
     user: _Name | None = Field(default=None, description="The sender; absent: the server's own user.")
-    idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
-    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
+    idempotency_key: _Name | None = Field(
+        default=None, description="A second message with the same key returns the first one's mission."
+    )
+    follow: bool = Field(default=False, description="Send its events, then its end; else the result comes at once.")
 
 
 class SteerArgs(MissionArgs):
@@ -137,10 +140,12 @@ class StatusArgs(StrictModel):
 
 
 class GenesisArgs(StrictModel):
-    """Bring models and image to what codex and adapters say."""
+    """Make models and image match codex and adapters."""
 
-    plan: bool = Field(default=False, description="Only say what would be done.")
-    prune: bool = Field(default=False, description="Also delete models of ours that nothing is made of any more.")
+    plan: bool = Field(default=False, description="Only report what would be done.")
+    prune: bool = Field(
+        default=False, description="Also delete models that this image made and no persona uses any more."
+    )
 
 
 class AdaptersUseArgs(StrictModel):
@@ -151,7 +156,7 @@ class AdaptersUseArgs(StrictModel):
 
 
 class ApprovalsArgs(StrictModel):
-    """The methods that wait for a person, then what was answered; or one whole."""
+    """The methods that wait for a person, then those that were answered; or all of one."""
 
     approval: _Name | None = Field(
         default=None,
@@ -161,11 +166,11 @@ class ApprovalsArgs(StrictModel):
     status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
         default=None, description="Only those of this status."
     )
-    user: _Name | None = Field(default=None, description="Only those that nobody else's mission waits for.")
+    user: _Name | None = Field(default=None, description="Only those that no mission of another user waits for.")
 
 
 class ApproveArgs(StrictModel):
-    """Let methods be installed, exactly as they were asked about."""
+    """Approve methods: each is installed exactly as it was shown."""
 
     approvals: list[_Name] | None = Field(
         default=None, min_length=1, max_length=1_000, description="Their ids, beginnings of them, `last`, `last-1`."
@@ -178,7 +183,7 @@ class ApproveArgs(StrictModel):
 
 
 class RejectArgs(StrictModel):
-    """Let a method not be installed."""
+    """Reject a method."""
 
     approval: _Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
     why: str = Field(min_length=1, max_length=1_000, description="The reason that its missions are told.")
@@ -199,28 +204,28 @@ class MethodArgs(StrictModel):
 
 
 class MethodShowArgs(MethodArgs):
-    """A method whole: source, verdict, checks, provenance, what its ledger says."""
+    """All of a method: source, verdict, checks, provenance, ledger."""
 
     revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, else the last.")
 
 
 class MethodHistoryArgs(MethodArgs):
-    """Every revision of a method, why each came and went, and every change of its slot."""
+    """Every revision of a method, the reasons of its start and end, and every change of its slot."""
 
 
 class MethodMakeArgs(StrictModel):
-    """A request for methods that answered missions did without; making them stops when somebody asks something."""
+    """Make the methods that were missing in answered missions; a new question stops this."""
 
 
 class MethodRollbackArgs(MethodArgs):
-    """Let a former revision be active again."""
+    """Make a former revision active again."""
 
     revision: int | None = Field(default=None, ge=0, description="The revision; 0: the intent; absent: the one before.")
     user: _Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
 class MethodRedefineArgs(MethodArgs):
-    """Make a new revision of a method: of a wish, of a source, or of both; audited and tried like any other."""
+    """Make a new revision of a method, from a wish, a source, or both; audited and checked like any other."""
 
     wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="The new intent as text.")
     source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="The new source.")
@@ -231,7 +236,7 @@ class MethodRedefineArgs(MethodArgs):
 
 
 class ToolsArgs(StrictModel):
-    """Nothing: the methods that are tools and can be called."""
+    """List the methods that are tools and can be called."""
 
 
 #: The arguments of every verb.

@@ -28,7 +28,7 @@ def misfits(adapter: Adapter, card: ModelCard) -> tuple[AdapterFault, ...]:
     blobs = len(re.findall(r"^FROM ", card.modelfile, re.MULTILINE))
     if card.adapters or blobs > 1:
         said = "carries an adapter itself" if card.adapters else "has two sets of weights"
-        what = f"the base {card.name} {said}, and the daemon would put this one on top"
+        what = f"the base {card.name} {said}, and the daemon would add this one"
         faults.add(what, "Name the bare model in the codex.", card.name)
     _architecture(adapter, card, faults)
     if not faults or adapter.kind == "peft":
@@ -47,8 +47,8 @@ def doubts(adapter: Adapter, base: str) -> tuple[str, ...]:
     turned = any(pair.tensor.endswith(("attn_q.weight", "attn_k.weight")) for pair in adapter.pairs)
     if adapter.kind == "peft" and turned and other["family"] != "gemma":
         found.append(
-            "On a base of the llama family the daemon's conversion makes noise of what was trained on queries and "
-            f"keys: `batos adapters convert {adapter.label}` writes it as GGUF, where it is right."
+            "On a base of the llama family the daemon's conversion spoils the training of queries and keys: "
+            f"`batos adapters convert {adapter.label}` writes it as GGUF, which is correct."
         )
     return tuple(found)
 

@@ -37,10 +37,10 @@ def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
         what = f"the base is {architecture or 'unknown'}"
         remedy = f"Adapters for {', '.join(KNOWN)} are converted; for others use llama.cpp's `convert_lora_to_gguf.py`."
         if adapter.kind != "peft":
-            what, remedy = "it is a GGUF file already", "Nothing is to be done: it is used as it is."
+            what, remedy = "it is a GGUF file already", "There is nothing to do: it is used as it is."
         raise AdapterError(f"{adapter.label} cannot be converted: {what}", remedy=remedy)
     if target.exists():
-        raise UsageError(f"{target} is there already", remedy="Remove it first, if it is not what you want.")
+        raise UsageError(f"{target} is there already", remedy="Remove it first, if you want another.")
     path = adapter.files[peft.WEIGHTS]
     heads = [_heads(info, pair) for pair in adapter.pairs]
     try:
@@ -48,7 +48,7 @@ def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
         halves = zip(adapter.pairs, heads, strict=True)
         sources = [source for pair, turned in halves for source in _sources(path, tensors, pair, turned)]
     except (OSError, NotWeights, KeyError) as error:
-        raise UsageError(f"{path} changed since it was looked at", remedy="Try it again.") from error
+        raise UsageError(f"{path} changed since it was read", remedy="Try it again.") from error
     _write(target, _metadata(adapter, architecture, {source.type for source in sources}), sources)
 
 

@@ -34,7 +34,7 @@ def discover(folder: Path, known: Digests | None = None) -> AdapterInventory:
     for persona, path in _personas(folder, faults):
         for name, place in _adapter_paths(persona, path, faults):
             if any(each.persona == persona and each.name.casefold() == name.casefold() for each in adapters):
-                remedy = "Rename one: capitals do not count in a model's name."
+                remedy = "Rename one: the name of a model ignores case."
                 faults.append(AdapterFault(persona, name, "another adapter has the same name", remedy, str(place)))
                 continue
             complaints = AdapterFaults(persona, name)
@@ -85,7 +85,7 @@ def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, P
         if not path.is_dir():
             if path.suffix.lower() in _WEIGHTS:
                 remedy = f"Put it into {folder.name}/<persona>/{path.stem}/."
-                faults.append(AdapterFault("", path.stem, "it lies loose and belongs to no persona", remedy, str(path)))
+                faults.append(AdapterFault("", path.stem, "it is in no folder of a persona", remedy, str(path)))
         elif path.name.upper() in PILLARS:
             yield path.name.upper(), path
         else:
@@ -108,7 +108,7 @@ def _adapter_paths(persona: str, folder: Path, faults: list[AdapterFault]) -> It
         if not path.is_dir():
             if path.suffix.lower() in _WEIGHTS:
                 remedy = f"Put it into a folder of its own: {folder.name}/{path.stem}/."
-                faults.append(AdapterFault(persona, path.stem, "it lies loose", remedy, str(path)))
+                faults.append(AdapterFault(persona, path.stem, "it is in no folder of its own", remedy, str(path)))
         elif not NAME.fullmatch(name) or name.casefold() == NONE:
             remedy = "Rename it: at most 40 letters, digits, `_`, `-` and `.`, the first a letter or digit."
             what = "`none` means no adapter" if name.casefold() == NONE else "its name cannot be part of a model's name"
@@ -135,7 +135,7 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Ad
             return None
         hashed = {key: digests.digest(path) for key, path in files.items()}
         if any(mark(path) != seen for path, seen in marks):
-            faults.add("it is just being written", "Wait until it is whole; it is looked at again.", str(folder))
+            faults.add("it is still being written", "Wait until it is whole; then it is read again.", str(folder))
             return None
     except OSError as error:
         where = str(error.filename or folder)
@@ -174,7 +174,7 @@ def _files(folder: Path, faults: AdapterFaults) -> dict[str, Path] | None:
     if not named and pickles:
         remedy = (
             "Save it with `model.save_pretrained(FOLDER, safe_serialization=True)`: a pickle can run code when it is "
-            "read, so nobody here reads one."
+            "read, so BAT OS reads none."
         )
         faults.add("its weights are a pickle", remedy, str(pickles[0]))
         return None

@@ -24,14 +24,14 @@ def read(path: Path, faults: AdapterFaults) -> Contents | None:
         header = gguf.read(path, arrays=False)
     except NotWeights as error:
         where = f"{path.name}: {error.where}" if error.where else path.name
-        faults.add(f"it is no GGUF file: {error.what}", _COPY, where)
+        faults.add(f"it is not a GGUF file: {error.what}", _COPY, where)
         return None
     kind = header.metadata.get("general.type")
     architecture = header.metadata.get("general.architecture")
     if kind != "adapter":
         what = (
-            f"it is no adapter but a {kind if isinstance(kind, str) else 'model'} of {header.parameters:,} weights: "
-            "the daemon would take it and run it in the base's place"
+            f"it is not an adapter but a {kind if isinstance(kind, str) else 'model'} of {header.parameters:,} "
+            "weights: the daemon would take it and run it in the base's place"
         )
         faults.add(what, f"Name a model in the codex, not here. A LoRA: {_CONVERT}", f"{path.name}: general.type")
         return None
@@ -44,7 +44,7 @@ def read(path: Path, faults: AdapterFaults) -> Contents | None:
         return None
     alpha = header.metadata.get("adapter.lora.alpha")
     if not alpha:
-        doubts.append("It says no adapter.lora.alpha, so it acts with the scale 1.")
+        doubts.append("It has no adapter.lora.alpha, so its scale is 1.")
     base = header.metadata.get("general.base_model.0.name")
     rank = max(pair.rank for pair in pairs)
     said = base if isinstance(base, str) else None
@@ -79,7 +79,7 @@ def _pairs(
             (norms if tensor.name.endswith(_NORM) else strangers).append(tensor.name)
     if strangers:
         more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
-        what = f"{strangers[0][:120]}{more} is no half of a LoRA, at which the runner gives up"
+        what = f"{strangers[0][:120]}{more} is not half of a LoRA, and the runner refuses it"
         faults.add(what, _CONVERT, file)
     if not halves:
         faults.add("it holds no LoRA tensor", _CONVERT, file)
@@ -92,11 +92,11 @@ def _pair(name: str, halves: dict[str, gguf.GgufTensor], file: str, faults: Adap
     down, up = halves.get(_DOWN), halves.get(_UP)
     if down is None or up is None:
         missing = _UP if up is None else _DOWN
-        faults.add(f"{name[:120]} stands alone: its {missing[1:]} is missing", _CONVERT, file)
+        faults.add(f"{name[:120]} has no partner: its {missing[1:]} is missing", _CONVERT, file)
         return None
     for half in (down, up):
         if len(half.shape) not in (2, 3) or 0 in half.shape:
-            faults.add(f"{half.name[:120]} has the shape {list(half.shape)}, which is no matrix", _CONVERT, file)
+            faults.add(f"{half.name[:120]} has the shape {list(half.shape)}, which is not a matrix", _CONVERT, file)
             return None
     embedding = name.endswith(_EMBEDDING)
     rank, other = (down.shape[0], up.shape[0]) if embedding else (down.shape[1], up.shape[0])

@@ -92,13 +92,13 @@ def _json(path: Path, faults: AdapterFaults) -> dict[str, Any] | None:
     try:
         found = json.loads(data)
     except json.JSONDecodeError as error:
-        faults.add(f"it is no JSON: {error.msg}", "Correct that line.", f"{path.name}:{error.lineno}")
+        faults.add(f"it is not JSON: {error.msg}", "Correct that line.", f"{path.name}:{error.lineno}")
         return None
     except (ValueError, RecursionError):
-        faults.add("it is no JSON in UTF-8", _SAVE, path.name)
+        faults.add("it is not JSON in UTF-8", _SAVE, path.name)
         return None
     if not isinstance(found, dict):
-        faults.add("it is no JSON object", _SAVE, path.name)
+        faults.add("it is not a JSON object", _SAVE, path.name)
         return None
     return found
 
@@ -118,14 +118,14 @@ def _config(said: dict[str, Any], file: str, faults: AdapterFaults) -> tuple[str
         return ()
     for key in said:
         if key not in _READ and key.casefold() in _READ:
-            wrong(key[:40], f"the daemon, to which capitals are nothing, takes it for {key.casefold()}", "Remove it.")
+            wrong(key[:40], f"the daemon ignores case and reads it as {key.casefold()}", "Remove it.")
     _alpha(said, wrong)
     if not _count(said.get("r")):
         wrong("r", f"the rank is {_abbreviate(said.get('r'))}, no whole number above 0", _SAVE)
     for key, meaning in _IGNORED.items():
         value = said.get(key)
         if value not in (None, False, "none", [], {}):
-            wrong(key, f"it is {_abbreviate(value)}: {meaning}, and the daemon would leave that out in silence", _TRAIN)
+            wrong(key, f"it is {_abbreviate(value)}: {meaning}, and the daemon would silently ignore that", _TRAIN)
     if said.get("use_rslora"):
         wrong("use_rslora", *_rslora_fault(said))
     return _doubts(said)
@@ -213,7 +213,7 @@ def _halves(path: Path, faults: AdapterFaults) -> dict[str, _Halves] | None:
         one = found.get(target, _Halves())
         half = (name, tensor)
         if (one.down if match["half"] == "A" else one.up) is not None:
-            strangers.setdefault(("is there twice, with `base_model.model.` and without", _SAVE), []).append(name)
+            strangers.setdefault(("occurs twice, with `base_model.model.` and without", _SAVE), []).append(name)
         found[target] = _Halves(half, one.up) if match["half"] == "A" else _Halves(one.down, half)
     for (what, remedy), names in strangers.items():
         faults.add(f"{_first(names)} {what}", remedy, path.name)
@@ -243,7 +243,7 @@ def _pairs(halves: dict[str, _Halves], file: str, faults: AdapterFaults) -> tupl
             continue
         for half, missing in ((each.down, "B"), (each.up, "A")):
             if half is not None:
-                faults.add(f"{half[0]} stands alone: its lora_{missing} is missing", _SAVE, file)
+                faults.add(f"{half[0]} has no partner: its lora_{missing} is missing", _SAVE, file)
     return tuple(sorted(found, key=lambda pair: pair.tensor))
 
 
@@ -261,7 +261,7 @@ def _pair(
             faults.add(f"{name} is {half.dtype}, which the conversion cannot read", remedy, file)
             return None
         if len(half.shape) != 2 or 0 in half.shape:
-            faults.add(f"{name} has the shape {list(half.shape)}, which is no matrix", _SAVE, file)
+            faults.add(f"{name} has the shape {list(half.shape)}, which is not a matrix", _SAVE, file)
             return None
     rank, width_in = a.shape
     width_out, other = b.shape

@@ -45,7 +45,7 @@ def stage(folder: Path, adapter: Adapter) -> Path:
     except OSError as error:
         _remove(begun)
         remedy = "Make it a folder that you may write, with room on its disk."
-        raise UsageError(f"{adapter.label} cannot be laid out in {place}: {error.strerror}", remedy=remedy) from error
+        raise UsageError(f"{adapter.label} cannot be copied to {place}: {error.strerror}", remedy=remedy) from error
     return place if adapter.kind == "peft" else place / _GGUF
 
 

@@ -154,7 +154,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ShapeMismatch("", f"{name} is no number of JSON")
+    raise ShapeMismatch("", f"{name} is not a number of JSON")
 
 
 def _invalid(problem: str, path: str | None = None) -> DecisionInvalid:

@@ -115,7 +115,7 @@ def version_of(body: bytes) -> str:
         said = None
     version = said.get("version") if isinstance(said, dict) else None
     if not isinstance(version, str) or not version or len(version) > _VERSION_MOST or not version.isprintable():
-        raise WireError("what answers does not say which version of Ollama it is")
+        raise WireError("the server does not report its version of Ollama")
     return version
 
 
@@ -127,7 +127,7 @@ def vectors_of(embeddings: Sequence[Sequence[float]], count: int) -> list[list[f
     if len(embeddings) != count:
         raise WireError(f"{count} texts were sent and {len(embeddings)} vectors came back")
     if not all(math.isfinite(sum(vector)) for vector in embeddings):
-        raise WireError("a vector came back with numbers that are none")
+        raise WireError("a vector came back with values that are not finite numbers")
     return [list(vector) for vector in embeddings]
 
 
@@ -177,7 +177,7 @@ def whole_card(name: str, body: bytes) -> ModelCard:
         card = model_card(name, ShowResponse.model_validate(found))
         return replace(card, tensors=dict(map(_tensor, found.get("tensors") or ())))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as raw:  # pydantic's is a ValueError
-        raise WireError("what Ollama says of a model is not its protocol") from raw
+        raise WireError("Ollama's description of a model does not follow its protocol") from raw
 
 
 def _tensor(row: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
@@ -192,7 +192,7 @@ def _clean_value(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float | int) and not abs(value) <= MOST:  # NaN is not either
-        raise WireError("Ollama says a number of a model that cannot be: more than 2**53")
+        raise WireError("Ollama reports an impossible number of a model: more than 2**53")
     return value
 
 

@@ -17,7 +17,7 @@ def check_count(value: int | None, what: str) -> int:
         return 0
     if 0 <= value <= MOST:
         return int(value)
-    raise WireError(f"Ollama says a {what} that cannot be: {'less than 0' if value < 0 else 'more than 2**53'}")
+    raise WireError(f"Ollama reports an impossible {what}: {'less than 0' if value < 0 else 'more than 2**53'}")
 
 
 def clean(text: str | None) -> str:

@@ -19,14 +19,14 @@ from batos.errors import (
     RunnerDied,
 )
 
-DEFECT = "This request should never have been sent, or something between cut it: please report it with the log."
+DEFECT = "This request should never have been sent, or a proxy cut it: please report it with the log."
 _SCHEMA = "This is a defect of the decision's schema: please report it."
 _NAME = "Write the model's name as `ollama list` shows it: model:tag."
 _KEEP = 'Write keep_alive as seconds (a number), or as a duration with its unit, such as "5m".'
 _EMBEDDER = "Name an embedding model as `embedder` in mind.toml, such as all-minilm."
 _TALKER = "Name a model that answers questions in the codex: this one only embeds."
-_PROGRAM = "Install Ollama anew: a part of it is missing."
-_NO_TRUST = "The registry speaks no HTTPS that the daemon trusts: pull by hand, or name another one."
+_PROGRAM = "Install Ollama again: a part of it is missing."
+_NO_TRUST = "The registry has no HTTPS that the daemon trusts: pull by hand, or name another one."
 _ROOM = "Free space on the disk where the daemon keeps its models, then try again."
 
 
@@ -88,9 +88,9 @@ SAYINGS: tuple[ErrorPattern, ...] = (
     ErrorPattern("x509: ", RequestRejected, _NO_TRUST, "model"),
     ErrorPattern("unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"),
     ErrorPattern("no space left on device", RequestRejected, _ROOM),
-    ErrorPattern("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
+    ErrorPattern("file must be downloaded again", PullFailed, "The download was damaged and is discarded: pull again."),
     ErrorPattern(
-        "max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."
+        "max retries exceeded", PullFailed, "The registry does not answer: pull later; the pulled part is kept."
     ),
     *_patterns(PullFailed, "pull model manifest:", "dial tcp", "download stalled"),
     # Names, values and bodies.
@@ -137,7 +137,7 @@ SAYINGS: tuple[ErrorPattern, ...] = (
         "adapters",
     ),
     ErrorPattern(
-        "not in gguf format", RequestRejected, "The file is no GGUF, or was cut: convert or copy it again.", "adapters"
+        "not in gguf format", RequestRejected, "The file is not GGUF, or was cut: convert or copy it again.", "adapters"
     ),
     ErrorPattern(
         "adapter_config.json: no such file",
@@ -149,7 +149,7 @@ SAYINGS: tuple[ErrorPattern, ...] = (
     ErrorPattern(
         "no such file or directory",
         RequestRejected,
-        "The daemon lost a file of its store: run `batos genesis`, which sends and pulls what is missing.",
+        "The daemon lost a file of its store: run `batos genesis`, which sends and pulls missing files.",
     ),
     ErrorPattern("digest mismatch", RequestRejected, "The file changed while it was uploaded: try again.", "digest"),
     ErrorPattern("invalid digest format", RequestRejected, DEFECT, "digest"),

@@ -40,10 +40,10 @@ _BY_STATUS: dict[int, type[OllamaError]] = {
     504: OllamaUnreachable,
 }
 
-_NOT_OLLAMA = "Check that OLLAMA_HOST names an Ollama daemon, 0.30 or newer, and that no proxy stands between."
+_NOT_OLLAMA = "Check that OLLAMA_HOST names an Ollama daemon, 0.30 or newer, and that there is no proxy between."
 _TRUSTED = "Set SSL_CERT_FILE to the certificates that the daemon's is signed by, or use http:// in OLLAMA_HOST."
-_PLAIN_HTTP = "Write http:// instead of https:// in OLLAMA_HOST: what listens there speaks no TLS."
-_GOES_ON = "Run `batos genesis` again: what came so far is kept, and it goes on from there."
+_PLAIN_HTTP = "Write http:// instead of https:// in OLLAMA_HOST: the server there does not use TLS."
+_GOES_ON = "Run `batos genesis` again: the part that was pulled is kept, and the pull continues from there."
 _OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it knows as its own."
 
 
@@ -98,7 +98,7 @@ def refusal(error: Any, status: int | None, model: str = "") -> OllamaError:
         kind = _BY_STATUS[code]
         return kind(text or f"{(kind.__doc__ or kind.code).partition(chr(10))[0].rstrip('.')} ({code})")
     if code is not None and code < 400:
-        return WireError(f"Ollama answered with the status {code}, which it never does")
+        return WireError(f"Ollama answered with the status {code}, which is not in its protocol")
     if code == 403 and not text:
         return RequestRejected("the daemon refuses this host name (403)", code, remedy=_OTHER_HOST)
     return RequestRejected(f"Ollama refused: {text or 'it gave no reason'}", code)
@@ -164,7 +164,7 @@ def _broken_protocol(said: str) -> OllamaError:
         return StreamCut("the connection closed in the middle of the answer")
     if "disconnected without sending a response" in said:
         return OllamaUnreachable("Ollama closed the connection without an answer")
-    return WireError(f"what answers does not speak HTTP: {_clip(said)}")
+    return WireError(f"the server does not speak HTTP: {_clip(said)}")
 
 
 def _connection_error(raw: Exception, peer: DaemonPeer, began: bool) -> OllamaError:
@@ -179,7 +179,7 @@ def _connection_error(raw: Exception, peer: DaemonPeer, began: bool) -> OllamaEr
         remedy = _TRUSTED if "certificate" in said else _PLAIN_HTTP
         return OllamaUnreachable(f"no trusted connection to {peer.url}: {_clip(str(inner))}", remedy=remedy)
     if "name or service" in said or "nodename" in said or "name resolution" in said:
-        return OllamaUnreachable(f"nobody knows the host of {peer.url}")
+        return OllamaUnreachable(f"the host of {peer.url} cannot be resolved")
     return OllamaUnreachable(f"nothing listens at {peer.url}")
 
 

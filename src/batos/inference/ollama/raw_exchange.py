@@ -73,7 +73,7 @@ class RawExchange:
                 text = "" if encoding else (await _body(response)).decode("utf-8", "replace")
                 raise ResponseError(text, response.status_code)
             if encoding:
-                raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which nobody asked for")
+                raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which was not requested")
         except BaseException:
             await stream_of(response).aclose()
             raise

@@ -79,7 +79,7 @@ async def run_until_unchanged(
     raise MethodFailed(
         f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times "
         f"that {invocation.message.selector!r} ran",
-        remedy="Keep what parts write at once in slots of their own.",
+        remedy="Let each part write slots of its own.",
     )
 
 

@@ -45,7 +45,7 @@ def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
 
     `what` names the slot in errors. The size of the copy is subtracted from `room`.
 
-    Raises: MethodFailed: the value is too large or holds something that is no plain data.
+    Raises: MethodFailed: the value is too large or holds something that is not plain data.
     """
     return _copy(value, what, room or SizeBudget(), ())
 
@@ -103,7 +103,7 @@ def _no_data(what: str, value: Any) -> MethodFailed:
     kind = "a number out of bounds" if type(value) in (int, float) else f"a {type(value).__name__}"
     if isinstance(value, Behaviour):
         return MethodFailed(f"{what} holds behaviour ({kind}): send it as a message instead of reading it")
-    return MethodFailed(f"{what} holds {kind}, which is no plain data: a method cannot be shown it")
+    return MethodFailed(f"{what} holds {kind}, which is not plain data: a method cannot be shown it")
 
 
 def check_size(value: Any, what: str, room: SizeBudget) -> None:

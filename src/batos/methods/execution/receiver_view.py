@@ -63,7 +63,7 @@ class View:
     def slot_values(self) -> dict[str, Value]:
         """Return the value of each slot that exists, inherited ones too, as the cell gets it. Behaviour is left out.
 
-        Raises: MethodFailed: a value is no plain data, or all together are too large.
+        Raises: MethodFailed: a value is not plain data, or all together are too large.
         """
         found: dict[str, Value] = {}
         room = SizeBudget()

@@ -193,8 +193,7 @@ def _resolve(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
     text = asked.values[0] if len(asked.values) == 1 else None
     if not isinstance(text, str) or not text.strip():
         raise ObjectError(
-            f"{message.selector!r} of {label(message.receiver)} is an intent and needs to be told what about, "
-            "in one text",
+            f"{message.selector!r} of {label(message.receiver)} is an intent and needs its subject, in one text",
             remedy="Send it one text, which is not blank.",
         )
     if choice.how == "control":

@@ -80,7 +80,7 @@ class WriteBuffer:
     def read(self, receiver: UvmObject, slot: str, room: SizeBudget | None = None) -> BufferedSlot | None:
         """Return the slot with its value as data, and record the value for `stale_read`; None if there is no such slot.
 
-        Raises: MethodFailed: the value is no plain data, or does not fit into `room`.
+        Raises: MethodFailed: the value is not plain data, or does not fit into `room`.
         """
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)

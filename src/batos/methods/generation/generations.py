@@ -159,7 +159,7 @@ class Generations:
             request.told["outcome"] = "installed"
             return method
         if self.approvals is None:
-            raise GenerationFailed("nobody can be asked whether it may be installed")
+            raise GenerationFailed("there is no user to ask for approval")
         try:
             approval = await self.approvals.ask(candidate, request.waits)
         except GenerationFailed as error:  # a person said no

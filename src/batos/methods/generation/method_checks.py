@@ -183,7 +183,7 @@ def _decode(text: str, empty: str) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     """Refuse NaN and infinities in JSON."""
-    raise _Wrong(f"JSON holds {name}, which is no number")
+    raise _Wrong(f"JSON holds {name}, which is not a number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -125,11 +125,11 @@ def _contribution(context: MindContext, synthesis: Synthesis, part: PartResult) 
 def _competition_outcome(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
     combined = synthesis.combined
     if combined["winner"]["number"] == part.number:
-        return True, "its answer stands"
+        return True, "its answer was chosen"
     group = next((group for group in combined.get("votes", ()) if part.number in group), ())
     if combined["winner"]["number"] in group:
-        return True, "voted for the answer that stands"
-    return False, "its answer does not stand"
+        return True, "voted for the chosen answer"
+    return False, "its answer was not chosen"
 
 
 def _voting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
@@ -158,7 +158,7 @@ def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDoc
     said = [names.get(number, "nobody validly") for number in (one, other)]
     what = f"named {said[0]}, of {combined['candidates']}"
     yield _entry(f"{context.mind.name}/selecting#0", "selecting", one not in (None, first), what)
-    what = f"named {said[1]} in another order; {combined['winner']['name']} stands: {_DECIDED[combined['decided']]}"
+    what = f"named {said[1]} in another order; {combined['winner']['name']} was chosen: {_DECIDED[combined['decided']]}"
     yield _entry(f"{context.mind.name}/selecting#1", "selecting", winner != (first if one is None else one), what)
 
 
@@ -191,7 +191,7 @@ def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocu
     slot, tried = str(synthesis.protocol["slot"]), synthesis.protocol
     path = sample_paths.protocol(context.mind.name, slot)
     if "failure" in tried:
-        yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer stands as it was")
+        yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer is unchanged")
     elif not tried["applied"]:
         what = f"dropped: {len(synthesis.standing.verdict.faults)} faults would be {len(tried['faults'])}"
         yield _entry(path, slot, False, what)

@@ -87,7 +87,7 @@ async def think(
                 return replace(part, number=number)
     raise MethodFailed(
         f"{moved} was changed by other personas each of the {MOST_THOUGHTS} times that {slot.upper()} thought",
-        remedy="Keep what personas write at once in slots of their own.",
+        remedy="Let each persona write slots of its own.",
     )
 
 

@@ -58,7 +58,7 @@ def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
 async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
-        raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
+        raise BriefError("why: it has only blanks", field="why", remedy="Give a reason: the one who asked is told.")
     (name,) = await asyncio.to_thread(_resolve_ids, uvm, [given.approval], given.user if given.mine else None)
     answered: Answered = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
     answer = answered.answers[0]

@@ -93,7 +93,7 @@ class Founding:
             return self._error
         return Busy(
             f"this mind is still being made: {in_words(self.progress() or FoundingDocument(state=self.state))}",
-            remedy="Ask again when it is there: `batos status` shows how far it is.",
+            remedy="Ask again when it is ready: `batos status` shows the progress.",
         )
 
 

@@ -216,7 +216,9 @@ class Dispatcher:
 
     def _wait_for_end(self, found: dict[str, Any]) -> dict[str, Any]:
         if found["status"] in ("queued", "running"):
-            raise NoServer("the server stops; the mission goes on when it runs again", remedy="Wait for it then.")
+            raise NoServer(
+                "the server stops; the mission continues when the server runs again", remedy="Wait for it again then."
+            )
         return found
 
     async def _files(self, refs: Any, user: str | None) -> list[File]:
@@ -291,7 +293,7 @@ class Dispatcher:
                 return self._wait_for_end(await self.uvm.missions.wait_for_end(mission))
         except TimeoutError:
             raise TimedOut(
-                f"{mission} has not ended after {given.seconds:g} s", remedy="It goes on: wait for it again."
+                f"{mission} has not ended after {given.seconds:g} s", remedy="The mission continues: wait for it again."
             ) from None
         finally:
             told.leave()

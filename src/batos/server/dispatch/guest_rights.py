@@ -38,9 +38,9 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
         return args
     if verb in OWNERS and not (verb == "genesis" and args.get("plan") is True):
         raise Refused(
-            f"{verb} is for the home itself, and the {user} is a guest's",
+            f"{verb} is only for the home, and the {user} is a guest's",
             field="verb",
-            remedy="Do it where the home is: `batos` there, or `docker compose exec batos batos ...`.",
+            remedy="Run the verb where the home is: `batos` there, or `docker compose exec batos batos ...`.",
         )
     if verb not in ARGS or "user" not in ARGS[verb].model_fields:
         return args

@@ -64,7 +64,7 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
     written, policy = given.source is None, uvm.settings.install
     if written and (given.wish is None or given.checks is not None):
         what = "wish and source are both left out" if given.wish is None else "checks go with a source"
-        raise ProtocolError(f"args: {what}", field="args.source", remedy="Say what it is to do, or give its source.")
+        raise ProtocolError(f"args: {what}", field="args.source", remedy="Give a wish, or a source.")
     if written and policy == "never":
         raise Refused(
             "no method is made of a wish: `install` is never",

@@ -121,7 +121,7 @@ class Uploads:
 
     def _begin(self, name: str) -> _Spooled:
         if len(self._files) >= FILES and not self._made_room():
-            raise Busy(f"{FILES} files are on their way already", remedy="Send it again in a while.")
+            raise Busy(f"{FILES} files are being sent already", remedy="Send it again in a while.")
         path = self.folder / name
         path.unlink(missing_ok=True)
         self._files[name] = _Spooled(path, self.clock())
@@ -149,7 +149,7 @@ class Uploads:
         while sum(each.have for each in self._files.values()) + fresh > self.total:
             if self._made_room():
                 continue
-            raise Busy("too much is on its way already", remedy="Send it again in a while.")
+            raise Busy("too much is being sent already", remedy="Send it again in a while.")
 
     def _made_room(self) -> bool:
         """Give up the file that was left alone longest, where that is long enough for others not to wait for it."""
@@ -200,7 +200,7 @@ def _decode(data: str) -> bytes:
     try:
         piece = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise BriefError("the piece is no base64", field="args.data", remedy="Encode it with its padding.") from None
+        raise BriefError("the piece is not base64", field="args.data", remedy="Encode it with its padding.") from None
     if len(piece) > PIECE_BYTES:
         raise BriefError(
             f"a piece has at most {PIECE_BYTES} bytes", field="args.data", remedy="Send it in more pieces."

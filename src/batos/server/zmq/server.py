@@ -366,7 +366,7 @@ def _busy(why: str) -> Busy:
 
 
 def _stopping() -> NoServer:
-    return NoServer("the server stops; what was accepted is not lost", remedy="Ask again when it runs.")
+    return NoServer("the server stops; accepted missions are kept", remedy="Ask again when the server runs.")
 
 
 def _nothing() -> None:
