@@ -140,7 +140,7 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     assert daemon.written() == before
     for holder, waits in ((), 3), (("brick_prototype_obj",), 3), (("robin_prototype_obj",), 0):
         listed = learner.run("method", "list", *holder).err
-        assert f"Nothing was learnt yet; {waits} methods wait to be made: `batos method make`." in listed or not waits
+        assert f"There is no method yet; {waits} methods wait to be made: `batos method make`." in listed or not waits
         assert ("methods wait" in listed) is bool(waits)
     again = learner.run("ask", *BRICK, "What makes the queue long?")
     assert (again.code, "to be made" in again.err) == (0, False)  # it was told, and nothing came to it
