@@ -21,6 +21,7 @@ BENCHES = sorted(
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
+    "attribution.py": ("precision", "recall", "not_carried", "ms", "bare", "own_passage", "index_ms"),
     "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
@@ -113,7 +114,16 @@ def check_replay_law(document: Mapping[str, Any]) -> None:
     assert document["missions"] == document["done"] == 1
 
 
+def check_attribution(document: Mapping[str, Any]) -> None:
+    """Each form has the figures of the other, shares are shares, and statements were carried and refused."""
+    forms = [document, document["bare"], *document["own_passage"].values()]
+    assert all(0 <= form[key] <= 1 for form in forms for key in ("precision", "recall", "not_carried"))
+    assert document["statements"] >= document["wrong"] > 0
+    assert document["recall"] > 0
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+    "attribution.py": check_attribution,
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
     "guardian.py": check_guardian,
@@ -126,7 +136,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 #: The bench that runs as a process of its own: it takes hostile code, and the corpus' harness leaves files open.
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
-FED = frozenset({"guardian.py", "routing.py"})
+FED = frozenset({"attribution.py", "guardian.py", "routing.py"})
 
 
 @pytest.mark.timeout(120)  # a person's first minute is four processes, each of which waits for a core

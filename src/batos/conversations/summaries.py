@@ -15,7 +15,7 @@ from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence, Passage, Turn, mark
-from batos.memory.passages import SENTENCE_END
+from batos.memory.sentences import SENTENCE_END
 from batos.minds import prompt
 from batos.minds.calls import questions
 from batos.minds.calls.questions import Question

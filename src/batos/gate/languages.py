@@ -111,6 +111,11 @@ def _eastern(text: str) -> str | None:
     return "Chinese" if not kana and _CHINESE.search(text) else None
 
 
+def small_words(language: str | None) -> frozenset[str]:
+    """Return the small words of one language, by its English name; none of a language that is not known."""
+    return _SMALL_WORDS.get(language or "", frozenset())
+
+
 def names_language(text: str) -> bool:
     """Test if a question names a language or asks for a translation, so that its answer may be in another language."""
     return _NAMES_LANGUAGE.search(text.casefold()) is not None

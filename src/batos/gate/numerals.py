@@ -79,6 +79,14 @@ _VALUES |= {word: Decimal(value) for said in _ONES.values() for value, word in e
 _VALUES |= {word: Decimal(value) for value, said in _OTHERS.items() for word in said.split()}
 _SPACED = {tuple(word.split()): value for word, value in _VALUES.items() if " " in word}
 
+_FROM_TWO = {
+    language: {
+        **{word: value for value, word in enumerate(_ONES[language].split(), start=1) if value > 1},
+        **{word: int(value) for word, value in of.items()},
+    }
+    for language, of in _BY_LANGUAGE.items()
+}
+
 
 def numbers_in_words(text: str) -> frozenset[Decimal]:
     """Return the values of a text's numbers in words, up to ninety-nine, and of Chinese ones.
@@ -108,6 +116,15 @@ def number_words(text: str, language: str) -> dict[str, Decimal]:
     words = _BY_LANGUAGE.get(_CODES.get(language, ""), {})
     found = {word: words[word] for word in _WORD.findall(text.casefold()) if word in words}
     return {word: value for word, value in found.items() if value > 10}
+
+
+def value_of(word: str, language: str | None) -> int | None:
+    """Return the value of a number word of that language, from two on; None of any other word.
+
+    >>> value_of("seven", "English"), value_of("once", "English"), value_of("once", "Spanish")
+    (7, None, 11)
+    """
+    return _FROM_TWO.get(_CODES.get(language or "", ""), {}).get(word)
 
 
 def chinese(numeral: str) -> int | None:

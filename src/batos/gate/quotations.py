@@ -73,13 +73,19 @@ def citation_verbatim(draft: Draft) -> Iterator[str]:
 
 def quotations(draft: Draft) -> Iterator[str]:
     """Check that quoted words of the answer stand word for word in a document, a turn or the question."""
-    if not draft.ground.passages:
+    for span in not_verbatim(draft.answer, draft.ground):
+        yield f"No document says {span!r}; quote word for word or drop the quotation marks."
+
+
+def not_verbatim(answer: str, ground: Ground) -> Iterator[str]:
+    """Yield the quoted words of an answer that stand word for word in nothing that it rests on."""
+    if not ground.passages:
         return
-    for quoted in find_quotations(languages.prose(draft.answer)):
+    for quoted in find_quotations(languages.prose(answer)):
         for span in _LEFT_OUT.split(_EMPHASIS.sub("", quoted)):
             span = span.strip()[:_LOOKED_AT]
-            if _is_quotation(span) and not _said(span, draft.ground):
-                yield f"No document says {span!r}; quote word for word or drop the quotation marks."
+            if _is_quotation(span) and not _said(span, ground):
+                yield span
 
 
 def find_quotations(text: str) -> Iterator[str]:

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from batos.memory.evidence import Passage
+from batos.memory.sentences import SENTENCE_END
 
 #: Passages are cut at blank lines, and between sentences where a paragraph is longer than this (characters).
 PASSAGE = 1_200
 
 _GAP = re.compile(r"\n\s*\n")
 _BLANKS = re.compile(r"\s*")
-# A mark that ends a sentence with the quotes and brackets that close on it; before a small letter it is a point in an
-# abbreviation, and full-width marks need no blank after them.
-SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)(?!\s+[a-zß-öø-ÿа-яёα-ω])|[。！？][」』”’）]*""")
 
 
 def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:

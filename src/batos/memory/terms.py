@@ -42,3 +42,20 @@ def terms(text: str) -> Iterator[str]:
             yield word
         else:
             yield from map("".join, pairwise(word))
+
+
+def placed_terms(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of a text with the (start, end) of each in it.
+
+    >>> list(placed_terms("灯塔的 Lamp"))
+    [('灯塔', 0, 2), ('塔的', 1, 3), ('lamp', 4, 8)]
+    """
+    for found in _TERM.finditer(text):
+        word = unicodedata.normalize("NFKC", found[0]).casefold()
+        start, end = found.span()
+        if len(word) < 3 or not _RUN.match(word):
+            yield word, start, end
+        elif len(word) == end - start:
+            yield from ((word[at : at + 2], start + at, start + at + 2) for at in range(len(word) - 1))
+        else:  # half-width letters, which become others in number
+            yield from (("".join(pair), start, end) for pair in pairwise(word))

@@ -1,0 +1,130 @@
+"""An index of the sentences of evidence by their stems, built once and searched for each sentence of an answer."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from batos.gate import languages
+from batos.gate.stems import stems
+from batos.memory.evidence import Evidence
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import line_of
+
+#: The document number of what was said in the conversation: its turns and summaries are evidence, but no document.
+CONVERSATION = 0
+#: Sentences that rarities are counted over at least. In a passage of five sentences a word that stands in one of them
+#: would be worth a third of a word that stands in none, and among five hundred nine tenths.
+LEAST_SENTENCES = 100
+#: The weight of two letters that are both hiragana, which are mostly endings and particles.
+_HIRAGANA_WEIGHT = 0.25
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSentence:
+    """A sentence of the evidence, word for word: `start` and `end` are its place in the file, in characters."""
+
+    document: int
+    start: int
+    end: int
+    quote: str
+
+
+class EvidenceIndex:
+    """The sentences of evidence, and the places of each stem among them."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        """Split and index all passages, and the turns and summaries as one text of the conversation."""
+        self.evidence = evidence
+        self.sentences: list[EvidenceSentence] = []
+        self.stems: list[frozenset[str]] = []
+        #: The place of each sentence's document among all of them.
+        self.document_of: list[int] = []
+        #: The language of each document, or of all of them where its own is not clear.
+        self.languages: list[str | None] = []
+        #: The languages that are clear, with None if that of a document is not.
+        self.guesses: set[str | None] = set()
+        self._first_of_line: dict[str, int] = {}
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._documents: defaultdict[str, list[int]] = defaultdict(list)
+        texts = list(_texts(evidence))
+        self.language = languages.guess("\n".join(text[:400] for _, _, text in texts))
+        for document, begin, text in texts:
+            self._add(document, begin, text)
+
+    def _add(self, document: int, begin: int, text: str) -> None:
+        guessed = languages.guess(text)
+        self.guesses.add(guessed)
+        language = guessed or self.language
+        place = len(self.languages)
+        self.languages.append(language)
+        held: set[str] = set()
+        for start, end in sentence_spans(text):
+            quote = text[start:end]
+            found = stems(quote, language)
+            at = len(self.sentences)
+            self.sentences.append(EvidenceSentence(document, begin + start, begin + end, quote))
+            self.stems.append(found)
+            self.document_of.append(place)
+            self._first_of_line.setdefault(line_of(quote), at)
+            for stem in found:
+                self._places[stem].append(at)
+            held |= found
+        for stem in held:
+            self._documents[stem].append(place)
+
+    def language_of(self, sentence: int) -> str | None:
+        """Return the language of a sentence's document by its English name, or None if it is not clear."""
+        return self.languages[self.document_of[sentence]]
+
+    def weight(self, stem: str) -> float:
+        """Return how much a stem says: the rarer among the sentences, the more; most if none has it."""
+        holding = len(self._places.get(stem, ()))
+        everyone = max(LEAST_SENTENCES, len(self.sentences))
+        weight = math.log(1 + (everyone - holding + 0.5) / (holding + 0.5))
+        return weight * _HIRAGANA_WEIGHT if _HIRAGANA.fullmatch(stem) else weight
+
+    def weigh(self, said: Set[str]) -> float:
+        """Return the sum of the weights of stems."""
+        return sum(map(self.weight, sorted(said)))
+
+    def hits(self, said: Set[str]) -> dict[int, float]:
+        """Return the weight of the stems that each sentence has of these, by its place in `sentences`."""
+        return self._sum(said, self._places)
+
+    def document_hits(self, said: Set[str]) -> dict[int, float]:
+        """Return the weight of the stems that each document has of these, by its place."""
+        return self._sum(said, self._documents)
+
+    def _sum(self, said: Set[str], places: dict[str, list[int]]) -> dict[int, float]:
+        found: defaultdict[int, float] = defaultdict(float)
+        for stem in sorted(said):  # the order of a set is not the same in each process, and sums of floats tell
+            weight = self.weight(stem)
+            for at in places.get(stem, ()):
+                found[at] += weight
+        return found
+
+    def copy_of(self, text: str) -> int | None:
+        """Return the place of the first sentence that has the same words in the same order, or None."""
+        line = line_of(text)
+        return self._first_of_line.get(line) if line.strip() else None
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        """Return the scripts that the evidence is mainly written in."""
+        return languages.main_scripts("\n".join(each.quote for each in self.sentences))
+
+
+def _texts(evidence: Evidence) -> Iterator[tuple[int, int, str]]:
+    """Yield the number, the place in its file and the text of each passage, then the conversation."""
+    for passage in evidence.passages:
+        yield passage.number, passage.start, passage.text
+    turns = (f"{turn.question}\n\n{turn.answer}" for turn in evidence.turns)
+    said = "\n\n".join((*(summary.text for summary in evidence.view), *turns))
+    if said:
+        yield CONVERSATION, 0, said

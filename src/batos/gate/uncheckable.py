@@ -1,0 +1,131 @@
+"""Recognise sentences of an answer that evidence can neither carry nor contradict: greetings, questions, advice."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+#: The reason that a sentence is not checked. `language`: the answer is in a language that no document is in, and words
+#: alone cannot compare the two.
+Uncheckable: TypeAlias = Literal[
+    "no_content",
+    "code",
+    "heading",
+    "question",
+    "greeting",
+    "nothing_found",
+    "lead_in",
+    "advice",
+    "no_evidence",
+    "language",
+]
+
+_QUESTION = re.compile(r"[?？؟;՞][\"'”’»)\]」』）*_]*\s*\Z")
+_GREEK = re.compile("[\u0370-\u03ff]")
+_HEADING = re.compile(r"\*{2}[^*\n]{1,80}\*{2}:?\s*\Z|__[^_\n]{1,80}__:?\s*\Z")
+_LEAD_IN = re.compile(r"[:：]\s*\Z")
+
+#: The beginnings of greetings, thanks, closings and offers of help.
+_GREETING = re.compile(
+    r"(?:hello|hi|hey|good (?:morning|afternoon|evening|day)|thanks(?! to)|thank you|you(?:'|’)re welcome"
+    r"|i hope (?:this|that|it)"
+    r"|hope (?:this|that)|let me know|please let me know|feel free|i(?:'|’| a)m (?:happy|glad) to|happy to|glad to"
+    r"|i can help|goodbye"
+    r"|bye|best regards|i apologi[sz]e|my apologies|have a (?:good|nice)"
+    r"|hallo|guten (?:tag|morgen|abend)|servus|moin|grüß|vielen dank|danke|bitte sehr|ich hoffe|ich helfe|viele grüße"
+    r"|tut mir leid"
+    r"|melde dich|melden sie sich"
+    r"|bonjour|bonsoir|salut|merci|avec plaisir|j(?:'|’)espère|n(?:'|’)hésitez|désolé|je vous en prie|au revoir"
+    r"|hola|buenos días|buenas (?:tardes|noches)|gracias(?! a)|espero que|de nada|lo siento|adiós"
+    r"|ciao|buongiorno|buonasera|grazie(?! a)|prego|spero che|mi dispiace|olá|bom dia|boa (?:tarde|noite)|obrigad[oa]"
+    r"|hoi|goedemorgen|goedemiddag|bedankt|dank je|graag gedaan)\b"
+    r"|(?:こんにちは|こんばんは|おはよう|ありがとう|どういたしまして|はじめまして|すみません|申し訳|お役に立)"
+    r"|(?:你好|您好|谢谢|謝謝|不客气|很高兴|希望这|抱歉|对不起|안녕|감사|고맙|죄송)"
+    r"|(?:مرحبا|أهلا|اهلا|السلام عليكم|شكرا|عفوا|بكل سرور|آمل|أتمنى|آسف|صباح الخير|مساء الخير)"
+    r"|(?:привет|здравствуй|добр(?:ый|ое) |спасибо|надеюсь|извините)",
+    re.IGNORECASE,
+)
+#: Words that are a whole sentence when they stand alone.
+_INTERJECTION = re.compile(
+    r"(?:sure|of course|certainly|absolutely|gladly|great|welcome|sorry|okay|all right|natürlich|selbstverständlich"
+    r"|gerne?|klar|bien sûr"
+    r"|d(?:'|’)accord|claro|por supuesto|certo|certamente|natuurlijk|もちろん(?:です)?|はい|いいえ|当然|是的|不是"
+    r"|물론(?:입니다)?|네|بالطبع|نعم|لا|конечно"
+    r"|да|нет)[\s!.,。！…]*",
+    re.IGNORECASE,
+)
+#: A statement that nothing was found, or that one does not know.
+_NOTHING_FOUND = re.compile(
+    r"\b(?:(?:no|not enough|insufficient) (?:information|mention|evidence|answer|documents?|details?|passages?"
+    r"|data)\b"
+    r"|(?:do|does|did|is|are|was|were|could|can)(?:n(?:'|’)t| ?not) (?:\w+ ){0,2}?(?:say|state|mention|tell|specify"
+    r"|specified|stated"
+    r"|mentioned|know|find|found|answer|provide[ds]?|indicate)\b"
+    r"|(?:text|document|passage|source|file)s? (?:do|does|did)(?:n(?:'|’)t| not)\b"
+    r"|nothing (?:was|is|could be) (?:found|said|known)|cannot be (?:found|answered|determined)|unable to (?:find"
+    r"|answer|determine)"
+    r"|nichts (?:gefunden|dazu|darüber)|nicht (?:\w+ )?(?:erwähnt|angegeben|gefunden|genannt|bekannt|enthalten"
+    r"|beantworten)"
+    r"|keine (?:angaben?|informationen?|antwort|hinweise?)|ich weiß (?:es |das )?nicht|steht nicht (?:im|in)"
+    r"|aucune (?:information|mention|réponse)|ne (?:\w+ )?(?:mentionne|précise|dit|contient|indique|sais|trouve"
+    r"|donne)\w* (?:pas|rien)"
+    r"|rien (?:n(?:'|’)a été|n(?:'|’)est) |no (?:se )?(?:menciona|dice|indica|especifica|encontr|sé|contiene"
+    r"|hay (?:información|datos))"
+    r"|ninguna (?:información|mención)|non (?:\w+ )?(?:dice|menziona|indica|so|contiene|trovat)"
+    r"|nessuna (?:informazione|menzione)"
+    r"|não (?:\w+ )?(?:menciona|diz|indica|sei|contém|há|encontr)|nenhuma (?:informação|menção)"
+    r"|niet (?:\w+ )?(?:vermeld|genoemd|gevonden|bekend)|geen (?:informatie|antwoord))"
+    r"|(?:記載|書かれて|言及|情報|見つか)[^。]{0,12}(?:ありません|ない|なかった|いません|りません)|わかりません"
+    r"|分かりません"
+    r"|(?:没有|未)(?:提到|提及|找到|说明|说|提供|相关)|不知道|無法|无法(?:回答|确定|找到)|찾을 수 없|모르|정보가 없"
+    r"|(?:لا|لم|لن) (?:يوجد|توجد|يذكر|تذكر|أجد|أعرف|يرد|نجد|يحتوي|يقل)"
+    r"|не (?:\w+ )?(?:упомина|указан|сказано|найден|нашл|знаю|говорит|содерж)|нет (?:информации|данных|сведений)",
+    re.IGNORECASE,
+)
+#: Advice to the reader, which tells what to do and not what is.
+_ADVICE = re.compile(
+    r"\A\W*(?:please|try|consider|check|make sure|ensure|remember|note that you|see|ask|take|keep in mind|don(?:'|’)t"
+    r"|do not|avoid|start"
+    r" (?:by|with)|begin (?:by|with)|you (?:should|could|can|may|might|must|need|want)|i(?:'|’)?d? (?:recommend"
+    r"|suggest|advise|would)|we"
+    r" (?:recommend|suggest)|it is (?:best|advisable|recommended)|bitte|versuchen? sie|versuche|achten? sie"
+    r"|prüfen? sie|beachte|ich"
+    r" (?:empfehle|rate)|sie (?:sollten|können|müssen)|du (?:solltest|kannst|musst)|es empfiehlt sich|veuillez"
+    r"|essayez|vérifiez|pensez"
+    r" à|je (?:vous )?(?:recommande|conseille|suggère)|vous (?:devriez|pouvez|devez)|tu (?:devrais|peux|dois)|il est"
+    r" (?:recommandé|conseillé)|por favor|intente|pruebe|verifique|(?:le |te )?(?:recomiendo|sugiero|aconsejo)"
+    r"|(?:usted )?(?:debería|puede)"
+    r"|deberías|puedes|si prega|provi|(?:ti |le )?consiglio|dovrebbe|dovresti|por favor|tente|recomendo|sugiro"
+    r"|você (?:deve|pode)"
+    r"|probeer|ik raad|u (?:kunt|moet)|je (?:kunt|moet))\b"
+    r"|(?:てください|て下さい|お勧め|おすすめ|ましょう|べきです|方がいい|ほうがいい|と良いでしょう)"
+    r"|\A(?:请|請|建议|您?可以|你可以|你应该|您应该)|(?:세요|십시오|좋습니다)[.。]?\Z"
+    r"|\A(?:من فضلك|يرجى|أنصح|ننصح|أقترح|يمكنك|عليك|يجب عليك|حاول|تأكد)|\A(?:пожалуйста, |попробуйте|советую"
+    r"|рекомендую|вам следует)",
+    re.IGNORECASE,
+)
+
+
+def is_question(sentence: str) -> bool:
+    """Test if a sentence asks. A semicolon asks in Greek only."""
+    return _QUESTION.search(sentence) is not None and (
+        not sentence.rstrip().endswith(";") or bool(_GREEK.search(sentence))
+    )
+
+
+def manner(sentence: str, line: str) -> Uncheckable | None:
+    """Return the reason that a sentence is not one to check, by its form; None if it states something.
+
+    `line` is the line or item that the sentence stands in, with its marks, which tells a heading.
+    """
+    if is_question(sentence):
+        return "question"
+    if line.lstrip().startswith("#") or _HEADING.fullmatch(sentence.strip()):
+        return "heading"
+    if _NOTHING_FOUND.search(sentence):
+        return "nothing_found"
+    if _GREETING.match(sentence.lstrip(" *_\"'“«")) or _INTERJECTION.fullmatch(sentence.strip(" *_")):
+        return "greeting"
+    if _ADVICE.search(sentence):
+        return "advice"
+    return "lead_in" if _LEAD_IN.search(sentence) else None

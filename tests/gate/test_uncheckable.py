@@ -1,0 +1,58 @@
+"""Sentences that state nothing to check, by their form, in several languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from batos.gate.uncheckable import manner
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Hello Anna!", "greeting"),
+        ("I hope this helps.", "greeting"),
+        ("Gerne!", "greeting"),
+        ("Bonjour et merci.", "greeting"),
+        ("お役に立てれば幸いです。", "greeting"),
+        ("مرحبا بك", "greeting"),
+        ("Sure.", "greeting"),
+        ("Would you like to know more?", "question"),
+        ("もっと知りたいですか？", "question"),
+        ("هل تريد المزيد؟", "question"),
+        ("You should trim the wick.", "advice"),
+        ("Sie sollten den Docht kürzen.", "advice"),
+        ("Vous devriez couper la mèche.", "advice"),
+        ("芯を切ってください。", "advice"),
+        ("يجب عليك قص الفتيل.", "advice"),
+        ("The text does not say who lit it.", "nothing_found"),
+        ("There is no information about the lamp.", "nothing_found"),
+        ("Dazu wird nichts gefunden.", "nothing_found"),
+        ("Le texte ne précise pas la date.", "nothing_found"),
+        ("記載がありません。", "nothing_found"),
+        ("لا يوجد جواب.", "nothing_found"),
+        ("Here are the reasons:", "lead_in"),
+        ("**Costs**", "heading"),
+    ],
+)
+def test_the_form_of_a_sentence_that_states_nothing(sentence: str, expected: str) -> None:
+    """Greetings, questions, advice, a statement that nothing was found, lead-ins and headings."""
+    assert manner(sentence, sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Great Britain built the lamp.",
+        "Sure enough, the lamp went out.",
+        "Thanks to the storm the lamp went out.",
+        "The keeper said that the lamp is not red.",
+        "Certainly the oldest lamp is at Hook.",
+        "Die Lampe ist rot.",
+        "灯台は油で燃えた。",
+        "أضاء الحارس المصباح.",
+    ],
+)
+def test_a_statement_is_checked(sentence: str) -> None:
+    """A first word that greets in other sentences does not hide a statement."""
+    assert manner(sentence, sentence) is None
