@@ -29,6 +29,20 @@ def test_help_loads_nothing_of_the_system() -> None:
     assert "genesis" in done.stdout
 
 
+def test_an_interrupt_while_the_command_is_loaded_shows_no_traceback() -> None:
+    """Ctrl-C may come before there is a verb: the exit code is that of an interrupt, and nothing is printed."""
+    program = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'batos.errors': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from batos.cli import entry"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_bare_is_help() -> None:
     """Without a verb there is help, and that is no error."""
     bare = NOBODY.run()

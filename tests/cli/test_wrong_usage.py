@@ -70,6 +70,7 @@ def test_a_wrong_command_line(typed: str, told: str, remedy: str) -> None:
         ("status", "--home", ""),
         ("show", "--home", " "),
         ("show", "m" * 100_000),
+        ("inspect", "a\udcff"),
     ],
 )
 def test_a_name_that_is_none(typed: tuple[str, ...]) -> None:
@@ -77,7 +78,7 @@ def test_a_name_that_is_none(typed: tuple[str, ...]) -> None:
     ran = NOBODY.run(*typed)
     assert ran.code == 2
     assert ran.out == ""
-    assert "it is empty" in ran.err or "no name has more than 256" in ran.err
+    assert any(why in ran.err for why in ("it is empty", "no name has more than 256", "it is no Unicode text"))
     assert len(ran.err) < 300
 
 

@@ -82,7 +82,7 @@ async def test_an_intent_is_interpreted_by_its_persona_in_one_call(mind: Mind) -
     assert "How is the lamp kept?" in mind.bridge.history[0].messages[-1]["content"]
 
 
-@pytest.mark.parametrize("length", range(150, 1_350, 150))
+@pytest.mark.parametrize("length", [300, 900, 1_200])
 async def test_what_an_intent_recalls_is_shown_also_where_parts_vote(mind: Mind, length: int) -> None:
     """Room is left for the gist of a vote: of what the mission names as recalled the prompt leaves nothing out."""
     lines = [f"{number}. The keeper burns oil. {'So it is. ' * 60}" for number in range(60)]

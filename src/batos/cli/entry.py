@@ -11,16 +11,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
-from click.shell_completion import CompletionItem
+try:
+    import click
+    from click.shell_completion import CompletionItem
 
-from batos import __version__
-from batos.cli import wrong_usage
-from batos.cli.imports import pause_collector
-from batos.cli.shared_options import shared_options
-from batos.cli.surroundings import Ending, Surroundings
-from batos.errors import BatosError, InternalError
-from batos.terminal.console import Console, Terminated
+    from batos import __version__
+    from batos.cli import wrong_usage
+    from batos.cli.imports import pause_collector
+    from batos.cli.shared_options import shared_options
+    from batos.cli.surroundings import Ending, Surroundings
+    from batos.errors import BatosError, InternalError
+    from batos.terminal.console import Console, Terminated
+except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
+    sys.exit(130)
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {

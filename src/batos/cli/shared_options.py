@@ -16,10 +16,14 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 def given_name(value: str) -> str:
     """Return the name of something as given. An empty one is refused: in a script it is a variable that was never set.
 
-    Raises: click.BadParameter: it is empty, or longer than any name.
+    Raises: click.BadParameter: it is empty, is no Unicode text, or is longer than any name.
     """
     if not value.strip():
         raise click.BadParameter("it is empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:  # a byte of the command line that is no UTF-8
+        raise click.BadParameter("it is no Unicode text") from error
     if len(value) > _LONGEST_NAME:
         raise click.BadParameter(f"it has {len(value):,} characters, and no name has more than {_LONGEST_NAME}")
     return value
