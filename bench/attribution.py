@@ -79,7 +79,7 @@ def kind(answer: str) -> str | None:
 
 def statement(question: str, answer: str) -> str:
     """Return a question with an answer put for its question word, or at its end."""
-    bare = question.strip().rstrip("?")
+    bare = re.sub(r"\?+([\"'”’]?)\s*\Z", r"\1", question.strip())
     found = _QUESTION_WORD.search(bare)
     return f"{bare[: found.start()]}{answer}{bare[found.end() :]}" if found else f"{bare} {answer}"
 

@@ -86,6 +86,8 @@ def test_an_index_may_be_built_once(texts: list[str], answer: str, question: str
         ("The lamp was automated in 1961.", QUESTION, LIGHT),
         ("In 1961.", QUESTION, LIGHT),
         ("Robert Blair", "Who built Hook Light?", LIGHT),
+        ("He trimmed it at eight.", "When does the keeper trim the wick?", LIGHT),
+        ("In 1890.", "When was the tower of Arden painted?", "The tower of Arden is high. It was painted in 1890."),
         (
             "Die Lampe wurde 1961 automatisiert.",
             "Wann wurde die Lampe automatisiert?",

@@ -11,6 +11,7 @@ from batos.gate.stems import placed_stems, stems
     ("one", "other", "language"),
     [
         ("automated lamps", "the automatic lamp", "English"),
+        ("trimmed, carried and filled", "trims carries fills", "English"),
         ("1,000 ships", "1000 ships", "English"),
         ("1.000 Schiffe", "1 000 Schiff", "German"),
         ("seven keepers", "7 keeper", "English"),

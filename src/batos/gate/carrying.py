@@ -22,9 +22,9 @@ NEW_SHARE = 0.7
 #: The share of the question's words that must stand in the evidence sentence too.
 QUESTION_SHARE = 0.15
 #: The least share of what the best sentence for the question's words alone has of them.
-RELATIVE_SHARE = 0.35
+RELATIVE_SHARE = 0.45
 #: The least lead of a date, a number or a name over its nearest rival in the sentence.
-LEAD = 0.35
+LEAD = 0.4
 #: New words count this many times as much as the question's.
 NEW_WEIGHT = 2
 #: The part of the weight of the question's words that counts where they stand in the same document.
@@ -145,7 +145,7 @@ def find_carriers(
 class _Searcher:
     def __init__(self, index: EvidenceIndex, claim: Claim) -> None:
         self._index, self._claim = index, claim
-        self._new, self._context = index.hits(claim.new), index.hits(claim.context)
+        self._new, self._context = index.hits(claim.new), index.context_hits(claim.context)
         self._of_document = index.document_hits(claim.context)
         self._new_total, self._context_total = index.weigh(claim.new), index.weigh(claim.context)
         self._best_context = max(self._context.values(), default=0.0)

@@ -22,6 +22,15 @@ CONVERSATION = 0
 LEAST_SENTENCES = 100
 #: The weight of two letters that are both hiragana, which are mostly endings and particles.
 _HIRAGANA_WEIGHT = 0.25
+#: The part of the weight of a word that a sentence has which begins with a pronoun, if the sentence before it has the
+#: word: the pronoun stands for something there.
+PRONOUN_PART = 0.5
+_PRONOUN = re.compile(
+    r"(?:it|its|they|their|he|his|she|her|this|these|that|those|such|er|sie|es|dies|diese[rs]?|sein|seine|ihre?|dabei|il|ils"
+    r"|elle|elles|ce|cela|ces|cette|son|sa|leurs?|esto|este|esta|estos|ellos|ellas|su|sus|questo|questa|essi|suo|sua|isso|ele"
+    r"|eles|ela|het|deze|dit|zij|hij)\b|(?:これ|それ|この|その|彼|这|它|他|她|该|هو |هي |وهو |وهي |هذا |هذه )",
+    re.IGNORECASE,
+)
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 
 
@@ -45,6 +54,8 @@ class EvidenceIndex:
         self.stems: list[frozenset[str]] = []
         #: The place of each sentence's document among all of them.
         self.document_of: list[int] = []
+        #: The places of sentences that begin with a pronoun, behind another of their document.
+        self.pronouns: set[int] = set()
         #: The language of each document, or of all of them where its own is not clear.
         self.languages: list[str | None] = []
         #: The languages that are clear, with None if that of a document is not.
@@ -71,6 +82,8 @@ class EvidenceIndex:
             self.sentences.append(EvidenceSentence(document, begin + start, begin + end, quote))
             self.stems.append(found)
             self.document_of.append(place)
+            if held and _PRONOUN.match(quote):
+                self.pronouns.add(at)
             self._first_of_line.setdefault(line_of(quote), at)
             for stem in found:
                 self._places[stem].append(at)
@@ -96,6 +109,14 @@ class EvidenceIndex:
     def hits(self, said: Set[str]) -> dict[int, float]:
         """Return the weight of the stems that each sentence has of these, by its place in `sentences`."""
         return self._sum(said, self._places)
+
+    def context_hits(self, said: Set[str]) -> dict[int, float]:
+        """Return the same, with a part of the words of the sentence before where a sentence begins with a pronoun."""
+        found = self.hits(said)
+        for at in self.pronouns.intersection(place + 1 for place in list(found)):
+            before = self.weigh((said & self.stems[at - 1]) - self.stems[at])
+            found[at] = found.get(at, 0.0) + PRONOUN_PART * before
+        return found
 
     def document_hits(self, said: Set[str]) -> dict[int, float]:
         """Return the weight of the stems that each document has of these, by its place."""

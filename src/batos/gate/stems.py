@@ -110,9 +110,22 @@ def _stem(word: str, language: str | None) -> str:
         return str(value)
     if _ARABIC.match(word):
         return _arabic_stem(word)
-    if len(word) > STEM:
-        return word[:STEM]
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+    return _without_ending(word)[:STEM]
+
+
+def _without_ending(word: str) -> str:
+    """Cut the endings of a plural and of a verb: trims, trimmed and trimming are trim, carried and carry are one.
+
+    The rule is English, and the same in each language: the language of a short text is often not clear, and its words
+    must meet those of a longer one.
+    """
+    if len(word) > 3 and word.endswith("s"):
+        word = word[:-1]
+    ending = next((each for each in ("ing", "ed", "e") if word.endswith(each) and len(word) - len(each) > 2), "")
+    word = word.removesuffix(ending)
+    if len(ending) > 1 and len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]
+    return f"{word[:-1]}y" if ending and word.endswith("i") else word
 
 
 def _arabic_stem(word: str) -> str:
