@@ -194,7 +194,9 @@ async def council(uvm: UVM, daemon: Daemon, text: str, files: Mapping[str, str])
 
 def persona_first(messages: Sequence[Message], personas: Sequence[str]) -> list[Message]:
     """Return the same messages with what says who speaks at their head."""
-    who = next(who for message in messages for who in personas if message["content"].startswith(who))
+    who = next((who for message in messages for who in personas if message["content"].startswith(who)), None)
+    if who is None:
+        return list(messages)  # a division is asked for in nobody's voice
     system, *others = messages
     stripped = [{**message, "content": message["content"].removeprefix(f"{who}\n\n")} for message in others]
     return [{**system, "content": f"{who}\n\n{system['content']}"}, *stripped]

@@ -66,7 +66,7 @@ def fixed_replies() -> str:
     """
     quoted = {"citations": [{"document": 1, "quote": _SAID}]}
     woven = {"answer": f"{_SAID}.", "unanswered": []}
-    decomposition = decisions.decomposition(PILLARS[PERSONA])
+    decomposition = decisions.decomposition(len(PILLARS[PERSONA]))
     part, weave = decisions.PART, decisions.WOVEN
     rows = [
         _row("part", _schema_key(part, "known"), part, {"answer": f"{_SAID}.", "known": True, **quoted}),
@@ -79,9 +79,9 @@ def fixed_replies() -> str:
         ),
         _row(
             "decomposition",
-            _schema_key(decomposition, PILLARS[PERSONA][0]),
+            _schema_key(decomposition, "q1"),
             decomposition,
-            {slot: f"{slot}: {QUESTION}" for slot in PILLARS[PERSONA]},
+            {f"q{number}": f"{slot}: {QUESTION}" for number, slot in enumerate(PILLARS[PERSONA], start=1)},
         ),
     ]
     return json.dumps(rows)

@@ -127,12 +127,14 @@ def faulty(request: ChatRequest) -> str | BatosError:
 
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
-    """Whatever genesis and missions that are done, revised, failed and cancelled tell is in EVENTS with its keys."""
+    """What genesis and missions that are done, revised, ruled, failed and cancelled tell is in EVENTS with its keys."""
     heard = Heard()
     bridge = ScriptedBridge(faulty)
     async with scripted_uvm(tmp_path, bridge, events=Events(heard)) as uvm:
         report = as_file("report.txt", b"The pier was made of granite.", 100)
         await uvm.missions.ask({"text": "What is the pier made of?", "persona": "BRICK", "effort": "cycle"}, [report])
+        bridge.respond = lambda request: "none" if "q1" in str(request.schema) else plain_reply(request)
+        await uvm.missions.ask({"text": "Who built it?", "persona": "BRICK", "effort": "cycle"})
         bridge.respond = lambda request: StreamCut("it was cut")
         with pytest.raises(StreamCut):
             await uvm.missions.ask({"text": "And the quay?"})

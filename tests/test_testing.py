@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from batos.codex.codex import PILLARS
 from batos.errors import BatosError, StreamCut
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
@@ -37,7 +36,7 @@ DECISIONS: tuple[Decision[Any], ...] = (
     decisions.WOVEN,
     decisions.PLAIN_WOVEN,
     decisions.CHANGED,
-    *(decisions.decomposition(slots) for slots in PILLARS.values()),
+    *(decisions.decomposition(parts) for parts in range(1, decisions.MOST_PARTS + 1)),
 )
 
 

@@ -27,7 +27,7 @@ BatosError
 │       ├── Runaway                       tokens without end: blanks, one, a few, or any
 │       ├── AnswerUnreadable      retry   the daemon could not read what the model said
 │       ├── AnswerCut                     it reached the end of its room (exact counts)
-│       └── DecisionInvalid               no valid JSON after the permitted repairs
+│       └── DecisionInvalid               no decision of use, asked twice
 ├── Refused                       exit 4  policy, budget or VRAM says no
 │   ├── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
 │   ├── Busy                      retry   as many missions wait as may
@@ -328,7 +328,7 @@ class AnswerCut(AnswerError):
 
 
 class DecisionInvalid(AnswerError):
-    """The model gave no valid JSON for a decision, not even after the permitted repairs."""
+    """The model gave no valid JSON for a decision, or none of use, not even when it was asked once more."""
 
     remedy = "Use another decision mode (codex `options.mode`) or a more capable model."
 

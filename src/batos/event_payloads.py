@@ -67,6 +67,14 @@ class MissionState(MissionPayload):
     path: NotRequired[str]
 
 
+class MissionRule(MissionPayload):
+    """A decision that a rule made, because the model's replies at `path` were of no use: `division` or `choice`."""
+
+    path: str
+    decision: str
+    why: str
+
+
 class MissionToken(MissionPayload):
     """A piece of an answer as it is streamed; `path` names the call that writes it."""
 
@@ -257,6 +265,7 @@ MISSION_STATUS: Final = Event("mission.status", MissionStatus)
 MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
 MISSION_STATE: Final = Event("mission.state", MissionState)
+MISSION_RULE: Final = Event("mission.rule", MissionRule)
 MISSION_TOKEN: Final = Event("mission.token", MissionToken)
 MISSION_PARTIAL: Final = Event("mission.partial", MissionPartial)
 MISSION_DONE: Final = Event("mission.done", MissionDone)

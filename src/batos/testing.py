@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,17 +24,25 @@ from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.emulator_errors import OptionError
 
+#: The keys of a division.
+_SUB_QUERY = re.compile(r"q\d+")
+
 Responder = Callable[[ChatRequest], str | BatosError]
 Vectors = Callable[[str], Sequence[float] | BatosError]
 
 
 def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
-    """Return a valid value of a compiled schema: `text` for strings, the least numbers, the shortest lists."""
+    """Return a valid value of a compiled schema: `text` for strings, the least numbers, the shortest lists.
+
+    A question is divided into questions of which no two are alike.
+    """
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
         return instance(schema["anyOf"][0], text)
     kind = schema.get("type")
+    if kind == "object" and all(_SUB_QUERY.fullmatch(key) for key in schema["properties"]):
+        return {key: f"Word {key}?" for key in schema["properties"]}
     if kind == "object":
         return {key: instance(value, text) for key, value in schema["properties"].items()}
     if kind == "array":

@@ -125,7 +125,7 @@ REFUSALS = [
     ("brick.toml", '"how to", ', '"How  to", "how to", ', "'how to' is a trigger twice"),
     ("brick.toml", '"debug", ', '"FEEL", ', "'FEEL' is a trigger of ROBIN too"),
     ("babs.toml", "how deep is lake baikal", "Nobody came to my birthday", "is an exemplar of ROBIN too"),
-    ("brick.toml", "$pillars\n", "$pilars\n", "unknown place `$pilars`"),
+    ("brick.toml", "Write $count short", "Write $cout short", "unknown place `$cout`"),
     ("brick.toml", 'weave = """\n', 'weave = """\nIt costs $ 5.\n', "without a name"),
     ("alfred.toml", 'when = { efforts = ["cycle", "council"], words = ["integrity',
      'may_learn = "no"\nwhen = { efforts = ["cycle", "council"], words = ["integrity', "true or false"),

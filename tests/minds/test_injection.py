@@ -45,7 +45,7 @@ VOICE = PersonaPrompt(
     "You are BRICK.",
     "Deconstruction.",
     {
-        "decompose": "For $count facets:\n$pillars",
+        "decompose": "For $count facets:\n$pillars\nof:\n$query",
         "facet": "As $name, after $inspiration.\n$intent\n\n$query\n\nReport.",
         "weave": "Asked:\n$query\n\nYour voices:\n$parts\n\nAssemble one answer.",
         "select": "Asked:\n$query\n\nThese came:\n$answers\n\nPick one.",

@@ -27,7 +27,7 @@ VOICE = PersonaPrompt(
     "You are BRICK.",
     "Deconstruction.",
     {
-        "decompose": "For $count facets:\n$pillars",
+        "decompose": "For $count facets:\n$pillars\nof:\n$query",
         "facet": "As $name, after $inspiration.\n$intent\n$query",
         "weave": "$query\n$parts",
         "select": "$query\n$answers",
@@ -164,11 +164,12 @@ async def test_a_revision_appends_to_the_weave(mind: Mind) -> None:
 
 
 async def test_the_clock_is_the_time_of_acceptance_and_stands_last(mind: Mind) -> None:
-    """Every call ends with when the mission was accepted, so that a second attempt asks byte for byte the same."""
+    """Every call after the division ends with the time of acceptance: a second attempt asks the same bytes."""
     mission = await submit(mind.uvm)
     accepted = mind.uvm.readings.mission(mission)["accepted_at"]
     await mind.uvm.missions.run(mission)
-    assert all(request.messages[-1]["content"].endswith(f"Asked at {accepted}.") for request in mind.bridge.history)
+    assert all(request.messages[-1]["content"].endswith(f"Asked at {accepted}.") for request in mind.bridge.history[1:])
+    assert accepted not in mind.bridge.history[0].messages[-1]["content"]
 
 
 async def test_evidence_reaches_the_model_verbatim(mind: Mind) -> None:
@@ -219,33 +220,29 @@ def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
     assert prompt.room(1024, 4096, 0.3) == 0
 
 
-@given(text=texts, why=said)
-def test_a_call_goes_on_by_appending(text: str, why: str) -> None:
-    """Reasoning, its conclusion and a repair begin with the call's own messages, in turns of user and assistant."""
+@given(text=texts)
+def test_a_call_goes_on_by_appending(text: str) -> None:
+    """Reasoning and its conclusion begin with the call's own messages, in turns of user and assistant."""
     call = prompt.compose(shared(Evidence()), VOICE, "task")
     going_on = prompt.Continuation()
     reasoned = going_on.reason(call)
-    for messages in (reasoned, going_on.conclude(reasoned, text), going_on.repair(call, text, why)):
+    for messages in (reasoned, going_on.conclude(reasoned, text)):
         assert messages[: len(call)] == call
         assert messages[-1]["role"] == "user"
     assert going_on.conclude(reasoned, text)[-2] == {"role": "assistant", "content": text}
-    assert going_on.repair(call, text, why)[-2:] == (
-        {"role": "assistant", "content": text or "{}"},
-        {"role": "user", "content": f"{why} Answer again."},
-    )
 
 
-async def test_an_invalid_reply_is_repaired_by_what_was_wrong(mind: Mind) -> None:
-    """The repair is told what was wrong, and appended to what was asked; the mission is answered."""
+async def test_an_invalid_reply_is_asked_for_again_without_showing_it(mind: Mind) -> None:
+    """The second request has the first one's messages and another seed and temperature; the mission is answered."""
     script, spoiled = mind.script, iter(["no JSON at all"])
     mind.bridge.respond = lambda request: next(spoiled, None) or script(request)
     shown = await ask(mind.uvm)
     first, second = mind.bridge.history[:2]
-    assert second.messages[: len(first.messages)] == first.messages
-    assert second.messages[-2]["content"] == "no JSON at all"
-    assert "The reply is not valid" in second.messages[-1]["content"]
+    assert second.messages == first.messages
+    assert second.options["seed"] != first.options.get("seed")
+    assert second.options["temperature"] != first.options["temperature"]
     assert shown["cost"]["calls"] == 6
-    assert mind.uvm.readings.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/repair1"
+    assert mind.uvm.readings.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/again1"
 
 
 @pytest.mark.parametrize(("left", "told"), [(1, "1 passage left out"), (3, "3 passages left out")])

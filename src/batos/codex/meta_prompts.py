@@ -21,7 +21,7 @@ class PromptShape:
 
 
 SHAPES: Mapping[str, PromptShape] = {
-    "decompose": PromptShape(("count", "pillars"), ("pillars",)),
+    "decompose": PromptShape(("count", "pillars", "query"), ("query",)),
     "facet": PromptShape(("name", "inspiration", "intent", "query"), ("intent", "query")),
     "weave": PromptShape(("query", "parts"), ("query", "parts")),
     "select": PromptShape(("query", "answers"), ("query", "answers")),

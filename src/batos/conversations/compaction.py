@@ -324,7 +324,7 @@ def _name_of(context: MindContext, receiver: UvmObject) -> str:
 
 
 def _is_spent(session: Session, context: MindContext) -> bool:
-    """Test if the budget may not pay another piece: at worst two calls with a window each, each repaired."""
+    """Test if the budget may not pay another piece: at worst two calls with a window each, each made twice."""
     spent = session.cost.prompt_tokens + session.cost.answer_tokens
     worst = summaries.MOST_CALLS
     return (

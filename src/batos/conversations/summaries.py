@@ -24,8 +24,8 @@ from batos.minds.prompt import PersonaPrompt
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.
 SHARE, LONGEST, SHORTEST = 8, 1_200, 160
-#: Calls that one piece may cost: it is asked for twice, and each reply may be repaired twice.
-MOST_CALLS: Final = 6
+#: Calls that one piece may cost: it is asked for twice, and each reply may be asked for once more.
+MOST_CALLS: Final = 4
 #: Characters that a turn takes at least where first sentences stand for turns; there are fewer of them instead.
 _LEAST_SHARE = 60
 #: Bytes that the faults of a first try are taken to need in the prompt of the second.

@@ -11,6 +11,7 @@ from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.errors import BatosError
+from batos.event_payloads import MISSION_RULE, MissionRule
 from batos.events import Events
 from batos.image.roots import Root
 from batos.inference.decisions.decide import REASONING_TOKENS
@@ -241,6 +242,11 @@ class MindContext:
     def note_state(self, state: str) -> None:
         """Tell that a state of this mind's cycle was entered."""
         self.io.note(state, self.mind.name if self.mind.inner else None)
+
+    def decide_by_rule(self, path: str, decision: str, why: str) -> None:
+        """Tell that a rule made a decision because the model's two replies at `path` were of no use."""
+        told = MissionRule(mission=self.mission.id, path=path, decision=decision, why=why)
+        self.io.events.emit(MISSION_RULE, told)
 
     def doom(self) -> None:
         """Keep the thought from being committed; a mind within another dooms nothing, since its parts are joined."""

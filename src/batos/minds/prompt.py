@@ -5,7 +5,7 @@ user     what older turns were compacted to        the same until the next compa
 user     evidence                                  the same for every call of a mission
 ...      the conversation's turns                  the same for every call of a mission
 user     persona, task (facet, sub-query), clock   this call's own
-...      an answer and its faults                  a revision or a repair, appended
+...      an answer and its faults                  a revision, appended
 """
 
 from __future__ import annotations
@@ -106,6 +106,11 @@ def prefix(shared: SharedContext) -> tuple[Message, ...]:
     return ({"role": "system", "content": system}, *compacted, {"role": "user", "content": shown}, *turns)
 
 
+def compose_short(shared: SharedContext, task: str) -> tuple[Message, ...]:
+    """Return the messages of a call in nobody's voice: the beginning that all calls share, and the task alone."""
+    return (*prefix(shared), {"role": "user", "content": task.strip()})
+
+
 def _documents(evidence: Evidence) -> str:
     """Lay out the passages and count those left out, so that no passage is thought to be missing."""
     left = evidence.omitted_passages
@@ -117,9 +122,12 @@ def _documents(evidence: Evidence) -> str:
 
 
 def decompose_task(voice: PersonaPrompt, question: str, pillars: Sequence[tuple[str, str, str]]) -> str:
-    """Ask for one sub-query a pillar; pillars are (slot, name, inspiration)."""
-    listed = "\n".join(f"- {slot}: {name} ({inspiration})" for slot, name, inspiration in pillars)
-    return f"The message:\n{question}\n\n{voice.prompt('decompose', count=len(pillars), pillars=listed)}"
+    """Ask for one sub-query a pillar; pillars are (slot, name, inspiration).
+
+    The slots are not shown: a small model copies them.
+    """
+    listed = "\n".join(f"- {name} ({inspiration})" for _, name, inspiration in pillars)
+    return voice.prompt("decompose", count=len(pillars), pillars=listed, query=question)
 
 
 def facet_task(voice: PersonaPrompt, facet: Mapping[str, str], query: str) -> str:
@@ -192,9 +200,7 @@ def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str]) -> tuple[
 
 
 class Continuation:
-    """The continuation of a call: free reasoning before its answer, or a repair after it. Each appends and changes
-    nothing.
-    """
+    """The messages around free reasoning before an answer. Each method appends and changes nothing."""
 
     def reason(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Ask for free reasoning first."""
@@ -203,11 +209,6 @@ class Continuation:
     def conclude(self, messages: tuple[Message, ...], reasoning: str) -> tuple[Message, ...]:
         """Ask for the answer, after the reasoning."""
         return (*messages, {"role": "assistant", "content": reasoning}, {"role": "user", "content": _CONCLUDE})
-
-    def repair(self, messages: tuple[Message, ...], text: str, why: str) -> tuple[Message, ...]:
-        """Ask again, after a reply that is no valid decision."""
-        asked = f"{why} Answer again."
-        return (*messages, {"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
 
 def shorten(parts: Sequence[ShownPart], excess: int) -> tuple[tuple[ShownPart, ...], int]:

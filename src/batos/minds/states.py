@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 
 from batos.errors import AnswerCut, DecisionInvalid, InternalError, ObjectError, Runaway
 from batos.memory.evidence import Evidence
-from batos.minds import prompt, provenance
-from batos.minds.calls import decisions
-from batos.minds.calls.questions import Question, infer
+from batos.minds import provenance
+from batos.minds.calls import decisions, division
+from batos.minds.calls.questions import infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, delegate, protocols, window
@@ -44,16 +44,18 @@ async def decomposing(
     if combination.mode(context) != "weave":
         synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
-    task = prompt.decompose_task(context.mind.voice, context.mind.question, delegate.describe(context, slots))
-    question = Question(f"{context.mind.name}/decomposing#0", task)
+    question = division.question_of(context, delegate.describe(context, slots))
     try:
-        value, replied = await infer(interpreter, context, synthesis.evidence, question, decisions.decomposition(slots))
+        value, replied = await infer(
+            interpreter, context, synthesis.evidence, question, decisions.decomposition(len(slots))
+        )
     except (DecisionInvalid, AnswerCut, Runaway) as unusable:
         # A model that cannot divide the question may answer it all the same: its parts compete.
         synthesis.undivided = unusable.message
         synthesis.queries = dict.fromkeys(slots, context.mind.question)
+        context.decide_by_rule(question.path, "division", unusable.message)
         return "DELEGATING"
-    synthesis.queries = dict(decisions.sub_queries(value, context.mind.question))
+    synthesis.queries = dict(zip(slots, decisions.sub_queries(value), strict=True))
     synthesis.evidence = replied.evidence
     return "DELEGATING"
 

@@ -22,6 +22,9 @@ _ANSWERS = (
     "report",
 )
 _QUERIES = ("query", "question", "sub_query", "subquery", "search")
+#: A question of fewer words has too few for different parts: they are numbered.
+_FEW = 6
+_NUMBERED = re.compile(r"q\d+")
 _ORDERED = re.compile(r"[a-z]\d?_(?=.)")
 
 
@@ -50,20 +53,26 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
 
 def query(sources: Sources, longest: int | None, at: int) -> str:
-    """Return the variant `at` of the question: its clauses, then the whole, then its words in another order."""
+    """Return the variant `at` of the question: its clauses, then the whole, then questions about some of its words.
+
+    No two of the first few variants have the same words.
+    """
     parts = clauses(sources.question_line)
     variants = [*parts, sources.question_line] if len(parts) > 1 else [sources.question_line]
     if at < len(variants):
         return cut(variants[at], longest)
     found = list(dict.fromkeys(words(sources.question_line)))
     turn = at % len(found) if found else 0
-    return cut(" ".join(found[turn:] + found[:turn]) or sources.question_line, longest)
+    some = [*found[turn:], *found[:turn]][: max(1, 2 * len(found) // 3)]
+    if len(found) < _FEW:
+        some.append(str(at + 1))
+    return cut(f"{' '.join(some)}?", longest)
 
 
 def asks(name: str) -> bool:
-    """Return whether a property of this name holds a question: a query, or the task of a facet."""
+    """Return whether a property of this name holds a question: a query, or a numbered one (`q1`)."""
     plain = plain_name(name)
-    return plain in _QUERIES or plain.endswith(("_query", "facet_", "facet"))
+    return plain in _QUERIES or plain.endswith("_query") or bool(_NUMBERED.fullmatch(plain))
 
 
 def line(sources: Sources, longest: int | None, at: int) -> str:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 from pydantic import BaseModel, Field
 from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
 
-from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid
-from batos.inference.decisions.decide import REASONING_TOKENS, SPARE, Deciding, decide, larger_limit
+from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid, Runaway
+from batos.inference.decisions.decide import (
+    AGAIN,
+    REASONING_TOKENS,
+    SPARE,
+    Deciding,
+    decide,
+    larger_limit,
+    sample_differently,
+    whole,
+)
 from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Step
@@ -25,6 +36,11 @@ class Verdict(BaseModel):
 
 
 DECISION = Decision(Verdict)
+
+
+def no_word(value: Verdict) -> str:
+    """Return the fault of a verdict that is valid and of no use."""
+    return "that is no word" if value.word == "hmm" else ""
 
 
 def reply(mode: Mode, word: str = "yes") -> str:
@@ -57,7 +73,7 @@ class Deciders:
         decision = DECISION.in_mode(mode)
         request = asked(messages=(), schema=decision.format)
         step = Step("robin/weave#0", None, self.retract)
-        deciding = Deciding(self.session, request, decision, mode, step, Continuation())
+        deciding = Deciding(self.session, request, decision, mode, step, Continuation(), no_word)
         return await decide(deciding, ({"role": "user", "content": "Is it so?"},))
 
     @property
@@ -94,37 +110,48 @@ async def test_two_phases_reason_freely_first() -> None:
         assert deciders.paths == ["robin/weave#0/reason", "robin/weave#0"]
 
 
-@pytest.mark.parametrize("faulty", [1, 2])
-async def test_a_reply_that_is_no_decision_is_repaired(faulty: int) -> None:
-    """The reply and what was wrong with it are appended, at a path of its own; the tokens of the faulty are wasted."""
+@pytest.mark.parametrize("useless", ["perhaps", "", reply("direct", "hmm"), Runaway("blanks", 4)])
+async def test_a_reply_of_no_use_is_asked_for_once_more_without_showing_it(useless: str | BatosError) -> None:
+    """The same messages at a path of their own, with another seed and temperature; the first tokens are waste."""
     async with desk() as at:
-        deciders = Deciders(at, *["perhaps"] * faulty, reply("direct"))
+        deciders = Deciders(at, useless, reply("direct"))
         value, _ = await deciders.decide()
         assert value.word == "yes"
-        assert deciders.paths == [f"robin/weave#0{tail}" for tail in ["", "/repair1", "/repair2"][: faulty + 1]]
-        for before, after in zip(deciders.requests, deciders.requests[1:], strict=False):
-            assert after.messages[: len(before.messages)] == before.messages
-            appended = after.messages[len(before.messages) :]
-            assert [message["role"] for message in appended] == ["assistant", "user"]
-            assert appended[0]["content"] == "perhaps"
-            assert appended[1]["content"].endswith("Answer again.")
-        assert deciders.session.cost.wasted == 4 * faulty
+        first, second = deciders.requests
+        assert second.messages == first.messages
+        assert second.options["seed"] != first.options.get("seed")
+        assert second.options["temperature"] != first.options.get("temperature")
+        assert deciders.paths[-1] == f"robin/weave#0/{AGAIN}"
+        assert deciders.retracted == 1
+        assert deciders.session.cost.calls == 2
+        assert deciders.session.cost.wasted > 0
 
 
-async def test_after_two_repairs_a_decision_is_invalid() -> None:
-    """Three replies are paid for, all are in the journal, and the error says what was wrong with the last."""
+async def test_after_the_second_try_a_decision_is_invalid() -> None:
+    """Both replies are paid for and in the journal, and the error says what was wrong with the last."""
     async with desk() as at:
-        deciders = Deciders(at, "perhaps", "", '{"a": 1}')
-        with pytest.raises(DecisionInvalid):
+        deciders = Deciders(at, "perhaps", reply("direct", "hmm"))
+        with pytest.raises(DecisionInvalid, match=r"of no use: that is no word\."):
             await deciders.decide()
-        assert deciders.paths == ["robin/weave#0", "robin/weave#0/repair1", "robin/weave#0/repair2"]
-        assert deciders.session.cost.calls == 3
-        assert deciders.session.cost.wasted == 12
-        # An empty reply is shown as something: a message without content is none.
-        assert deciders.requests[2].messages[-2]["content"] == "{}"
+        assert deciders.paths == ["robin/weave#0", f"robin/weave#0/{AGAIN}"]
+        assert deciders.session.cost.calls == 2
 
 
-async def test_a_repaired_decision_is_served_whole_and_wastes_nothing_again() -> None:
+@given(
+    st.fixed_dictionaries(
+        {"num_ctx": st.just(512)}, optional={"seed": st.integers(-1, 2**31), "temperature": st.floats(0, 2)}
+    )
+)
+def test_a_second_try_is_sampled_differently_and_always_in_the_same_way(options: dict[str, Any]) -> None:
+    """Seed and temperature differ from those of the first try, and nothing else does."""
+    other = sample_differently(options)
+    assert other == sample_differently(options)
+    assert other["seed"] != options.get("seed")
+    assert other["temperature"] != options.get("temperature")
+    assert {**other, **options} == {"seed": other["seed"], "temperature": other["temperature"], **options}
+
+
+async def test_a_decision_of_the_second_try_is_served_whole_and_wastes_nothing_again() -> None:
     """The next attempt at the mission takes all of it from the journal: no call, and no token wasted twice."""
     async with desk() as at:
         await Deciders(at, "perhaps", reply("direct")).decide()
@@ -140,12 +167,30 @@ def cut(limit: int, text: str = '{"word": "y', prompt: int = 10) -> Answer:
     return replied(text, done_reason="length", answer_tokens=limit, prompt_tokens=prompt)
 
 
-async def test_a_cut_answer_is_given_more_room_before_anything_else() -> None:
-    """The same messages, without the cut answer, twice the room and then all of it; who heard it is told each time."""
+async def test_a_cut_reply_is_asked_for_once_more_with_more_room() -> None:
+    """The same messages, without the cut reply, and twice the room; a second cut one is told with its counts."""
     async with desk() as at:
-        deciders = Deciders(at, cut(64, "x" * 300), cut(128, "x" * 600), cut(256, "x" * 1200), reply("direct"))
+        deciders = Deciders(at, cut(64, "x" * 300), reply("direct"))
         value, _ = await deciders.decide()
         assert value.word == "yes"
+        assert [each.options["num_predict"] for each in deciders.requests] == [64, 128]
+        assert all(each.messages == deciders.requests[0].messages for each in deciders.requests)
+        assert deciders.paths == ["robin/weave#0", f"robin/weave#0/{AGAIN}"]
+        assert deciders.retracted == 1
+        assert deciders.session.cost.wasted == 64
+    async with desk() as at:
+        with pytest.raises(AnswerCut) as raised:
+            await Deciders(at, cut(64, "x" * 300), cut(128, "x" * 600)).decide()
+        assert raised.value.wanted == 256
+
+
+async def test_free_text_that_is_cut_is_given_more_room_until_the_window_is_full() -> None:
+    """The same messages, without the cut answer, twice the room and then all of it; who heard it is told each time."""
+    async with desk() as at:
+        deciders = Deciders(at, cut(64, "x" * 300), cut(128, "x" * 600), cut(256, "x" * 1200), "So it is.")
+        request = asked(messages=({"role": "user", "content": "Is it so?"},))
+        answer = await whole(deciders.session, request, Step("robin/weave#0", None, deciders.retract))
+        assert answer.text == "So it is."
         assert [each.options["num_predict"] for each in deciders.requests] == [64, 128, 256, 512 - 10 - SPARE]
         assert all(each.messages == deciders.requests[0].messages for each in deciders.requests)
         assert deciders.paths == [f"robin/weave#0{tail}" for tail in ("", "/more1", "/more2", "/more3")]
@@ -161,7 +206,7 @@ async def test_a_dense_answer_is_given_what_its_letters_cost_at_once() -> None:
 
 
 async def test_an_answer_that_fills_the_window_is_cut_with_its_counts() -> None:
-    """No repair is asked for: what was said is no fault that the model could mend; the error names both counts."""
+    """No second try is made, since there is no room for a longer one; the error names both counts."""
     async with desk() as at:
         deciders = Deciders(at, cut(64, prompt=440))
         with pytest.raises(AnswerCut, match=r"cut after 64 tokens: the prompt has 440 of the window's 512") as raised:
@@ -182,15 +227,6 @@ async def test_an_answer_that_the_daemon_cannot_read_is_asked_for_once_more() ->
     async with desk() as at:
         with pytest.raises(AnswerUnreadable):
             await Deciders(at, AnswerUnreadable("peg-native"), AnswerUnreadable("again")).decide()
-
-
-async def test_a_repair_that_does_not_fit_is_none() -> None:
-    """The reply's own fault is told, not the length of a prompt that nobody asked for."""
-    async with desk() as at:
-        deciders = Deciders(at, "perhaps", ContextOverflow(600, 512))
-        with pytest.raises(DecisionInvalid, match="no valid JSON"):
-            await deciders.decide()
-        assert deciders.retracted == 1
 
 
 async def test_a_prompt_that_does_not_fit_is_told_as_that() -> None:

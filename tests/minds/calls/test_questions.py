@@ -11,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.counted import CountedBridge, replied
 from tests.minds.conftest import Mind
-from tests.minds.scripted import BAD, GOOD, QUESTION, SLOTS, WINDS, Script, ask, begun, change, kind, stepping, submit
+from tests.minds.scripted import (
+    BAD,
+    GOOD,
+    INSPIRATIONS,
+    QUESTION,
+    WINDS,
+    Script,
+    ask,
+    begun,
+    change,
+    kind,
+    stepping,
+    submit,
+)
 
 from batos.brief import as_file
 from batos.cli.render.mission import notes_text
@@ -71,22 +84,20 @@ async def test_what_fits_is_sent_once(mind: Mind) -> None:
 async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind: Mind) -> None:
     """Where text is denser than was thought the daemon refuses once, and what it counted decides what goes."""
     mind.bridge.respond = daemon = Daemon(mind.script, 1.2)
-    shown = await ask(mind.uvm, files=(LONG,))
+    shown = await ask(mind.uvm, files=(LONG,), effort="reflex")
     assert shown["status"] == "done"
-    assert [kind(request) for request in daemon.refused] == ["decomposition"]
+    assert [kind(request) for request in daemon.refused] == ["woven"]
     retried = mind.bridge.history[1]
     assert retried.messages[-1] == daemon.refused[0].messages[-1]
     assert retried.messages[1] != daemon.refused[0].messages[1]
-    needed = decisions.decomposition(SLOTS).num_predict
-    assert prompt.size(retried.messages) / 1.2 + needed <= WINDOW
-    assert all(request.messages[1] == retried.messages[1] for request in mind.bridge.history[2:5])
+    assert prompt.size(retried.messages) / 1.2 + decisions.WOVEN.num_predict <= WINDOW
 
 
 async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> None:
     """When rules, persona and question alone are too long, the second refusal is the mission's reason."""
     mind.bridge.respond = daemon = Daemon(mind.script, 0.4)
     with pytest.raises(ContextOverflow, match=r"left out already: .* passages, 0 turns") as raised:
-        await ask(mind.uvm, files=(LONG,))
+        await ask(mind.uvm, files=(LONG,), effort="reflex")
     assert raised.value.window == WINDOW
     assert raised.value.prompt_tokens is not None
     assert len(daemon.refused) == 2
@@ -98,7 +109,7 @@ async def test_nothing_to_leave_out_is_not_tried_again(mind: Mind) -> None:
     """Without evidence a refusal is final at once: the same bytes would be refused again."""
     mind.bridge.respond = daemon = Daemon(mind.script, 0.4)
     with pytest.raises(ContextOverflow, match="persona and question never are"):
-        await ask(mind.uvm, files=())
+        await ask(mind.uvm, files=(), effort="reflex")
     assert len(daemon.refused) == 1
 
 
@@ -230,18 +241,19 @@ async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(m
     assert prompt.size(sent[-1]["messages"]) / 3 + 1_900 <= WINDOW < prompt.size(sent[0]["messages"]) / 3 + 1_900
 
 
-@pytest.mark.parametrize("fault", ["no JSON", "runaway", "endless"])
+@pytest.mark.parametrize("fault", ["no JSON", "labels", "alike", "runaway", "endless"])
 async def test_a_question_that_cannot_be_divided_is_answered_all_the_same(mind: Mind, fault: str) -> None:
     """Each part is given the question itself; the asker is told, and why."""
     faults: dict[str, str | BatosError] = {
         "no JSON": "none",
+        "labels": json.dumps(dict(zip(("q1", "q2", "q3"), INSPIRATIONS, strict=True))),
+        "alike": json.dumps(dict.fromkeys(("q1", "q2", "q3"), QUESTION)),
         "runaway": Runaway("blanks", 65),
         "endless": "{" + "1.1" * 9_000,
     }
 
     def respond(request: ChatRequest) -> str | BatosError:
-        said = request.messages[-1]["content"]
-        if kind(request) == "decomposition" or "not valid" in said:
+        if kind(request) == "decomposition":
             return faults[fault]
         return mind.script(request)
 
@@ -252,6 +264,10 @@ async def test_a_question_that_cannot_be_divided_is_answered_all_the_same(mind: 
     combined = shown["provenance"]["combined"]
     assert combined["undivided"]
     assert combined["undivided"] in shown["provenance"]["changes"][0]["what"]
+    (ruled,) = mind.told("mission.rule")
+    assert ruled["path"] == "brick/decomposing#0"
+    assert (ruled["decision"], ruled["why"]) == ("division", combined["undivided"])
+    assert [kind(request) for request in mind.bridge.history].count("decomposition") == 2
     assert "each was given the whole question" in notes_text(as_mission(shown), voices=False)
 
 

@@ -1,14 +1,15 @@
-"""A decision from a model: asked in the mode that suits the model, parsed, and repaired at most twice."""
+"""A decision from a model: asked in the mode that suits the model, parsed, and asked for once more if it is none."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from batos.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid
+from batos.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 from batos.inference.decisions.schema import Decision
 from batos.inference.decisions.shapes import CHARS_PER_TOKEN
 from batos.inference.ollama.bridge import Answer, ChatRequest
@@ -17,7 +18,10 @@ from batos.inference.session import Session, Step
 M = TypeVar("M", bound=BaseModel)
 Messages: TypeAlias = tuple[dict[str, str], ...]
 
-REPAIRS = 2
+#: The end of the path of a second try.
+AGAIN: Final = "again1"
+#: The temperature of a second try; the other one where the first try had this one or a higher.
+WARMER, COOLER = 0.7, 0.3
 #: Tokens that free reasoning may take before the constrained answer of mode `two_phase`.
 REASONING_TOKENS = 384
 #: Tokens of the window that a longer answer leaves free.
@@ -27,9 +31,7 @@ LEAST_GAIN, DENSER = 1.25, 1.2
 
 
 class Composer(Protocol):
-    """Composes a call's messages and the messages of its repairs: each method returns the given messages and
-    some more.
-    """
+    """Composes the messages around free reasoning: each method returns the given messages and some more."""
 
     def reason(self, messages: Messages) -> Messages:
         """Ask for free reasoning first."""
@@ -39,14 +41,18 @@ class Composer(Protocol):
         """Ask for the answer, after the reasoning."""
         ...
 
-    def repair(self, messages: Messages, text: str, why: str) -> Messages:
-        """Ask again, after a reply that is no valid decision."""
-        ...
+
+def no_fault(value: object) -> str:
+    """Return "": every valid value is of use."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Deciding(Generic[M]):
-    """A decision to be made: the session, the `request` without its messages, and the composer of these."""
+    """A decision to be made: the session, the `request` without its messages, and the composer of these.
+
+    `fault` returns the reason why a valid value is of no use, "" if it is of use.
+    """
 
     session: Session
     request: ChatRequest
@@ -54,34 +60,58 @@ class Deciding(Generic[M]):
     mode: str
     step: Step
     composer: Composer
+    fault: Callable[[M], str] = no_fault
 
 
 async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
     """Return the decision and its text.
 
-    Raises DecisionInvalid after the last repair, AnswerCut where the window has no room for it, and what the bridge
-    raises. A repair that does not fit the window any more is none: the reply's own fault is told.
+    A reply that is invalid, of no use, cut or without end is asked for once more: the same messages, without that
+    reply, with another seed and another temperature. A model that is shown its own loop goes on with it.
+
+    Raises: DecisionInvalid, AnswerCut, Runaway: the second reply is no decision either. Other errors: the bridge's.
     """
     if deciding.mode == "two_phase":
         messages = await _reason_first(deciding, messages)
-    step, invalid = deciding.step, None
-    for attempt in range(REPAIRS + 1):
-        try:
-            answer = await whole(deciding.session, replace(deciding.request, messages=messages), step)
-        except ContextOverflow:
-            if invalid is None:
+    request = replace(deciding.request, messages=messages)
+    try:
+        return await _attempt(deciding, request, deciding.step)
+    except (DecisionInvalid, Runaway, AnswerUnreadable) as unusable:
+        # A reply that cannot be read was mostly cut within a letter: no counts came with it.
+        limit = int(request.options["num_predict"])
+        if isinstance(unusable, AnswerUnreadable):
+            if 2 * limit > int(request.options["num_ctx"]) // 2:
                 raise
-            raise invalid from None
-        try:
-            return deciding.decision.parse(answer.text), answer.text
-        except DecisionInvalid as error:
-            deciding.session.waste(step.path)
-            if attempt == REPAIRS:
-                raise
-            invalid = error
-            messages = deciding.composer.repair(messages, answer.text, error.message)
-            step = deciding.step.again(f"repair{attempt + 1}")
-    raise AssertionError("the last attempt returns or raises")
+            limit *= 2
+    except AnswerCut as cut:
+        limit = min(cut.window - cut.prompt_tokens - SPARE, cut.wanted)
+        if limit < int(request.options["num_predict"]) * LEAST_GAIN:
+            raise
+    options = {**sample_differently(request.options), "num_predict": limit}
+    return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN))
+
+
+def sample_differently(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with another seed and another temperature, always the same ones."""
+    warm = float(options.get("temperature", 0.0)) >= WARMER
+    return {**options, "seed": int(options.get("seed", 0)) + 1, "temperature": COOLER if warm else WARMER}
+
+
+async def _attempt(deciding: Deciding[M], request: ChatRequest, step: Step) -> tuple[M, str]:
+    """Return the decision in one reply; a reply that is none is counted as wasted."""
+    answer = await deciding.session.think(request, step)
+    try:
+        if answer.done_reason == "length":
+            window, limit = int(request.options["num_ctx"]), int(request.options["num_predict"])
+            raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, larger_limit(limit, answer))
+        value = deciding.decision.parse(answer.text)
+        fault = deciding.fault(value)
+        if fault:
+            raise DecisionInvalid(f"The reply is of no use: {fault}.")
+    except (DecisionInvalid, AnswerCut):
+        deciding.session.waste(step.path)
+        raise
+    return value, answer.text
 
 
 async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:

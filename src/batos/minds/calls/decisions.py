@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
 
@@ -102,14 +101,18 @@ def citations_of(value: BaseModel) -> tuple[Quoted, ...]:
     return tuple(Quoted(each.document, each.quote) for each in cited)
 
 
-@lru_cache(maxsize=64)
-def decomposition(slots: tuple[str, ...]) -> Decision[BaseModel]:
-    """Return the shape of one bounded sub-query for each pillar, by slot: no pillar can be forgotten or named twice."""
+@lru_cache(maxsize=MOST_PARTS)
+def decomposition(parts: int) -> Decision[BaseModel]:
+    """Return the shape of one bounded sub-query for each of so many parts, by plain keys: `q1`, `q2` and so on.
+
+    Keys that say more are copied by small models in place of questions.
+    """
     query: Any = (Annotated[str, Field(max_length=QUERY)], ...)
-    shape: type[BaseModel] = create_model("Decomposition", **dict.fromkeys(slots, query))
+    keys = (f"q{number}" for number in range(1, parts + 1))
+    shape: type[BaseModel] = create_model("Decomposition", **dict.fromkeys(keys, query))
     return Decision(shape)
 
 
-def sub_queries(value: BaseModel, question: str) -> Mapping[str, str]:
-    """Return the sub-queries by slot, on one line each; a pillar that was given none gets the question itself."""
-    return {slot: " ".join(text.split()) or question for slot, text in value.model_dump().items()}
+def sub_queries(value: BaseModel) -> tuple[str, ...]:
+    """Return the sub-queries of a decomposition in the order of its parts, on one line each."""
+    return tuple(" ".join(str(text).split()) for text in value.model_dump().values())

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from batos.errors import AnswerCut, ContextOverflow
-from batos.inference.decisions.decide import Deciding, decide
+from batos.inference.decisions.decide import Deciding, decide, no_fault
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
@@ -27,7 +27,9 @@ class Question:
     """The question of one step of a cycle; `then` is appended to the prompt (a revision).
 
     `on_token` gets the reply as it grows, `on_again` is called if that text is withdrawn. `shorter` returns the task
-    with so many bytes less, and the number of shortened parts; None if nothing may be shortened.
+    with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A `short` question is
+    the task alone: no persona, form of the reply or time. `fault` returns the reason why a valid reply is of no use,
+    "" if it is of use.
     """
 
     path: str
@@ -36,6 +38,8 @@ class Question:
     on_token: Callable[[str], None] | None = None
     on_again: Callable[[], None] | None = None
     shorter: Callable[[int], tuple[str, int]] | None = None
+    short: bool = False
+    fault: Callable[[Any], str] = no_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class _Call:
     shortened: int = 0
 
     def messages(self, context: MindContext) -> tuple[Message, ...]:
+        if self.question.short:
+            return prompt.compose_short(self.shared, self.question.task)
         task = prompt.with_guide(self.question.task, self.guide)
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then)
 
@@ -105,6 +111,8 @@ async def ask(
         value, text = await decide(deciding, messages)
     except (ContextOverflow, AnswerCut) as overflow:
         if isinstance(overflow, AnswerCut):
+            if question.short:
+                raise  # a short answer that is cut goes on without end, whatever room it has
             answer = max(answer, min(overflow.wanted, context.mind.thinking.window // 2))
         call = call.lighter(context, _counted_room(context.mind.thinking, answer, overflow, prompt.size(messages)))
         if call.messages(context) == messages:
@@ -122,7 +130,7 @@ def _deciding(context: MindContext, question: Question, decision: Decision[M]) -
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
     request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
     step = Step(question.path, question.on_token, question.on_again)
-    return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation())
+    return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation(), question.fault)
 
 
 def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | AnswerCut, size: int) -> int:

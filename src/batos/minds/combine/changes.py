@@ -19,6 +19,7 @@ from batos.mission_documents import ChangeDocument
 _DECIDED = {
     "agreed": "both orders named it",
     "named": "the other order gave no valid choice",
+    "votes": "more parts said the same",
     "faults": "it has the fewest faults",
     "citations": "it has the most citations",
     "place": "it came first",
@@ -28,7 +29,7 @@ _DECIDED = {
 def list_changes(context: MindContext, synthesis: Synthesis) -> list[ChangeDocument]:
     """List the change that each call of this mind made, in the order of the calls; nothing for a single call.
 
-    A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
+    A second try and free reasoning belong to the call that they serve. The calls of a mind within this one are compared
     with that mind's answer, and that mind with this one's answer.
     """
     if not synthesis.parts or not synthesis.drafts:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from batos.codex.protocol_conditions import fold
-from batos.errors import DecisionInvalid
+from batos.errors import AnswerCut, DecisionInvalid, Runaway
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
@@ -18,19 +19,24 @@ from batos.minds.prompt import ShownPart
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
+_NO_VOTES: Final[Mapping[int, int]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Merit:
-    """The computed merit of a candidate if the model does not decide: fewer faults, then more citations, then place."""
+    """The computed merit of a candidate if the model does not decide: more votes, then fewer faults, then more
+    citations, then place.
+    """
 
     faults: int
     citations: int
     place: int
+    votes: int = 1
 
     @property
-    def rank(self) -> tuple[int, int, int]:
+    def rank(self) -> tuple[int, int, int, int]:
         """Return the sort key; the least is the best."""
-        return (self.faults, -self.citations, self.place)
+        return (-self.votes, self.faults, -self.citations, self.place)
 
 
 def candidates(parts: Sequence[PartResult]) -> tuple[PartResult, ...]:
@@ -59,7 +65,8 @@ def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tupl
 
 
 def decide_winner(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
-    """Return the place of the winner and the reason: `agreed`, `named`, `faults`, `citations` or `place`.
+    """Return the place of the winner and the reason: `agreed`, `named`, `votes`, `faults`, `citations` or
+    `place`.
 
     `named` has the choice of each order, None for no valid choice; if neither made one, all candidates compete.
     """
@@ -70,17 +77,19 @@ def decide_winner(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple
     best = min(left, key=lambda merit: merit.rank)
     if len(left) == 1:
         return best.place, "named"
-    if sum(1 for merit in left if merit.faults == best.faults) == 1:
-        return best.place, "faults"
-    if sum(1 for merit in left if merit.rank[:2] == best.rank[:2]) == 1:
-        return best.place, "citations"
+    for many, reason in enumerate(("votes", "faults", "citations"), start=1):
+        if sum(1 for merit in left if merit.rank[:many] == best.rank[:many]) == 1:
+            return best.place, reason
     return best.place, "place"
 
 
 async def select(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
 ) -> PartResult:
-    """Return the winner among at least one part; a single part needs no call."""
+    """Return the winner among at least one part; a single part needs no call.
+
+    If a vote came to no majority, `combined` has its groups, and a candidate counts as many votes as its group.
+    """
     if len(standing) == 1:
         synthesis.combined |= {"candidates": 1, "decided": "alone"}
         return standing[0]
@@ -89,8 +98,10 @@ async def select(
         shown = [standing[place] for place in order]
         chosen = await _ask_for_best(interpreter, context, synthesis, shown, sample)
         named.append(None if chosen is None else order[chosen - 1])
-    merits = await _merits(standing, ground) if len(set(named)) > 1 or None in named else ()
+    merits = await _merits(standing, ground, _votes(synthesis)) if len(set(named)) > 1 or None in named else ()
     winner, decided = decide_winner(named, merits)
+    if set(named) == {None}:
+        context.decide_by_rule(f"{context.mind.name}/selecting#0", "choice", "no reply was a valid choice")
     synthesis.combined |= {
         "candidates": len(standing),
         "shown": [part.number for part in standing],
@@ -117,7 +128,7 @@ async def _ask_for_best(
     decision = decisions.choice(len(shown))
     try:
         value, _ = await answers.infer_kept(interpreter, context, synthesis, question, decision)
-    except DecisionInvalid:
+    except (DecisionInvalid, AnswerCut, Runaway):
         return None
     return int(value.best)
 
@@ -128,9 +139,14 @@ async def best(group: Sequence[PartResult], ground: Ground) -> PartResult:
     return group[min(merits, key=lambda merit: merit.rank).place]
 
 
-async def _merits(standing: Sequence[PartResult], ground: Ground) -> list[Merit]:
+def _votes(synthesis: Synthesis) -> dict[int, int]:
+    """Return the size of each voting part's group, by the part's number; empty if no vote was held."""
+    return {number: len(group) for group in synthesis.combined.get("votes", ()) for number in group}
+
+
+async def _merits(standing: Sequence[PartResult], ground: Ground, votes: Mapping[int, int] = _NO_VOTES) -> list[Merit]:
     found = []
     for place, part in enumerate(standing):
         verdict = await answers.judge_alone(MindAnswer(part.answer.strip(), part.citations), ground)
-        found.append(Merit(len(verdict.faults), len(part.citations), place))
+        found.append(Merit(len(verdict.faults), len(part.citations), place, votes.get(part.number, 1)))
     return found

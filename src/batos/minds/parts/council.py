@@ -123,7 +123,7 @@ def minds(context: MindContext, query: str = "") -> list[MindContext]:
 
 
 def calls(context: MindContext) -> int:
-    """Return the least number of calls of a mission: without repair, revision or protocol."""
+    """Return the least number of calls of a mission: without second tries, revision or protocol."""
     return sum(_own_calls(each) for each in minds(context))
 
 

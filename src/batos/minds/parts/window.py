@@ -52,5 +52,5 @@ def _tasks(context: MindContext) -> list[Task]:
     described = delegate.describe(context, slots)
     return [
         (prompt.weave_task(context.mind.voice, question, ()) + expected, woven),
-        (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(slots)),
+        (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(len(slots))),
     ]
