@@ -29,12 +29,12 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format types docs bench bench-full wheel fuzz times live clean venv
+.PHONY: help demo test check format types docs bench bench-full wheel fuzz times live real clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama)
+demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama; REAL=1: with a very small real model)
 	@scripts/demo.sh
 
 test: $(STAMP) ## the whole test suite, side by side (ARGS="tests/image -k undo": those, in one process; WORKERS=1: all, in order)
@@ -71,6 +71,10 @@ times: $(STAMP) ## the whole test suite, and from its times tests/times.json ane
 
 live: $(STAMP) ## genesis, missions and adapters on a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST; BATOS_LIVE_MODEL, else its smallest)
 	@BATOS_LIVE_OLLAMA=$${BATOS_LIVE_OLLAMA:-$${OLLAMA_HOST:-http://127.0.0.1:11434}} $(BIN)/python -m pytest -m live $(ARGS)
+
+real: $(STAMP) ## llama.cpp and a very small real model into the environment, and the tests that need them
+	@BIN=$(BIN) scripts/real.sh install
+	@BIN=$(BIN) scripts/real.sh test $(ARGS)
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) build dist .batos/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

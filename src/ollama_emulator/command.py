@@ -13,7 +13,8 @@ from ollama_emulator.emulator import serve
 from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import DEFAULT_PORT, VERSION, Options
 
-HELP = """Run the stand-in for the Ollama daemon. The emulator is not a model: its words are cut from the prompt.
+HELP = """Run the stand-in for the Ollama daemon. The emulator is not a model: its words are cut from the prompt, unless
+--gguf names the file of a real one.
 
 It reads OLLAMA_MAX_QUEUE, _NUM_PARALLEL, _MAX_LOADED_MODELS, _CONTEXT_LENGTH, _KEEP_ALIVE, _KV_CACHE_TYPE,
 _LOAD_TIMEOUT and _ORIGINS as the daemon does. OLLAMA_HOST is not read: it may name the real one.
@@ -61,6 +62,11 @@ def _contents(manual: Callable[[str], str]) -> list[click.Parameter]:
         click.Option(["--store"], type=_FOLDER, help="Keep models there across restarts."),
         click.Option(
             ["--model", "models"], multiple=True, metavar="NAME", help="A model it has from the start. Repeatable."
+        ),
+        click.Option(
+            ["--gguf"],
+            metavar="FILE|smollm2",
+            help="Answer with this real model, by llama.cpp (`make real` installs what it needs and smollm2).",
         ),
         _flag("--control", help="Answer /_emulator/fault, /_emulator/log and /_emulator/state."),
         _flag("--endless", help="Free text goes on to num_predict, as that of random weights does."),

@@ -21,6 +21,7 @@ from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model
 from ollama_emulator.library.store import Manifest, Store
 from ollama_emulator.machine.memory import GIB
+from ollama_emulator.machine.runners import Ask, Engine, ModelRunner
 from ollama_emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from ollama_emulator.options import DaemonSettings, Options
 from ollama_emulator.pulling import registry
@@ -29,10 +30,18 @@ from ollama_emulator.replies import BARE_JSON, JSON, HttpReply, HttpStream
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech.authoring.authors import Roster
 from ollama_emulator.speech.authoring.orders import requested_selectors
+from ollama_emulator.voices import gguf_model
+from ollama_emulator.voices.invented import InventedVoice
+from ollama_emulator.voices.llama import EngineSettings, LlamaEngine
+from ollama_emulator.voices.real import RealVoice
+from ollama_emulator.voices.voice import Voice
 
 REMEMBERED = 2_000
 REMEMBERED_BYTES = 32 << 20  # bytes of the bodies that the log keeps whole; others keep their short fields
 INJECTED = "injected fault"
+INVENTS = "not a model: its answers are cut from the prompt"
+_NO_ADAPTER = "the emulator's real voice applies no adapter: use the model without it"
+_WORDED = ("nel", "blanks", "repeat", "broken_json", "text", "author")  # faults whose words are invented
 _LOADING = ("kill_load", "oom", "spill")
 Lines = AsyncGenerator[list[bytes], None]
 _SAMPLED = (
@@ -52,7 +61,10 @@ _SAMPLED = (
 
 @dataclass(slots=True)
 class EmulatedDaemon:
-    """The state behind the routes; `requests` is the log of the last `REMEMBERED` requests."""
+    """The state behind the routes; `requests` is the log of the last `REMEMBERED` requests.
+
+    `real` is the model of `--gguf`, whose answers are its own; every other model invents.
+    """
 
     options: Options
     settings: DaemonSettings
@@ -62,6 +74,8 @@ class EmulatedDaemon:
     faults: FaultList
     scheduler: Scheduler
     roster: Roster
+    invented: Voice
+    real: Model | None = None
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
     held_most: int = REMEMBERED_BYTES
@@ -89,7 +103,12 @@ class EmulatedDaemon:
             orders.read(options.faults),
             scheduler,
             Roster(options.authors),
+            InventedVoice(clock, options.tok_s, options.embedder),
         )
+        if options.gguf is not None:
+            file = gguf_model.find(str(options.gguf))
+            made.real = models.resolve(store, gguf_model.install(store, file))
+            scheduler.open_engine = made.open_engine
         if options.log is not None:
             made._log = _open_log(options.log)
         return made
@@ -185,6 +204,31 @@ class EmulatedDaemon:
             with suppress(ApiError):
                 found += filter(None, (self.find(manifest.name),))
         return found
+
+    # voices
+
+    @property
+    def notice(self) -> str:
+        """Return the words that say what answers here."""
+        return INVENTS if self.real is None else f"{self.real.name.display}: {gguf_model.notice(self.real.card)}"
+
+    def voice(self, runner: ModelRunner, fault: InjectedFault | None = None) -> Voice:
+        """Return the voice of a runner; the words of a fault that changes them are invented."""
+        worded = fault is not None and fault.do in _WORDED
+        return self.invented if runner.engine is None or worded else RealVoice()
+
+    async def open_engine(self, ask: Ask, slots: int) -> Engine | None:
+        """Load the weights of the real model for a runner; None for another model.
+
+        Raises: ApiError: 500, an adapter lies on it, or llama.cpp cannot load the file.
+        """
+        blob = self.store.blobs.get(ask.model.base)
+        if self.real is None or ask.model.base != self.real.base or blob is None or blob.path is None:
+            return None
+        if ask.model.adapters:
+            raise ApiError(500, _NO_ADAPTER)
+        card = ask.model.card
+        return await LlamaEngine.load(EngineSettings(blob.path, ask.window, slots, ask.threads, ask.shift, card.embeds))
 
     def wire_time(self) -> str:
         """Return the current time in the form of `created_at`."""

@@ -74,6 +74,11 @@ class Emulator:
         return self.daemon.scheduler
 
     @property
+    def notice(self) -> str:
+        """Return the words that say what answers: invented words, or a real model and its size."""
+        return self.daemon.notice
+
+    @property
     def connections(self) -> int:
         """Return the number of connected clients."""
         return self._server.connections
@@ -96,6 +101,7 @@ class Emulator:
             yield f"http://{host}:{port}"
         finally:
             await server.close()
+            await self.scheduler.free()
             self.daemon.close()
 
 
@@ -115,7 +121,7 @@ async def serve(options: Options) -> int:
         sys.stderr.write(f"emulator: {warning}\n")
     try:
         async with emulator.serving() as url:
-            sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
+            sys.stdout.write(f"emulator listening on {url} ({emulator.notice})\n")
             sys.stdout.flush()
             await stop.wait()
     except OSError as error:

@@ -31,6 +31,7 @@ class Options:
     With `endless` answers resemble those of random weights: free text never ends, there is no thinking and no tool
     call. `authors` write the code that requests ask for, each once and the last from then on (docs/emulator.md).
     `embedder` returns the vector of a text and is called in a thread; without it texts are embedded by hashing.
+    `gguf` is the file of a real model, or "smollm2", which answers by llama.cpp in place of the invented words.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +51,7 @@ class Options:
     models: tuple[str, ...] = ()
     authors: tuple[str, ...] = (GOOD,)
     embedder: Callable[[str], list[float]] | None = None
+    gguf: Path | str | None = None
     environ: Mapping[str, str] | None = None
     version: str = VERSION
     limits: HttpLimits = field(default_factory=HttpLimits)
@@ -84,6 +86,8 @@ class DaemonSettings:
                 raise OptionError(
                     f"there is no author {author[:60]!r}", field="author", remedy=f"There are {', '.join(AUTHORS)}."
                 )
+        if options.gguf is not None:
+            _refuse_beside_real(options)
         if options.parallel is not None and options.parallel < 1:
             raise OptionError("--parallel is at least 1", field="parallel")
         found = _Variables(options.environ or {})
@@ -97,6 +101,22 @@ class DaemonSettings:
             found.duration_ns("OLLAMA_LOAD_TIMEOUT", zero_is_for_ever=True),
             found.text("OLLAMA_KV_CACHE_TYPE"),
             tuple(found.warnings),
+        )
+
+
+def _refuse_beside_real(options: Options) -> None:
+    """Check the options beside `gguf`. Raises: OptionError: one of them is for invented answers only."""
+    given = {
+        "endless": options.endless,
+        "tok_s": options.tok_s > 0,
+        "author": options.authors != (GOOD,),
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        flag = "--" + name.replace("_", "-")
+        raise OptionError(
+            f"{flag} is for invented answers, and --gguf names a real model, which has its own words and speed",
+            field=name,
+            remedy=f"Leave out {flag}, or --gguf.",
         )
 
 

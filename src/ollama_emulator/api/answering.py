@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -16,17 +17,16 @@ from ollama_emulator.go.json import encode
 from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.models import Model
-from ollama_emulator.machine.pacing import Pace
 from ollama_emulator.machine.runners import Ask, ModelRunner
 from ollama_emulator.prompting import prompts, rendering, sampling
-from ollama_emulator.prompting.prompts import AnswerPlan, Manner
+from ollama_emulator.prompting.prompts import Manner
 from ollama_emulator.prompting.rendering import Prompt
 from ollama_emulator.replies import JSON, HttpReply, HttpStream
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech import logprobs
+from ollama_emulator.voices.voice import Saying, SpeechOrder
 
 DIED = "an error was encountered while running the model: unexpected EOF"
-_IDLE_RATE = 50.0  # tokens a second of an endless answer if no speed is set
 
 
 @dataclass(slots=True)
@@ -44,7 +44,6 @@ class AnswerCall:
     loaded: int = 0
     #: The time at which it got its slot: waiting before that belongs to neither prompt nor answer.
     answering: int = 0
-    pace: Pace | None = None
 
     def head(self) -> str:
         """Return the JSON text of the fields that begin every line of a reply."""
@@ -142,18 +141,16 @@ def _wire_fault(fault: InjectedFault | None) -> InjectedFault | None:
     return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Spoken:
-    """Pieces of an answer that are due, with the whole answer and the prompt."""
+    """A step of an answer that is due, with its prompt."""
 
-    turn: AnswerPlan
+    saying: Saying
     prompt: Prompt
-    pieces: Sequence[str]
-    thinking: Sequence[str] = ()
 
 
 async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
-    """Yield None once the model is loaded, then the pieces of the answer when due; without a speed all at once."""
+    """Yield None once the model is loaded, then the steps of the answer when due."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()
@@ -162,43 +159,35 @@ async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, 
         async with runner.slots:
             call.answering = perf_counter_ns()
             manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault, daemon.roster)
-            turn = prompts.compose(ask, call.fields, prompt, manner)
-            pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
-            if pace.rate:
-                await pace.read(runner.prefixes.count_unread(prompt.text, turn.prompt_tokens))
-            elif turn.endless:
-                pace.rate = _IDLE_RATE
-                await pace.read(0)
-            if not pace.rate:
-                doomed = _pieces_before_kill(call)
-                yield _Spoken(turn, prompt, turn.pieces[:doomed], turn.thinking)
-                _die(call, runner, doomed)
-                return
-            async for thought, piece in _slowly(call, runner, turn, pace):
-                yield _Spoken(turn, prompt, piece, thought)
+            voice = daemon.voice(runner, call.fault)
+            steps = voice.say(SpeechOrder(ask, call.fields, prompt, manner, runner))
+            async with aclosing(steps), aclosing(_cut_at_kill(call, runner, steps)) as due:
+                async for saying in due:
+                    yield _Spoken(saying, prompt)
 
 
-_Step = tuple[Sequence[str], Sequence[str]]
-
-
-async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace: Pace) -> AsyncGenerator[_Step, None]:
-    """Yield one piece at a time when it is due, thinking first; an endless answer repeats its pieces.
+async def _cut_at_kill(
+    call: AnswerCall, runner: ModelRunner, steps: AsyncGenerator[Saying, None]
+) -> AsyncGenerator[Saying, None]:
+    """Yield the steps up to the piece at which a fault kills the runner.
 
     Raises: ApiError: 500, the runner was killed.
     """
-    doomed, said = _pieces_before_kill(call), 0
-    steps: list[_Step] = [*(((one,), ()) for one in turn.thinking), *(((), (one,)) for one in turn.pieces)]
-    while True:
-        for step in steps or [((), (" ",) if turn.endless else ())]:
-            _die(call, runner, doomed if said == doomed else None)
-            await pace.say()
-            if runner.dead:
-                raise ApiError(500, DIED)
-            yield step
-            said += 1
-        if not turn.endless:
+    left = _pieces_before_kill(call)
+    async for saying in steps:
+        if left == 0:
             break
-    _die(call, runner, doomed)
+        if runner.dead:
+            raise ApiError(500, DIED)
+        if left is None:
+            yield saying
+            continue
+        yield replace(saying, pieces=saying.pieces[:left])
+        left = max(0, left - (len(saying.pieces) or len(saying.thinking)))
+        if left == 0:
+            break
+    if left is not None:
+        _die(call, runner)
 
 
 def _pieces_before_kill(call: AnswerCall) -> int | None:
@@ -207,14 +196,13 @@ def _pieces_before_kill(call: AnswerCall) -> int | None:
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
 
 
-def _die(call: AnswerCall, runner: ModelRunner, doomed: int | None) -> None:
-    """Kill the runner if `doomed` is a number. Raises: ApiError: 500, it was killed."""
-    if doomed is not None and call.fault is not None:
-        runner.dead = True
-        text = call.fault.text("error", DIED)
-        if "out of memory" in text:
-            call.daemon.scheduler.end_all()
-        raise ApiError(500, text)
+def _die(call: AnswerCall, runner: ModelRunner) -> None:
+    """Kill the runner as the fault says. Raises: ApiError: 500, it was killed."""
+    runner.dead = True
+    text = call.fault.text("error", DIED) if call.fault is not None else DIED
+    if "out of memory" in text:
+        call.daemon.scheduler.end_all()
+    raise ApiError(500, text)
 
 
 async def _lines(call: AnswerCall, ask: Ask) -> Lines:
@@ -225,15 +213,15 @@ async def _lines(call: AnswerCall, ask: Ask) -> Lines:
             if now is None:
                 yield []
                 continue
-            head = call.head()
-            texts = [f'{head}{call.body("", thought)},"done":false}}\n' for thought in now.thinking]
-            texts += [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in now.pieces]
-            if spoken is None and now.turn.tool_calls and not now.prompt.native:
-                texts.append(f'{head}{call.body("", calls=now.turn.tool_calls)},"done":false}}\n')
+            head, due, more = call.head(), now.saying, partial(_logprobs, call, saying=now.saying)
+            texts = [f'{head}{call.body("", thought)},"done":false}}\n' for thought in due.thinking]
+            texts += [f'{head}{call.body(piece)},"done":false{more((piece,))}}}\n' for piece in due.pieces]
+            if spoken is None and due.plan.tool_calls and not now.prompt.native:
+                texts.append(f'{head}{call.body("", calls=due.plan.tool_calls)},"done":false}}\n')
             spoken = now
             yield [text.encode("utf-8", "surrogatepass") for text in texts]
     if spoken is not None:
-        calls = spoken.turn.tool_calls if spoken.prompt.native else ()
+        calls = spoken.saying.plan.tool_calls if spoken.prompt.native else ()
         yield [(_last(call, ask, spoken, _End(calls=calls)) + "\n").encode("utf-8", "surrogatepass")]
 
 
@@ -248,18 +236,18 @@ class _End:
 
 def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
     """Return the last line of an answer, with its counts of tokens and its durations."""
-    turn, now = spoken.turn, perf_counter_ns()
+    turn, now = spoken.saying.plan, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
-    reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
+    reading = spoken.saying.read_ns or answering // 2
     line = f'{call.head()}{call.body(end.text, end.thinking, end.calls)},"done":true,"done_reason":"{turn.reason}"'
-    probabilities = _logprobs(call, turn.pieces) if end.text else ""
+    probabilities = _logprobs(call, turn.pieces, spoken.saying) if end.text else ""
     counts = {
         "total_duration": now - call.began,
         "load_duration": call.loaded - call.began,
         "prompt_eval_count": turn.prompt_tokens,
         "prompt_eval_duration": reading,
         "eval_count": turn.tokens,
-        "eval_duration": max(1, answering - reading),
+        "eval_duration": spoken.saying.said_ns or max(1, answering - reading),
     }
     metrics = "".join(f',"{name}":{value}' for name, value in counts.items() if value)
     if call.chat:
@@ -270,10 +258,14 @@ def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
     return line + metrics + probabilities + "}"
 
 
-def _logprobs(call: AnswerCall, pieces: Sequence[str]) -> str:
+def _logprobs(call: AnswerCall, pieces: Sequence[str], saying: Saying) -> str:
+    """Return the JSON text of the log probabilities of some pieces, or ""."""
     if not call.fields.get("logprobs"):
         return ""
-    return f',"logprobs":{encode(logprobs.entries(pieces, int(call.fields.get("top_logprobs", 0))))}'
+    found: Sequence[Mapping[str, Any]] | None = saying.logprobs
+    if found is None:
+        found = logprobs.entries(pieces, int(call.fields.get("top_logprobs", 0)))
+    return f',"logprobs":{encode(list(found))}'
 
 
 async def _whole(call: AnswerCall, ask: Ask) -> Answer:
@@ -281,18 +273,21 @@ async def _whole(call: AnswerCall, ask: Ask) -> Answer:
     fault = _wire_fault(call.fault)
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
-    said: list[str] = []
+    said, entries = list[str](), list[Mapping[str, Any]]()
     spoken: _Spoken | None = None
     async with aclosing(_saying(call, ask)) as saying:
         async for now in saying:
             if now is not None:
                 spoken = now
-                said.extend(now.pieces)
+                said.extend(now.saying.pieces)
+                entries.extend(now.saying.logprobs or ())
             elif fault is not None and fault.do == "stall":
                 await call.daemon.clock.sleep(fault.number("seconds", 60))
     if spoken is None:
         raise ApiError(500, DIED)
-    turn = spoken.turn
+    turn = spoken.saying.plan
+    if spoken.saying.logprobs is not None:
+        spoken = replace(spoken, saying=replace(spoken.saying, logprobs=entries))
     text = _last(call, ask, spoken, _End("".join(said), "".join(turn.thinking), turn.tool_calls))
     if fault is None or fault.do == "stall":
         return _reply(text)

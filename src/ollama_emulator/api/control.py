@@ -37,6 +37,7 @@ async def state(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     return reply(
         {
             **daemon.scheduler.state(),
+            "voice": daemon.notice,
             "vram": daemon.scheduler.vram,
             "pulled": dict(daemon.registry.pulled),
             "settings": {

@@ -15,11 +15,12 @@ from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model
-from ollama_emulator.machine.runners import Ask
+from ollama_emulator.machine.runners import Ask, ModelRunner
 from ollama_emulator.prompting import rendering, sampling
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech import embedding
 from ollama_emulator.tokenizers.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary
+from ollama_emulator.voices.voice import Voice
 
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
 _TOO_LONG = "the input length exceeds the context length"
@@ -131,9 +132,16 @@ def _check_number(ask: Ask, texts: Sequence[str]) -> None:
         raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
 
 
-async def _vectors(
-    daemon: EmulatedDaemon, ask: Ask, room: _EmbeddingWindow, texts: Sequence[str], *, truncate: bool, size: int
-) -> tuple[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Embedder:
+    """A loaded embedder: its voice, its runner, and the limits on a text."""
+
+    voice: Voice
+    runner: ModelRunner
+    room: _EmbeddingWindow
+
+
+async def _vectors(by: _Embedder, texts: Sequence[str], *, truncate: bool, size: int) -> tuple[str, int]:
     """Return the vectors of texts as the text of a JSON array, and the number of tokens read.
 
     Each has `size` numbers, or all for 0. Each is encoded by itself, so that the event loop is not blocked for long.
@@ -142,21 +150,15 @@ async def _vectors(
     for at, text in enumerate(texts):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
-        kept.append(room.fit(text, truncate=truncate))
+        kept.append(by.room.fit(text, truncate=truncate))
     done, tokens = [], 0
     for at, text in enumerate(kept):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
-        vector = await _vector(daemon, ask, text)
+        vector = await by.voice.embed(by.runner, text)
         done.append(gojson.reals(embedding.normal(vector[:size]) if size else vector))
-        tokens += len(room.known.encode(text, whole=True))
+        tokens += len(by.room.known.encode(text, whole=True))
     return f"[{','.join(done)}]", tokens
-
-
-async def _vector(daemon: EmulatedDaemon, ask: Ask, text: str) -> list[float]:
-    if daemon.options.embedder is not None:
-        return await asyncio.to_thread(daemon.options.embedder, text)
-    return embedding.embed(text, ask.model.card.width, ask.model.base)
 
 
 async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
@@ -183,7 +185,8 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         size = size if 0 < size < ask.model.card.width else 0
         cut = fields.get("truncate") is not False
         async with runner.slots:
-            vectors, counted = await _vectors(daemon, ask, room, texts, truncate=cut, size=size)
+            embedder = _Embedder(daemon.voice(runner), runner, room)
+            vectors, counted = await _vectors(embedder, texts, truncate=cut, size=size)
     metrics = {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
     rest = gojson.encode(metrics | {"prompt_eval_count": counted})
     return json_reply(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
@@ -207,7 +210,7 @@ async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
             _embedding_only(ask)
             async with runner.slots:
                 _EmbeddingWindow.for_request(ask, options).hold(prompt)
-                vector = await _vector(daemon, ask, prompt)
+                vector = await daemon.voice(runner).embed(runner, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None
     return reply({"embedding": vector})

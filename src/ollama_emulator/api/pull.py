@@ -99,6 +99,10 @@ async def _simulate(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines
     found = daemon.registry.find(name, "http" if insecure else "https")
     if isinstance(found, str):
         raise Broken(found)
+    if _is_real(daemon, found):
+        async for some in _take_real(daemon, name):
+            yield some
+        return
     for layer in _layers(found):
         async for some in _layer(daemon, found, layer):
             yield some
@@ -115,7 +119,28 @@ def install(daemon: EmulatedDaemon, name: Name) -> None:
     found = daemon.registry.find(name)
     if isinstance(found, str):
         raise ApiError(500, found)
-    _keep(daemon, name, found)
+    if daemon.real is not None and _is_real(daemon, found):
+        daemon.store.copy(daemon.real.manifest, name)
+    else:
+        _keep(daemon, name, found)
+
+
+def _is_real(daemon: EmulatedDaemon, entry: RegistryEntry) -> bool:
+    """Return whether the model of `--gguf` stands for an entry: one that answers for all that answer, an embedder for
+    all embedders.
+    """
+    return daemon.real is not None and daemon.real.card.embeds == entry.embeds
+
+
+async def _take_real(daemon: EmulatedDaemon, name: Name) -> Lines:
+    """Store the model of `--gguf` under the name of an entry that it stands for; yield the lines of a pull."""
+    if daemon.real is None:
+        return
+    for layer in daemon.real.manifest.all:
+        yield [_progress_line(layer, layer.size, layer.size)]
+    yield [status_line("verifying sha256 digest")]
+    yield [status_line("writing manifest")]
+    daemon.store.copy(daemon.real.manifest, name)
 
 
 def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:

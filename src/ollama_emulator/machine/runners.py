@@ -7,13 +7,15 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from ollama_emulator.emulator_errors import ApiError
+from ollama_emulator.go.json import stamp
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine import memory
 from ollama_emulator.machine.memory import Footprint
 from ollama_emulator.machine.pacing import Prefixes
+from ollama_emulator.options import FOR_EVER
 
 NOT_RUNNING = "llama-server process no longer running: -1 "
 _LEAST = 4  # tokens of the smallest window
@@ -146,12 +148,21 @@ class Slots:
         self.used -= 1
 
 
+class Engine(Protocol):
+    """Real weights that are loaded behind a runner."""
+
+    async def close(self) -> None:
+        """Wait for the answers in progress to stop, and free the memory."""
+        ...
+
+
 @dataclass(slots=True)
 class ModelRunner:
     """A simulated runner process, started for `ask`. `refs` counts the requests that hold it, `batch` is in tokens.
 
     `expires_ns` is the expiry that /api/ps shows (None before the first answer ended). An idle runner ends at
     `armed_ns`. A `dead` runner was killed: like the daemon's it stays listed until the next request finds out.
+    `engine` has the weights of a real model; a runner without one invents.
     """
 
     ask: Ask
@@ -166,6 +177,7 @@ class ModelRunner:
     dead: bool = False
     slots: Slots = field(init=False)
     prefixes: Prefixes = field(default_factory=Prefixes)
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         self.slots = Slots(self, self.parallel)
@@ -198,6 +210,20 @@ class ModelRunner:
     def shown_expiry(self, now_ns: int) -> int:
         """Return the expiry that /api/ps shows: out of date during an answer, in the past if the runner is to end."""
         return now_ns + self.keep_alive_ns if self.expires_ns is None else self.expires_ns
+
+    def row(self, now_ns: int) -> dict[str, Any]:
+        """Return the runner's entry in /api/ps."""
+        model = self.ask.model
+        return {
+            "name": model.name.display,
+            "model": model.name.display,
+            "size": self.footprint.size,
+            "digest": model.manifest.digest,
+            "details": {**model.details, "parent_model": ""},
+            "expires_at": stamp(min(self.shown_expiry(now_ns), 2 * FOR_EVER)),
+            "size_vram": self.footprint.on_card,
+            "context_length": self.ask.num_ctx,
+        }
 
     def state(self) -> dict[str, Any]:
         """Return the runner as JSON: its model, its options, and the requests that hold it or wait for a slot."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
 from ollama_emulator.clocks import Clock
 from ollama_emulator.emulator_errors import ApiError
-from ollama_emulator.go.json import stamp
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine import memory
 from ollama_emulator.machine.memory import Footprint, OutOfMemory
-from ollama_emulator.machine.runners import Ask, ModelRunner
+from ollama_emulator.machine.runners import Ask, Engine, ModelRunner
 from ollama_emulator.options import FOR_EVER, DaemonSettings
 
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
@@ -73,7 +72,8 @@ class Scheduler:
     """The loaded runners, by base, and the queue. `vram` is in bytes (0: no GPU), `load_s` the seconds of a load.
 
     `loads` counts the loads. `trouble` hits the next request for a runner, `delay_s` delays the next load by seconds.
-    There are no timers: an expired runner is removed when runners are next looked at.
+    There are no timers: an expired runner is removed when runners are next looked at. `open_engine` loads the weights
+    of a real model, with a number of slots.
     """
 
     settings: DaemonSettings
@@ -85,10 +85,12 @@ class Scheduler:
     trouble: Trouble | None = None
     delay_s: float = 0.0
     loading: Ask | None = None
+    open_engine: Callable[[Ask, int], Awaitable[Engine | None]] | None = None
     _queue: deque[_Pending] = field(default_factory=deque)
     _worker: asyncio.Task[None] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _unloads: int = 0
+    _closing: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def default_window(self) -> int:
@@ -150,7 +152,7 @@ class Scheduler:
         """Return the entries of /api/ps, the latest expiry first."""
         self._expire()
         now = self.clock.now_ns()
-        return [_row(runner, now) for runner in sorted(self.runners.values(), key=lambda one: -one.shown_expiry(now))]
+        return [runner.row(now) for runner in sorted(self.runners.values(), key=lambda one: -one.shown_expiry(now))]
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON: the number of loads, the runners with their slots, and the queue."""
@@ -166,6 +168,12 @@ class Scheduler:
         """Stop the scheduler. Requests that wait are not answered: the caller cancels their tasks."""
         if self._worker is not None:
             self._worker.cancel()
+
+    async def free(self) -> None:
+        """Free the memory of the real models, once no request holds a runner any more."""
+        for runner in list(self.runners.values()):
+            self._unload(runner)
+        await asyncio.gather(*self._closing)
 
     # holding and letting go
 
@@ -204,6 +212,14 @@ class Scheduler:
             del self.runners[runner.ask.model.base]
             self._unloads += 1
             self._changed.set()
+            self._close_engine(runner.engine)
+
+    def _close_engine(self, engine: Engine | None) -> None:
+        """Free the memory of a real model beside other work."""
+        if engine is not None:
+            closing = asyncio.get_running_loop().create_task(engine.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     # the queue and its one worker
 
@@ -311,6 +327,11 @@ class Scheduler:
             if pending.answer.done():
                 return None
             runner = self._make_runner(pending)
+            if self.open_engine is not None:
+                runner.engine = await self.open_engine(runner.ask, runner.parallel)
+            if pending.answer.done():
+                self._close_engine(runner.engine)
+                return None
         except OutOfMemory:
             if not self._lighten(pending):
                 raise ApiError(500, NO_MEMORY) from None
@@ -342,9 +363,8 @@ class Scheduler:
             if "out of memory" in trouble.error:
                 raise OutOfMemory
             raise ApiError(500, trouble.error)
-        fault = misfit(pending.ask.model)
-        if fault or not memory.cache_type(self.settings.cache_type):
-            raise ApiError(500, fault or GONE)
+        if pending.ask.model.misfits or not memory.cache_type(self.settings.cache_type):
+            raise ApiError(500, GONE)
 
     def _lighten(self, pending: _Pending) -> bool:
         """Prepare the one retry after running out of memory: a smaller default window, or the other runners ended."""
@@ -378,23 +398,3 @@ async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | N
         for wait in waits:
             if wait is not keep:
                 wait.cancel()
-
-
-def _row(runner: ModelRunner, now_ns: int) -> dict[str, Any]:
-    """Return the entry of /api/ps for a runner."""
-    model = runner.ask.model
-    return {
-        "name": model.name.display,
-        "model": model.name.display,
-        "size": runner.footprint.size,
-        "digest": model.manifest.digest,
-        "details": {**model.details, "parent_model": ""},
-        "expires_at": stamp(min(runner.shown_expiry(now_ns), 2 * FOR_EVER)),
-        "size_vram": runner.footprint.on_card,
-        "context_length": runner.ask.num_ctx,
-    }
-
-
-def misfit(model: Model) -> str:
-    """Return the error that ends a model's runner while it loads, for an adapter of other weights, or ""."""
-    return GONE if model.misfits else ""

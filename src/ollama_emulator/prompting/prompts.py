@@ -106,22 +106,41 @@ class Manner:
     roster: Roster = field(default_factory=Roster)
 
 
-def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerPlan:
-    """Read a prompt as the runner does and return the answer to it.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request that the runner accepts: its options, its format, its prompt as read, and the limit of its answer."""
 
-    Raises: ApiError: the prompt does not fit the window, or the format is refused.
+    options: Mapping[str, Any]
+    form: Any
+    read: Read
+    most: int | None
+
+
+def check(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Checked:
+    """Read a prompt as the runner does, and check what was asked in the daemon's order.
+
+    Raises: ApiError: the prompt does not fit the window, or an option or the format is refused.
     """
-    model, fault = ask.model, manner.fault
     form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
     if prompt.images:
         raise compiled_schema.refuse(_NO_IMAGES)
-    options = sampling.merge(model.parameters, fields.get("options", {}))
+    options = sampling.merge(ask.model.parameters, fields.get("options", {}))
     if not prompt.native:  # the runner's own chat looks at the schema first
         sampling.within_limits(options)
     if isinstance(form, dict):
         _grammatical(form, native=prompt.native)
     sampling.within_limits(options)
-    found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
+    found = rendering.read(ask, prompt, fields, options.get("num_keep"), manner.fault)
+    return Checked(options, form, found, _most_tokens(ask, options, found, native=prompt.native))
+
+
+def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerPlan:
+    """Read a prompt as the runner does and return the invented answer to it.
+
+    Raises: ApiError: the prompt does not fit the window, or the format is refused.
+    """
+    model, checked = ask.model, check(ask, fields, prompt, manner)
+    options, form, found = checked.options, checked.form, checked.read
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
     turn = _whole_answer(_Question(model, fields, form, found.messages), source, manner)
     aloud = not (manner.on_and_on and _is_opened(model, fields, prompt))
@@ -129,7 +148,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
         second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
         found = rendering.read(ask, second, fields, options.get("num_keep"), None)
         turn = replace(turn, apart=True)
-    budget = _budget(ask, options, found, fields, native=prompt.native)
+    budget = _Budget(_most_tokens(ask, options, found, native=prompt.native), found.tokens)
     turn = _limit(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
     return turn if aloud else replace(turn, thinking=turn.pieces, pieces=())
 
@@ -196,8 +215,8 @@ class _Budget:
     prompt_tokens: int
 
 
-def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *, native: bool) -> _Budget:
-    """Return the limit that `num_predict` and the context window set.
+def _most_tokens(ask: Ask, options: Mapping[str, Any], found: Read, *, native: bool) -> int | None:
+    """Return the limit that `num_predict` and the context window set to an answer, in tokens; None for no limit.
 
     A negative or too large `num_predict` means ten windows. Zero means one token in the runner's own chat (`native`),
     else no limit.
@@ -210,7 +229,7 @@ def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *
     if not ask.shift:
         room = ask.window - found.tokens
         most = room if most is None else min(most, room)
-    return _Budget(most, found.tokens)
+    return most
 
 
 def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:

@@ -48,10 +48,19 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A prompt after it was cut to the window: its number of tokens, and the messages, or the rest of the last one."""
+    """A prompt after it was cut to the window: its token ids, and the messages, or the rest of the last one.
 
-    tokens: int
+    The ids are invented for weights without a vocabulary. `text` is the prompt before it was cut.
+    """
+
+    ids: Sequence[int]
     messages: Sequence[Message]
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """Return the number of tokens."""
+        return len(self.ids)
 
 
 def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
@@ -142,7 +151,7 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
     if fault is not None and fault.do == "truncate":
         ids = ids[: int(fault.number("tokens", 256))]
     messages = prompt.messages if len(ids) == whole else _shorten_last(prompt.messages, known, ids)
-    return Read(len(ids), messages)
+    return Read(ids, messages, text)
 
 
 def too_long(tokens: int, window: int) -> ApiError:

@@ -1,0 +1,26 @@
+"""Emulators within the test's process that answer with a file of the recorded models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+from tests.ollama_emulator.clients import Client
+
+from ollama_emulator.emulator import Emulator, Options
+
+MODELS = Path(__file__).resolve().parents[2] / "data" / "ollama-wire" / "models"
+
+
+@asynccontextmanager
+async def started_with(path: Path) -> AsyncIterator[Client]:
+    """An emulator with a real model, made in a thread, since it reads the whole file."""
+    emulator = await asyncio.to_thread(Emulator, Options(gguf=path))
+    async with (
+        emulator.serving() as url,
+        httpx.AsyncClient(base_url=url, trust_env=False, timeout=50, verify=False) as http,
+    ):
+        yield Client(emulator, http, url)
