@@ -36,7 +36,8 @@ from batos.missions.progress import RunningMissions
 from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
-from batos.missions.workers import PAUSES, WorkerDeps, Workers
+from batos.missions.worker_runs import PAUSES, WorkerDeps
+from batos.missions.workers import Workers
 from batos.notation import mask_passwords
 
 
@@ -177,7 +178,10 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     async def answers() -> bool:
         return await readiness.answers()
 
-    trade = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image))
+    def prepare(mission: str) -> Callable[[], None]:
+        return readiness.prepare(mission)
+
+    trade = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image), prepare)
     workers = Workers(image, group, trade, opened.clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     then = Consequences(missions.wake, lives.settle)

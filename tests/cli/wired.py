@@ -88,7 +88,7 @@ class Played:
         kept = {name: _Kept(data) for name, data in self.attachments.items()}
         yield {roots.ATTACHMENTS: kept}
 
-    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
+    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = (), *, begin: bool = False) -> str:
         asked = {"user": self.settings.asker, **brief, "attachments": [file.ref.model_dump() for file in files]}
         checked = briefs.parse(asked)
         key = checked.idempotency_key or ""

@@ -122,20 +122,36 @@ class LivingImage(ReadableImage):
     # -- accepting
 
     async def accept(
-        self, brief: Mapping[str, Any], files: Mapping[str, bytes] | None = None, limit: int | None = None
+        self,
+        brief: Mapping[str, Any],
+        files: Mapping[str, bytes] | None = None,
+        limit: int | None = None,
+        begin: Callable[[str], bool] | None = None,
     ) -> str:
         """Write brief, status and thought; the mission is durable when its id is returned.
 
         `files` are the attachments' contents by sha256, as the brief names them. A brief with the idempotency key of
-        an earlier one of its user writes nothing: it is that mission. Busy: `limit` missions wait already.
+        an earlier one of its user writes nothing: it is that mission. `begin` is called with the id before anything is
+        written; where it returns True, the same commit makes the mission run.
+
+        Raises: Busy: `limit` missions wait already.
         """
         if self.refusing is not None:
             raise type(self.refusing)(self.refusing.message, remedy=self.refusing.remedy) from self.refusing
         now = self._clock()
         self._newest = name = mission_id(now, self._newest)
         contents, at = dict(files or {}), iso(now)
-        # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
-        given = await self.writer.apply(lambda root: self._admit(root, dict(brief, id=name), at, contents, limit))
+        runs = begin is not None and begin(name)
+
+        def change(root: Root) -> tuple[str, int] | Busy:
+            # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
+            given = self._admit(root, dict(brief, id=name), at, contents, limit)
+            if runs and not isinstance(given, Busy) and given[0] == name:
+                roots.move_tally(root, "queued", "running")
+                roots.mission_record(root, name).status.become("running", at)
+            return given
+
+        given = await self.writer.apply(change)
         if isinstance(given, BatosError):
             self._events.emit(QUEUE_BUSY, QueueBusy(user=brief["user"]))
             raise given
@@ -143,6 +159,8 @@ class LivingImage(ReadableImage):
         if found != name:
             return found
         self._events.emit(MISSION_ACCEPTED, MissionAccepted(mission=name, user=brief["user"], waiting=waiting))
+        if runs:
+            self._events.emit(MISSION_STATUS, MissionStatus(mission=name, status="running", reason=None, attempt=1))
         return name
 
     def _admit(

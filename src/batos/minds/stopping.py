@@ -36,6 +36,8 @@ class StopRequest:
     held: bool = False
     #: True if the mission runs with no other beside it.
     alone: bool = False
+    #: True if the mission's status says already that it runs: it was accepted for a worker that was free.
+    runs: bool = False
 
     def __call__(self) -> None:
         """Return if the mission may continue. Raises: Stopped: the mission was asked to stop."""

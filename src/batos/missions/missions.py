@@ -13,7 +13,7 @@ from batos.brief import File
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, NotFound, Refused
-from batos.image import conversation_files
+from batos.image import conversation_files, roots
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
@@ -54,8 +54,11 @@ class Missions:
 
     # -- accepting and running
 
-    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
-        """Validate and store a brief, and return the mission's id once it is durable. The mission is not begun.
+    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = (), *, begin: bool = False) -> str:
+        """Validate and store a brief, and return the mission's id once it is durable.
+
+        With `begin`, a brief without an idempotency key is begun at once if a worker is free: one commit stores the
+        mission as one that runs. Every other mission is not begun.
 
         The user and the effort are those of the settings unless the brief names others.
 
@@ -74,6 +77,8 @@ class Missions:
         if first is not None:
             return first
         document, content = parsed.as_document(), {file.ref.sha256: file.data for file in files}
+        if begin and parsed.idempotency_key is None:
+            return await self._accept_and_begin(document, content)
         mission = await self._image.accept(document, content, self._settings.queue)
         if parsed.idempotency_key is not None:
             with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
@@ -81,6 +86,40 @@ class Missions:
         else:
             self._places[mission] = new_entry(mission, document)
         return mission
+
+    async def _accept_and_begin(self, document: dict[str, Any], content: Mapping[str, bytes]) -> str:
+        """Store a brief and return the mission's id; begin the mission, or keep its queue entry if no worker is free.
+
+        When this call is cancelled and the mission is stored all the same, the mission waits in the queue.
+        """
+        reserved: list[str] = []
+
+        def reserve(mission: str) -> bool:
+            if self._workers.reserve(new_entry(mission, document)):
+                reserved.append(mission)
+            return bool(reserved)
+
+        try:
+            mission = await self._image.accept(document, content, self._settings.queue, reserve)
+        except BaseException as error:
+            # After a cancellation without a cause the commit went through; it may have refused the mission.
+            committed = isinstance(error, asyncio.CancelledError) and error.__cause__ is None
+            for each in reserved:
+                if committed and self._is_stored(each):
+                    self._workers.begin_reserved(each, _left_reason())
+                else:
+                    self._workers.free(each)
+            raise
+        if reserved:
+            self._workers.begin_reserved(mission)
+        else:
+            self._places[mission] = new_entry(mission, document)
+        return mission
+
+    def _is_stored(self, mission: str) -> bool:
+        """Test if there is such a mission."""
+        with self._image.snapshot() as root:
+            return roots.find_record(root, mission) is not None
 
     async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> ConversationPage:
         """Leave files of a conversation out of its next questions, and return its newest turn with those that are left.
@@ -157,7 +196,10 @@ class Missions:
 
     async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
         """Submit a mission, run it, and return its report. Raises: what `submit` and `run` raise."""
-        return await self.run(await self.submit(brief, files))
+        keyed = brief.get("idempotency_key") is not None
+        mission = await self.submit(brief, files, begin=True)
+        await self._run(mission, begun=not keyed and self._workers.has(mission))
+        return self._readings.mission(mission)
 
     async def run(self, mission: str) -> dict[str, Any]:
         """Start a mission, wait until it has ended or is paused, and return its report.
@@ -170,16 +212,17 @@ class Missions:
         await self._run(mission)
         return self._readings.mission(mission)
 
-    async def _run(self, mission: str) -> None:
-        if self._workers.has(mission):
+    async def _run(self, mission: str, *, begun: bool = False) -> None:
+        if not begun and self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
         place = self._places.pop(mission, None)
-        if place is None and await self._recovery.publish(mission):
+        if not begun and place is None and await self._recovery.publish(mission):
             return
         try:
-            place = place or _place_of(self._recovery.look(mission))
-            if place is None or not self._hand_over(place):
-                return
+            if not begun:
+                place = place or _place_of(self._recovery.look(mission))
+                if place is None or not self._hand_over(place):
+                    return
             end = self._workers.end(mission)
             await asyncio.wait({end})
         except asyncio.CancelledError:
@@ -314,6 +357,11 @@ def _place_of(seen: Seen) -> QueueEntry | None:
     if seen.word not in _WAITING:
         raise _start_refusal(seen.place.mission, seen.word)
     return seen.place
+
+
+def _left_reason() -> BatosError:
+    """Return the reason of a mission whose asker left while it was being accepted."""
+    return BatosError("its asker left before it was begun", remedy="`batos resume` runs it.")
 
 
 def _start_refusal(mission: str, word: StatusWord) -> Refused:

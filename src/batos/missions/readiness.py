@@ -76,6 +76,8 @@ class Readiness:
         #: The number of checks so far.
         self._checks = 0
         self._ready: Ready | None = None
+        #: The checks of missions that are being accepted, by mission.
+        self._prepared: dict[str, asyncio.Future[Ready]] = {}
 
     async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
         """Bring models and image to what codex and adapters say, and verify; a second run changes nothing.
@@ -110,13 +112,26 @@ class Readiness:
 
     async def perform(self, mission: str, hold: StopRequest) -> None:
         """Run one mission for a worker; raises why it ended otherwise than done."""
-        ready = await self.ready()
+        prepared = self._prepared.pop(mission, None)
+        ready = await (self.ready() if prepared is None else prepared)
         run = object()
         self._parts.thinking[run] = ready.footing.models
         try:
             await ready.conductor.run(mission, hold)
         finally:
             del self._parts.thinking[run]
+
+    def prepare(self, mission: str) -> Callable[[], None]:
+        """Begin the check of a mission that is being accepted, and return a function that gives the check up."""
+        check = self._prepared[mission] = asyncio.ensure_future(self.ready())
+
+        def give_up() -> None:
+            self._prepared.pop(mission, None)
+            check.cancel()
+
+        # The mission is told the error. Where none comes, the error is nobody's.
+        check.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return give_up
 
     async def answers(self) -> bool:
         """Return True if Ollama answers."""

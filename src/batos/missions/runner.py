@@ -149,11 +149,12 @@ class MissionRunner:
         Raises: Refused: the mission has ended without an answer, or another process runs it.
         """
         attempt = Attempt(mission, hold=hold or StopRequest())
-        began = False
+        began = attempt.hold.runs
         try:
             attempt.hold()
-            await self.image.move(mission, "running", None, _RUNNABLE, **attempt.hold.marks)
-            began = True
+            if not began:
+                await self.image.move(mission, "running", None, _RUNNABLE, **attempt.hold.marks)
+                began = True
             await self._think_without_conflict(attempt)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:

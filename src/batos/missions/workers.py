@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -15,59 +14,17 @@ from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.event_payloads import MISSION_FAILED, MissionEnded
-from batos.events import Events
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import Queue, QueueEntry
+from batos.missions.worker_runs import MissionOutcome, Run, WorkerDeps, nothing, server_stop_reason, waits_its_turn
 from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos.workers")
 
-#: Seconds between two questions to a daemon that is away.
-PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 #: Statuses of missions that have not ended.
 OPEN: Final[frozenset[StatusWord]] = frozenset({"queued", "running", "waiting", "paused", "parked"})
-
-
-@dataclass(frozen=True, slots=True)
-class MissionOutcome:
-    """The status with which a mission left the workers, and its error if there was one."""
-
-    word: StatusWord
-    error: BaseException | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerDeps:
-    """The dependencies of the workers.
-
-    `perform` runs one mission to its end and raises its error. `answers` tests if Ollama answers. `awaits` tests if a
-    mission still waits for a person.
-    """
-
-    perform: Callable[[str, StopRequest], Awaitable[None]]
-    answers: Callable[[], Awaitable[bool]]
-    at_once: int
-    events: Events
-    pauses: Sequence[float] = PAUSES
-    awaits: Callable[[str], bool] = lambda mission: True
-
-
-@dataclass(slots=True, eq=False)
-class _Run:
-    """A mission at a worker. `begun` is needed because a task that is cancelled before it began never runs at all."""
-
-    place: QueueEntry
-    hold: StopRequest
-    left: asyncio.Future[None]
-    task: asyncio.Task[None] | None = None
-    begun: bool = False
-
-    def break_off(self) -> None:
-        """Cancel the task, if it has begun."""
-        if self.begun and self.task is not None:
-            self.task.cancel()
 
 
 class Workers:
@@ -81,7 +38,9 @@ class Workers:
         self._group = group
         self._trade = trade
         self._queue = Queue()
-        self._running: dict[str, _Run] = {}
+        self._running: dict[str, Run] = {}
+        #: The runs of missions that are being accepted; they are among `_settling` too.
+        self._reserved: dict[str, Run] = {}
         #: Missions that wait for the daemon.
         self._patient: dict[str, QueueEntry] = {}
         #: Missions whose status is being changed here.
@@ -102,7 +61,7 @@ class Workers:
 
     def rests(self) -> bool:
         """Test if no mission runs or waits for its turn."""
-        return not (self._running or len(self._queue) or self.stopping)
+        return not (self._running or self._reserved or len(self._queue) or self.stopping)
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -137,31 +96,84 @@ class Workers:
         self.alarms.set(place.mission, place.deadline)
         return True
 
+    def reserve(self, place: QueueEntry) -> bool:
+        """Reserve a worker for a mission that is being accepted; return False if none is free or another is next.
+
+        `begin_reserved` or `free` must follow.
+        """
+        busy = self.stopping or len(self._queue) or self._runs_alone()
+        if busy or len(self._running) + len(self._reserved) >= self._trade.at_once:
+            return False
+        run = self._reserved[place.mission] = self._run_of(place, self._trade.prepare(place.mission))
+        self._settling[place.mission] = run.accepted
+        return True
+
+    def begin_reserved(self, mission: str, leaving: BatosError | None = None) -> None:
+        """Start a mission for which a worker was reserved: it is stored as one that runs.
+
+        With `leaving`, the reason, or if the workers stop, the mission is put back into the queue instead.
+        """
+        run = self._release(mission)
+        leaving = server_stop_reason() if self.stopping else leaving
+        if leaving is not None:
+            run.hold.request_stop("queued", leaving, force=True)
+        self._start(run)
+        if not self.watch_deadline(run.place):
+            self._ring(mission)
+
+    def free(self, mission: str) -> None:
+        """Give back the worker that was reserved for a mission that was not accepted."""
+        self._release(mission).give_up()
+        self._after_one()
+
+    def _release(self, mission: str) -> Run:
+        """Return a mission's reserved run, which is no longer reserved."""
+        run = self._reserved.pop(mission)
+        del self._settling[mission]
+        run.accepted.set_result(None)
+        return run
+
     def _go_on(self) -> None:
         """Start queued missions while there are free workers."""
-        while not self.stopping and len(self._running) < self._trade.at_once:
+        while not self.stopping and len(self._running) + len(self._reserved) < self._trade.at_once:
             place = self._queue.first()
-            if place is None or (self._running and (place.alone or self._runs_alone())):
+            here = self._running or self._reserved
+            if place is None or (here and (place.alone or self._runs_alone())):
                 return
             self._queue.drop(place.mission)
-            hold = StopRequest(self._patience if place.patient else _waits_its_turn, alone=place.alone)
-            run = _Run(place, hold, asyncio.get_running_loop().create_future())
-            self._running[place.mission] = run
-            run.task = self._group.create_task(self._work(run), name=place.mission)
+            self._start(self._run_of(place))
+
+    def _after_one(self) -> None:
+        """Start what waits for the worker that has become free, and tell if none works any more."""
+        self._go_on()
+        if self.rests():
+            self.rested.set()
+
+    def _run_of(self, place: QueueEntry, give_up: Callable[[], None] | None = None) -> Run:
+        """Return a run for a mission; with `give_up`, for one that is stored as one that runs."""
+        loop, patience = asyncio.get_running_loop(), self._patience if place.patient else waits_its_turn
+        hold = StopRequest(patience, alone=place.alone, runs=give_up is not None)
+        return Run(place, hold, loop.create_future(), loop.create_future(), give_up or nothing)
+
+    def _start(self, run: Run) -> None:
+        """Start a run in a task of its own."""
+        self._running[run.place.mission] = run
+        run.start(self._group, self._work)
 
     def _runs_alone(self) -> bool:
         """Test if a mission runs that tolerates no other beside it."""
         return any(run.place.alone for run in self._running.values())
 
-    async def _work(self, run: _Run) -> None:
+    async def _work(self, run: Run) -> None:
         """Run one mission, and pass on its outcome: to its waiters, to the wait for Ollama, or back to the queue."""
-        run.begun, mission = True, run.place.mission
+        mission = run.begin()
         error: BaseException | None = None
         try:
             run.hold()
             await self._trade.perform(mission, run.hold)
         except (Exception, asyncio.CancelledError) as failure:  # any error ends this mission and no other
             error = failure
+        run.give_up()
         settling = asyncio.ensure_future(self._outcome_of(run, error))
         with suppress(asyncio.CancelledError):  # too late: the canceller waits until the status is written
             await finish_despite_cancel(settling)
@@ -179,11 +191,9 @@ class Workers:
             self._patient[mission] = run.place
             self._group.create_task(self._queue_again(run.place))
         run.left.set_result(None)
-        self._go_on()
-        if self.rests():
-            self.rested.set()
+        self._after_one()
 
-    async def _outcome_of(self, run: _Run, error: BaseException | None) -> MissionOutcome:
+    async def _outcome_of(self, run: Run, error: BaseException | None) -> MissionOutcome:
         """Return the outcome of a run, after writing the status of a mission that failed without one."""
         if error is None:
             return MissionOutcome("done")
@@ -337,7 +347,7 @@ class Workers:
         for run in self._running.values():
             if run.hold.word == "paused":
                 run.hold.force()
-            elif not run.hold.request_stop("queued", _server_stop_reason(), force=True):
+            elif not run.hold.request_stop("queued", server_stop_reason(), force=True):
                 continue
             run.break_off()
         while self._running or self._settling:
@@ -382,13 +392,3 @@ class Workers:
         else:
             if self._patient.pop(mission, None) is not None:
                 self.begin(place)
-
-
-def _server_stop_reason() -> BatosError:
-    """Return the reason of a mission that is queued again because the server stops."""
-    return BatosError("the server stopped before it had an answer", remedy="It runs again when the server does.")
-
-
-async def _waits_its_turn(error: OllamaError) -> bool:
-    """Test if a mission without `wait_ollama` waits after this error: only if the daemon's own queue was full."""
-    return isinstance(error, OllamaBusy)

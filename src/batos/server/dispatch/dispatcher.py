@@ -62,7 +62,7 @@ class EventRelay:
         self._attempt, self._streamed, self._gone = 0, False, False
         self._unsubscribe: Callable[[], None] = lambda: None
         #: The events of missions that were accepted while this one's id was not known yet.
-        self._entered: dict[str, Mapping[str, Any]] = {}
+        self._entered: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
 
     def listen(self, events: Events) -> None:
         """Listen from here on for events of a mission whose id is not known yet."""
@@ -77,8 +77,9 @@ class EventRelay:
         if not self._gone:
             self._mission = mission
             self._acknowledge({"mission": mission})
-            if mission in self._entered:  # else a key named one that was accepted before
-                self._hear("mission.accepted", self._entered[mission])
+            # Without any, a key named a mission that was accepted before.
+            for event, keys in self._entered.pop(mission, ()):
+                self._on_event(event, keys)
             self._entered.clear()
 
     def begin(self, events: Events, mission: str) -> None:
@@ -93,8 +94,11 @@ class EventRelay:
         self._unsubscribe()
 
     def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        if not self._mission and event == "mission.accepted":
-            self._entered[keys["mission"]] = keys
+        if not self._mission:
+            if event == "mission.accepted":
+                self._entered[keys["mission"]] = []
+            if keys.get("mission") in self._entered:
+                self._entered[keys["mission"]].append((event, keys))
         ours = bool(self._mission) and keys.get("mission") == self._mission
         if not ours and (not self._mission or event not in _SHARED or "mission" in keys):
             return
@@ -195,10 +199,11 @@ class Dispatcher:
 
     async def _accept(self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None) -> str:
         told.listen(self.uvm.events)
-        mission = await self.uvm.missions.submit(brief, files)
+        works = told.follow or self._works
+        mission = await self.uvm.missions.submit(brief, files, begin=works)
         await self.uploads.forget((file.ref.sha256 for file in files), user or "")
         told.acknowledge(mission)
-        if told.follow or self._works:
+        if works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
                 await self.uvm.missions.begin(mission)
         return mission
