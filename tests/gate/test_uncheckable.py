@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batos.gate.uncheckable import manner
+from batos.gate.uncheckable import frame_length, manner
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,22 @@ def test_the_form_of_a_sentence_that_states_nothing(sentence: str, expected: str
 def test_a_statement_is_checked(sentence: str) -> None:
     """A first word that greets in other sentences does not hide a statement."""
     assert manner(sentence, sentence) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rest"),
+    [
+        ("The answer to this question is: In 1961.", "In 1961."),
+        ("According to the text, it burns oil.", "it burns oil."),
+        ("The document states that it burns oil.", "it burns oil."),
+        ("Die Antwort lautet: 1961.", "1961."),
+        ("Selon le texte, la lampe est rouge.", "la lampe est rouge."),
+        ("答えは1961年です。", "1961年です。"),
+        ("الإجابة هي 1961", "1961"),
+        ("The answer is", "The answer is"),
+        ("The answering machine is red.", "The answering machine is red."),
+    ],
+)
+def test_the_beginning_that_only_announces_an_answer_is_not_compared(sentence: str, rest: str) -> None:
+    """A frame is left out, unless nothing follows."""
+    assert sentence[frame_length(sentence) :] == rest

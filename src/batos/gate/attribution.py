@@ -16,7 +16,7 @@ from batos.gate.ground import Ground
 from batos.gate.quotations import not_verbatim
 from batos.gate.rivals import spans_of
 from batos.gate.stems import is_number, stems
-from batos.gate.uncheckable import Uncheckable, manner
+from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
 
@@ -147,7 +147,7 @@ class _Reader:
         form = manner(text, self._answer[self._answer.rfind("\n", 0, start) + 1 : end])
         if form in _NOT_A_CLAIM and not self._new_numbers(said):
             return AttributedSentence(start, end, text, "not_checkable", reason=form)
-        claims = [self._claim(text, asked, first) for asked in self._questions]
+        claims = [self._claim(text[frame_length(text) :], asked, first) for asked in self._questions]
         tried = [find_carriers(self._index, claim, meaning) for claim in claims]
         best = next((each for each in tried if each.carriers), tried[0])
         missing: Missing | None = "quotation" if self._misquotes(text) else best.missing

@@ -103,6 +103,36 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 
+#: The beginning of a sentence that only says that an answer or a text follows.
+_FRAME = re.compile(
+    r"(?:(?:so|therefore|thus|yes|no)[,:]? )?(?:(?:the|your|my) (?:\w+ )?answer(?: to (?:the|this"
+    r"|your) question(?: (?:about|of) [^:,]{1,80}?)?)?"
+    r" (?:is|was|would be)(?: that)?"
+    r"|(?:the|this) (?:text|document|passage|source|file|question)s? (?:\w+ )?(?:says?|states?|shows?|tells?(?: us)?"
+    r"|mentions?|explains?|indicates?"
+    r"|is asking about)(?: that)?"
+    r"|(?:according to|based on|as stated in|in) (?:the|this) (?:\w+ )?(?:text|document|passage|source|file)s?"
+    r"|die antwort (?:auf die frage )?(?:ist|lautet)|(?:laut|nach|gemäß) (?:dem|der|den) (?:text|dokument|dokumente?n"
+    r"|quelle)"
+    r"|la réponse (?:à (?:la|cette) question )?est|(?:selon|d(?:'|’)après) le (?:texte|document)"
+    r"|la respuesta (?:a (?:la|esta) pregunta )?es|según el (?:texto|documento)"
+    r"|la risposta (?:alla domanda )?è|secondo il (?:testo|documento))\b[\s:,]*"
+    r"|(?:答えは|回答は|この質問の答えは|テキストによると、?|文書によると、?|答案是|根据(?:文本|文件"
+    r"|文章)，?)[:：]?\s*"
+    r"|(?:الجواب هو|الإجابة هي|وفقا للنص،?|وفقًا للنص،?)[:\s]*",
+    re.IGNORECASE,
+)
+
+
+def frame_length(sentence: str) -> int:
+    """Return the length of the beginning of a sentence that only says that an answer or a text follows.
+
+    >>> "The answer is: In 1961."[frame_length("The answer is: In 1961."):]
+    'In 1961.'
+    """
+    found = _FRAME.match(sentence)
+    return found.end() if found and found.end() < len(sentence) else 0
+
 
 def is_question(sentence: str) -> bool:
     """Test if a sentence asks. A semicolon asks in Greek only."""
