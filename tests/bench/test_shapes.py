@@ -25,6 +25,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
+    "decisions.py": ("usable", "by_model", "alike", "calls", "tokens"),
+    "quality.py": ("arms", "n"),
     "routing.py": (
         "accuracy",
         "hard_accuracy",
@@ -122,10 +124,28 @@ def check_attribution(document: Mapping[str, Any]) -> None:
     assert document["recall"] > 0
 
 
+def check_decisions(document: Mapping[str, Any]) -> None:
+    """The emulator's divisions are of use and its own, and its votes come to an end."""
+    assert (document["usable"], document["by_model"], document["alike"]) == (1.0, 1.0, 0)
+    assert document["calls"] > 0
+    assert document["tokens"] > 0
+
+
+def check_quality(document: Mapping[str, Any]) -> None:
+    """Each arm answered every question, and has all of its figures."""
+    assert list(document["arms"]) == ["bare", "reflex", "cycle", "council"]
+    for name, arm in document["arms"].items():
+        assert (arm["failed"], arm["calls"] > 0, arm["tokens"] > 0) == (0, True, True), name
+        for key in ("right", "by_rule", "carried", "citation_precision", "citation_recall", "wasted"):
+            assert arm[key] is None or 0 <= arm[key] <= 1, (name, key)
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "attribution.py": check_attribution,
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
+    "decisions.py": check_decisions,
+    "quality.py": check_quality,
     "guardian.py": check_guardian,
     "first_minute.py": check_minute,
     "replay_law.py": check_replay_law,

@@ -1,0 +1,134 @@
+"""Holds what benches of answers share: flags, a UVM over the model that is measured, and a file's questions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from batos.config import Settings
+from batos.events import Events, Subscriber
+from batos.uvm import UVM, open_uvm
+from ollama_emulator.emulator import Emulator, Options
+
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedQuestion:
+    """A question with its passage and the answers that are right; `starts` are their places in the passage."""
+
+    text: str
+    context: str
+    answers: tuple[str, ...]
+    starts: tuple[int, ...]
+
+
+#: Asked by a quick run, and where there is no file of questions.
+BUILT_IN = (
+    AttachedQuestion(
+        "How is the lamp kept burning through a night of fog, and who winds the clockwork?",
+        "The keeper winds the clockwork every four hours. The wick is trimmed when the flame turns yellow. On nights of"
+        " fog the bell is rung by hand.",
+        ("The keeper",),
+        (0,),
+    ),
+    AttachedQuestion(
+        "How many steps lead from the yard to the lamp?",
+        "The oil is carried up in cans of brass, 86 steps from the yard, since tin rusts in the salt air.",
+        ("86",),
+        (41,),
+    ),
+)
+
+
+def parser_of(about: str) -> argparse.ArgumentParser:
+    """Return a parser with the flags that these benches share."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpus = Path(os.environ.get("BATOS_CORPUS", BESIDE))
+    parser.add_argument("--data", type=Path, metavar="FILE", default=corpus / "quality" / "dev.jsonl")
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--url", metavar="URL", help="the Ollama that answers")
+    model.add_argument("--gguf", metavar="FILE|smollm2", help="the real model of an emulator that answers")
+    parser.add_argument("--n", type=int, default=24, metavar="N", help="questions of the file, shuffled by seed 7")
+    parser.add_argument("--quick", action="store_true", help="the emulator's invented words: shape, not figures")
+    parser.add_argument("--json", type=Path, default=None, metavar="FILE")
+    return parser
+
+
+def questions_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
+    """Return the questions that are asked: the first of the file after a shuffle, or those that are built in."""
+    if given.quick or not given.data.exists():
+        return BUILT_IN
+    rows = [json.loads(line) for line in given.data.read_text(encoding="utf-8").splitlines()]
+    random.Random(SEED).shuffle(rows)
+    return [
+        AttachedQuestion(
+            row["question"],
+            row["context"],
+            tuple(each["text"] for each in row["answers"]),
+            tuple(each["start"] for each in row["answers"]),
+        )
+        for row in rows[: given.n]
+    ]
+
+
+@asynccontextmanager
+async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
+    """Yield the address of the Ollama that was named, or of an emulator with the model that was named, if any.
+
+    Raises: RuntimeError: the emulator of a real model did not start; its own words stand on stderr.
+    """
+    if given.url:
+        yield given.url
+    elif given.gguf:
+        with _real_voice(given.gguf) as url:
+            yield url
+    else:
+        async with Emulator(Options()).serving() as url:
+            yield url
+
+
+@contextmanager
+def _real_voice(model: str) -> Iterator[str]:
+    """Run an emulator with a real model in a process of its own, so that the model takes no time of the loop's."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("OLLAMA_")}
+    command = [sys.executable, "-m", "batos", "emulator", "--port", "0", "--gguf", model]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        try:
+            line = process.stdout.readline() if process.stdout is not None else ""
+            found = [word for word in line.split() if word.startswith("http")]
+            if not found:
+                raise RuntimeError("the emulator of a real model did not start")
+            yield found[0].rstrip(".,;")
+        finally:
+            process.terminate()
+
+
+@asynccontextmanager
+async def uvm_over(url: str, *hear: Subscriber) -> AsyncIterator[UVM]:
+    """Open a UVM after genesis on a fresh home, whose calls that address answers; it writes no methods.
+
+    Every event is told to each of `hear`.
+    """
+    with tempfile.TemporaryDirectory(prefix="batos-bench-") as home:
+        settings = Settings(
+            home=Path(home),
+            user="bench",
+            image="memory://bench",
+            ollama_host=url,
+            install="never",  # the calls of missions are counted, not those of who writes methods
+            vram="48GiB",  # room for whatever model answers
+        )
+        async with open_uvm(settings, Events(*hear, log=False)) as uvm:
+            await uvm.readiness.genesis()
+            yield uvm
