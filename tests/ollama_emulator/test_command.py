@@ -50,6 +50,7 @@ def test_both_commands_take_the_same_options() -> None:
         (["--parallel", "0"], "--parallel"),
         (["--host", "0.0.0.0"], "loopback only. Use 127.0.0.1"),  # refused
         (["--author", "nobody"], "there is no author 'nobody'"),
+        (["--gguf", "smollm2", "--endless"], "Leave out --endless, or --gguf."),
     ],
 )
 def test_a_wrong_option_ends_the_command_with_2(flags: list[str], told: str) -> None:

@@ -18,6 +18,18 @@ def _settings(**environ: str) -> DaemonSettings:
     return DaemonSettings.read(Options(environ={f"OLLAMA_{name}": value for name, value in environ.items()}))
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [({"endless": True}, "endless"), ({"tok_s": 5.0}, "tok_s"), ({"authors": ("hostile",)}, "author")],
+)
+def test_options_of_invented_answers_are_refused_beside_a_real_model(given: dict[str, Any], name: str) -> None:
+    """A real model has its own words and speed: each such option is named, with what to leave out."""
+    with pytest.raises(OptionError) as caught:
+        DaemonSettings.read(Options(gguf="smollm2", **given))
+    assert caught.value.field == name
+    assert f"Leave out --{name.replace('_', '-')}, or --gguf." == caught.value.remedy
+
+
 @pytest.mark.parametrize(("text", "count"), [("7", 7), (" '7' ", 7), ('"7"', 7), ("", 512), ("0", 0)])
 def test_counts(text: str, count: int) -> None:
     """Blanks and quotes around a number are no part of it."""
