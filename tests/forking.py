@@ -164,6 +164,8 @@ def _become(streams: _Streams, command: list[str], environ: dict[str, str], fold
     for target, given in enumerate(streams.numbers):
         os.dup2(given, target)
         os.close(given)
+    # The suite may run under nohup, which every process that it starts would inherit.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
