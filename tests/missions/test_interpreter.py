@@ -79,9 +79,9 @@ async def test_an_intent_is_interpreted_through_infer(mind: Mind) -> None:
 
 
 async def test_an_intent_without_arguments_is_refused(mind: Mind) -> None:
-    """An intent has to be told what about."""
+    """An intent needs its subject."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        with pytest.raises(ObjectError, match="told what about"):
+        with pytest.raises(ObjectError, match="needs its subject"):
             await send(opened.interpreter, opened.context.mind.persona, SLOT)
 
 
