@@ -43,7 +43,7 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     # No answer, or half of one.
     Rule(r"-> nothing", OllamaTimeout, True, "deadline"),
-    Rule(r"pull -> 200 cut", StreamCut, True, "goes on from there"),
+    Rule(r"pull -> 200 cut", StreamCut, True, "continues from there"),
     Rule(r"-> 200 cut", StreamCut, True, "Ask again"),
     Rule(r'"done":false,"_debug_info"', StreamCut, True, "Ask again"),
     # The runner and the queue.

@@ -71,7 +71,7 @@ def test_a_gap_is_told() -> None:
     told.print_notice(notice("mission.status", 11, status="done"))
     told.print_notice(notice("mission.status", 30, status="done"))
     assert said.getvalue().count("came faster") == 1
-    assert "2 of what happened to m-1" in said.getvalue()
+    assert "2 events of m-1 were lost" in said.getvalue()
 
 
 def test_programs_get_every_notice() -> None:
