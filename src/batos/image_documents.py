@@ -103,7 +103,7 @@ class StandingDocument(TypedDict):
     error: ErrorDocument | None
 
 
-class FoundingDocument(TypedDict):
+class BackgroundGenesisDocument(TypedDict):
     """A genesis that is not done: `completed` and `total` of its step in bytes."""
 
     state: str

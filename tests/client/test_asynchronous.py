@@ -93,14 +93,14 @@ async def test_waiting_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_a_listener_that_fails_is_its_callers_own_affair(tmp_path: Path) -> None:
-    """What `hear` raises comes out of the call, and the client goes on."""
+    """What `on_event` raises comes out of the call, and the client goes on."""
 
-    def hear(event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(event: str, keys: Mapping[str, Any]) -> None:
         raise ZeroDivisionError(event)
 
     async with wired(tmp_path) as wire, wire.client() as client:
         with pytest.raises(ZeroDivisionError):
-            await client.ask("why?", hear)
+            await client.ask("why?", on_event)
         assert (await client.hello())["pid"]
 
 

@@ -112,11 +112,11 @@ async def test_a_listener_cannot_wait_for_its_own_client(tmp_path: Path) -> None
     def use(wire: Wired) -> None:
         with client_of(wire) as client:
 
-            def hear(event: str, keys: Mapping[str, Any]) -> None:
+            def on_event(event: str, keys: Mapping[str, Any]) -> None:
                 client.hello()
 
             with pytest.raises(RuntimeError, match="own thread"):
-                client.ask("why?", hear)
+                client.ask("why?", on_event)
             assert client.hello()["pid"]
 
     async with wired(tmp_path) as wire:

@@ -15,7 +15,7 @@ from batos.client.line import Find, Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine, Token
 from batos.client.wire import server_address
 from batos.client.wire.keys import Credentials
-from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.errors import BriefError, Busy
@@ -24,7 +24,7 @@ from batos.errors import BriefError, Busy
 Attached: TypeAlias = str | Path | File
 #: Bytes of a file that is read at all; the server has a smaller limit of its own.
 _LARGEST = 2**30
-_Asking: TypeAlias = Callable[[Hear, Acknowledged], Coroutine[Any, Any, Mission]]
+_Asking: TypeAlias = Callable[[OnEvent, OnAcknowledged], Coroutine[Any, Any, Mission]]
 
 
 class AsyncStream:
@@ -89,14 +89,14 @@ class AsyncStream:
         await self.close()
 
     def _begin(self) -> asyncio.Task[Mission]:
-        task = asyncio.ensure_future(self._asking(self._hear, self._on_acknowledged))
+        task = asyncio.ensure_future(self._asking(self._on_event, self._on_acknowledged))
         task.add_done_callback(lambda _: self._tokens.put_nowait(None))
         return task
 
     def _on_acknowledged(self, told: Mapping[str, Any]) -> None:
         self._id = str(told["mission"])
 
-    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.token":
             self._tokens.put_nowait(Token(keys["text"]))
         elif event == "mission.retracted":
@@ -111,7 +111,7 @@ class AsyncClient:
     one that a key file is for (docs/protocol.md). The first call connects; `async with` connects at once.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
-    nothing twice, and a mission is found again by its idempotency key. A listener (`hear`) is then told
+    nothing twice, and a mission is found again by its idempotency key. A listener (`on_event`) is then told
     `connection.lost` and `connection.restored`, and `mission.retracted` where tokens had come.
     """
 
@@ -151,8 +151,8 @@ class AsyncClient:
     async def ask(
         self,
         text: str,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
         *,
         files: Sequence[Attached] = (),
         **brief: Any,
@@ -160,16 +160,16 @@ class AsyncClient:
         """Ask and wait for the end: the mission, whatever its status is then; `answer` where it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
-        has them all). `hear` is told every event of it, `acknowledged` its id once it is durable.
+        has them all). `on_event` is told every event of it, `on_acknowledged` its id once it is durable.
         """
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
-        return Mission(await self.call("submit", {"brief": whole, "follow": True}, hear, acknowledged))
+        return Mission(await self.call("submit", {"brief": whole, "follow": True}, on_event, on_acknowledged))
 
     def stream(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> AsyncStream:
         """Ask and read the answer as it is written, token by token."""
 
-        async def asking(hear: Hear, acknowledged: Acknowledged) -> Mission:
-            return await self.ask(text, hear, acknowledged, files=files, **brief)
+        async def asking(on_event: OnEvent, on_acknowledged: OnAcknowledged) -> Mission:
+            return await self.ask(text, on_event, on_acknowledged, files=files, **brief)
 
         return AsyncStream(asking)
 
@@ -178,17 +178,17 @@ class AsyncClient:
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
 
-    async def wait(self, mission: str, hear: Hear | None = None, seconds: float | None = None) -> Mission:
+    async def wait(self, mission: str, on_event: OnEvent | None = None, seconds: float | None = None) -> Mission:
         """Wait for a mission's end; TimedOut after `seconds`, and the mission goes on."""
-        args = {"mission": mission, "follow": hear is not None}
-        return Mission(await self.call("wait", args if seconds is None else {**args, "seconds": seconds}, hear))
+        args = {"mission": mission, "follow": on_event is not None}
+        return Mission(await self.call("wait", args if seconds is None else {**args, "seconds": seconds}, on_event))
 
     async def send(
-        self, receiver: str, selector: str, arguments: Sequence[Any] = (), hear: Hear | None = None
+        self, receiver: str, selector: str, arguments: Sequence[Any] = (), on_event: OnEvent | None = None
     ) -> Mission:
         """Send a message to an object and wait for the mission that delivers it."""
         message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
-        return Mission(await self.call("send", {**message, "follow": True}, hear))
+        return Mission(await self.call("send", {**message, "follow": True}, on_event))
 
     async def attach(self, files: Sequence[Attached]) -> list[Document]:
         """Hand over the bytes of files that the server lacks; return the references that a brief carries."""
@@ -276,16 +276,16 @@ class AsyncClient:
         """Let a mission go on; what was paid for is not paid again."""
         return Mission(await self.call("resume", {"mission": mission}))
 
-    async def genesis(self, hear: Hear | None = None, *, plan: bool = False, prune: bool = False) -> Document:
+    async def genesis(self, on_event: OnEvent | None = None, *, plan: bool = False, prune: bool = False) -> Document:
         """Bring models and image to what the codex says; `plan`: only say what would be done."""
-        return await self.call("genesis", {"plan": plan, "prune": prune}, hear)
+        return await self.call("genesis", {"plan": plan, "prune": prune}, on_event)
 
     async def call(
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
         *,
         seconds: float | None = None,
     ) -> Document:
@@ -294,7 +294,7 @@ class AsyncClient:
         Raises the BatosError that the server told, by its code; NoServer: it was lost and did not come back;
         TimedOut: nothing came for too long, or the result not within `seconds`.
         """
-        return await self._line.call(verb, args, hear, acknowledged, seconds=seconds)
+        return await self._line.call(verb, args, on_event, on_acknowledged, seconds=seconds)
 
 
 def _finding(home: Path | str | None, server: str | None) -> Find:

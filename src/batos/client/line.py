@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import zmq
 import zmq.asyncio
 
-from batos.client.wire.pending import Acknowledged, Hear, PendingCall
+from batos.client.wire.pending import OnAcknowledged, OnEvent, PendingCall
 from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encode
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.server_connection import PASSING, ServerConnection
@@ -45,7 +45,7 @@ class Line:
     """A connection to a server that outlives the server's restarts. Calls may be made concurrently, on one event loop.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
-    nothing twice, and a mission is found again by its idempotency key. `hear` is then told `connection.lost` and
+    nothing twice, and a mission is found again by its idempotency key. `on_event` is then told `connection.lost` and
     `connection.restored`, and `mission.retracted` where tokens had come, since they do not go on where they broke off.
     """
 
@@ -88,8 +88,8 @@ class Line:
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
         *,
         seconds: float | None = None,
     ) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Line:
         data = encode({"v": VERSION, "id": name, "verb": verb, "args": given})
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
-        call = PendingCall(data, hear, acknowledged)
+        call = PendingCall(data, on_event, on_acknowledged)
         try:
             async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
                 return await self._ask(name, call)

@@ -12,7 +12,7 @@ import pytest
 from tests.approvals.coding import BRICK, CYCLE, FACET, MESSAGE, Coding
 from tests.cli.doors.serving import client_of, serving
 
-from batos.cli.doors.door import Door, Served
+from batos.cli.doors.door import Door, ServerDoor
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission import mission_error
 from batos.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
@@ -177,4 +177,4 @@ class TestServed(Deciding):
     @asynccontextmanager
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         async with serving(uvm), client_of(uvm) as client:
-            yield Served(client)
+            yield ServerDoor(client)

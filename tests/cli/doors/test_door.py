@@ -16,7 +16,7 @@ import pytest
 from tests.cli.doors.serving import Waiting, client_of, serving
 
 from batos.brief import as_file
-from batos.cli.doors.door import Door, Served, open_door
+from batos.cli.doors.door import Door, ServerDoor, open_door
 from batos.cli.doors.local import LocalDoor
 from batos.cli.verb_options import Called
 from batos.client.wire import server_file
@@ -270,7 +270,7 @@ class TestServed(Doors):
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         """A client of a server."""
         async with serving(uvm), client_of(uvm) as client:
-            yield Served(client)
+            yield ServerDoor(client)
 
     async def test_what_is_submitted_is_run(self, tmp_path: Path) -> None:
         """It ends by itself, and status counts it."""

@@ -13,14 +13,14 @@ import pytest
 from tests.cli.doors.serving import Waiting, serving
 
 from batos.brief import File
-from batos.cli.doors.door import Served
+from batos.cli.doors.door import ServerDoor
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.idle_door import Idle
+from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
-from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import BatosError, Busy, NoServer
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -38,7 +38,7 @@ def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedM
     ), said
 
 
-class HandDoor(Idle):
+class HandDoor(IdleDoor):
     """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
 
     served = True
@@ -52,13 +52,13 @@ class HandDoor(Idle):
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """What it was made for."""
         self.asked.append(verb)
-        if self.mission and acknowledged is not None:
-            acknowledged({"mission": self.mission})
+        if self.mission and on_acknowledged is not None:
+            on_acknowledged({"mission": self.mission})
         if self.error is not None:
             raise self.error
         await asyncio.Event().wait()
@@ -154,7 +154,7 @@ async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
         client = AsyncClient(tmp_path, patience=Patience(reconnect=0.2))
         async with serving(uvm):
             await client.__aenter__()
-            asked = asyncio.create_task(found.run(Served(client), "submit", CYCLE))
+            asked = asyncio.create_task(found.run(ServerDoor(client), "submit", CYCLE))
             await bridge.asked.wait()
         with pytest.raises(NoServer) as caught:
             await asked

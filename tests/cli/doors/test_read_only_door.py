@@ -11,7 +11,7 @@ from tests.cli.processes import WITH_MODELS, User, emulator
 from tests.forking import Forked
 
 from batos.cli.doors import read_only_door
-from batos.cli.doors.read_only_door import Beside
+from batos.cli.doors.read_only_door import ReadOnlyDoor
 from batos.config import Settings
 from batos.errors import NoServer
 
@@ -95,8 +95,8 @@ def test_a_look_changes_nothing(user: User) -> None:
 
 async def test_only_looks_go_through_it(grown: Path) -> None:
     """What asks, steers or hands over is refused by name."""
-    async with read_only_door.open_beside(Settings(home=grown), nullcontext()) as way:
-        assert isinstance(way, Beside)
+    async with read_only_door.open_read_only_door(Settings(home=grown), nullcontext()) as way:
+        assert isinstance(way, ReadOnlyDoor)
         assert (await way.call("missions"))["missions"] == []
         with pytest.raises(NoServer, match="cancel does more than read the image"):
             await way.call("cancel", {"mission": "last"})
@@ -109,7 +109,7 @@ async def test_only_looks_go_through_it(grown: Path) -> None:
 async def test_where_there_is_no_image_the_other_door_is_used(tmp_path: Path) -> None:
     """A home without one, and an image that is on no disk."""
     for image in ("", "memory://image"):
-        async with read_only_door.open_beside(Settings(home=tmp_path, image=image), nullcontext()) as way:
+        async with read_only_door.open_read_only_door(Settings(home=tmp_path, image=image), nullcontext()) as way:
             assert way is None
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.doors.serving import client_of, serving
 
-from batos.cli.doors.door import server_door
+from batos.cli.doors.door import open_server_door
 from batos.cli.verb_options import Called
 from batos.cli.verbs.watch import Watcher, follow
 from batos.config import Loaded, Settings
@@ -125,7 +125,7 @@ async def test_what_others_ask_is_followed(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path) as uvm:
         async with serving(uvm), client_of(uvm) as other:
             before = await other.call("submit", {"brief": REFLEX, "follow": True})
-            following = asyncio.create_task(follow(called, server_door(client_of(uvm)), {"limit": 5}))
+            following = asyncio.create_task(follow(called, open_server_door(client_of(uvm)), {"limit": 5}))
             await said.said('"missions"').wait()
             done = said.said("mission.done")
             while not done.is_set():  # until the network has taken the watcher in

@@ -20,7 +20,7 @@ from batos.events import Events
 from batos.image.ids import utc_now
 from batos.inference.ollama.bridge import PullProgress
 from batos.inference.ollama.catalogue import ModelRow
-from batos.server.dispatch.background_genesis import Founding, in_words
+from batos.server.dispatch.background_genesis import BackgroundGenesis, in_words
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm
 
@@ -90,15 +90,15 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
     bridge = Late(away=2)
     bridge.may.set()
     async with empty(tmp_path, bridge) as uvm:
-        founding = Founding(uvm, pauses=(0.01,))
-        task = asyncio.create_task(founding.run())
-        await eventually(lambda: founding.state == "waiting")
-        told = founding.progress()
+        genesis = BackgroundGenesis(uvm, pauses=(0.01,))
+        task = asyncio.create_task(genesis.run())
+        await eventually(lambda: genesis.state == "waiting")
+        told = genesis.progress()
         assert told is not None
         assert in_words(told) == "waits and tries again: nothing listens"
         await task
-        assert (founding.state, founding.progress()) == ("done", None)
-        founding.refuse()
+        assert (genesis.state, genesis.progress()) == ("done", None)
+        genesis.refuse()
         assert (await uvm.missions.ask({"text": "why?", "effort": "reflex"}))["status"] == "done"
 
 
@@ -107,12 +107,12 @@ async def test_what_cannot_be_mended_by_waiting_ends_it(tmp_path: Path) -> None:
     async with empty(tmp_path, Late()) as uvm:
         await uvm.convergence.plan()  # copies the codex
         await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is not TOML", "utf-8")
-        founding = Founding(uvm, pauses=(0.01,))
-        await founding.run()
-        told = founding.progress()
+        genesis = BackgroundGenesis(uvm, pauses=(0.01,))
+        await genesis.run()
+        told = genesis.progress()
         assert told is not None
         assert (told["state"], told["reason"]["code"]) == ("failed", CodexError.code)
-        founding.refuse()
+        genesis.refuse()
 
 
 async def test_an_image_that_had_its_genesis_is_left_alone(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_an_image_that_had_its_genesis_is_left_alone(tmp_path: Path) -> No
         await uvm.readiness.genesis()
         made = dict(bridge.rows)
         bridge.rows.clear()
-        founding = Founding(uvm)
-        await founding.run()
-        assert founding.state == "done"
+        genesis = BackgroundGenesis(uvm)
+        await genesis.run()
+        assert genesis.state == "done"
         assert (bool(made), bridge.rows) == (True, {})

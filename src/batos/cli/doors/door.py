@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from batos.brief import File
 from batos.cli.doors import waiting_notes
-from batos.cli.doors.idle_door import Idle
+from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import Called
 from batos.client.wire import server_file
-from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import ImageBusy, NoServer
 from batos.mission_documents import LateReport
 
@@ -40,8 +40,8 @@ class Door(Protocol):
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """Ask one thing (docs/protocol.md has the verbs); raises the BatosError that came of it."""
         ...
@@ -112,14 +112,14 @@ def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = Fa
         if not reads:
             return patient
         from batos.cli.doors import read_only_door
-    return read_only_door.open_beside(settings, patient)
+    return read_only_door.open_read_only_door(settings, patient)
 
 
 def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
     settings = called.settings
     if settings.server or (_is_ours(called) and server_file.running_server(settings.home) is not None):
-        return server_door(_client(settings))
+        return open_server_door(_client(settings))
     if not again:
         _tell_stale(called)
     return None
@@ -149,7 +149,7 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
             except ImageBusy as busy:
                 if ours and server_file.running_server(settings.home) is not None:
                     client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
-                    return await stack.enter_async_context(server_door(client))
+                    return await stack.enter_async_context(open_server_door(client))
                 now = loop.time()
                 if until is None:
                     until = now + settings.busy_seconds
@@ -181,14 +181,14 @@ def _tell_stale(called: Called) -> None:
 
 
 @asynccontextmanager
-async def server_door(client: AsyncClient) -> AsyncIterator[Door]:
+async def open_server_door(client: AsyncClient) -> AsyncIterator[Door]:
     """Open the door to a server."""
     async with client:
-        yield Served(client)
+        yield ServerDoor(client)
 
 
 @dataclass(frozen=True, slots=True)
-class Served(Idle):
+class ServerDoor(IdleDoor):
     """A door to a server, which sees by itself to what was left, is due and is to be learnt."""
 
     client: AsyncClient
@@ -199,11 +199,11 @@ class Served(Idle):
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """Ask the server one thing."""
-        return await self.client.call(verb, args, hear, acknowledged)
+        return await self.client.call(verb, args, on_event, on_acknowledged)
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """Hand the bytes of files over to the server."""

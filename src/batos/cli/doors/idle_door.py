@@ -1,12 +1,12 @@
-"""The part of a door behind which this process works at nothing."""
+"""The methods of a door behind which this process runs no missions and makes no methods."""
 
 from __future__ import annotations
 
 from batos.mission_documents import LateReport
 
 
-class Idle:
-    """Shared by doors behind which this process works at nothing: nothing is left, learnt or waited for there."""
+class IdleDoor:
+    """The base of doors behind which this process does no work, so that nothing is left, learnt or waited for."""
 
     __slots__ = ()
 

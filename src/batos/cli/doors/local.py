@@ -11,7 +11,7 @@ from typing import Any
 
 from batos.brief import File
 from batos.cli.doors.waiting_notes import wait_until_wanted
-from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.protocol import read_args
 from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.config import Settings
@@ -43,8 +43,8 @@ class LocalDoor:
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """Ask one thing of the mind in this process; NoServer for what only a server can do."""
         if verb == "status":
@@ -52,7 +52,7 @@ class LocalDoor:
             raise NoServer("no server runs, so there is nothing under way")
         if verb == "wait":
             await self._check(args or {})
-        return await self._dispatcher.handle(verb, args or {}, hear or _ignore, acknowledged or _ignore)
+        return await self._dispatcher.handle(verb, args or {}, on_event or _ignore, on_acknowledged or _ignore)
 
     async def _check(self, args: Mapping[str, Any]) -> None:
         """Refuse to wait for what nobody is at work on."""

@@ -1,4 +1,4 @@
-"""The door for verbs that only read: the image looked at as it is on disk, whether or not a process has it open."""
+"""The door for verbs that only read: it reads the image from the disk, also while another process has it open."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from batos.brief import File
-from batos.cli.doors.idle_door import Idle
-from batos.client.wire.pending import Acknowledged, Hear
+from batos.cli.doors.idle_door import IdleDoor
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.protocol import read_args
 from batos.config import Settings
 from batos.errors import BatosError, NoServer
@@ -25,8 +25,8 @@ from batos.server.dispatch.reads import Reader
 T = TypeVar("T")
 
 
-class Beside(Idle):
-    """A door through which one only looks."""
+class ReadOnlyDoor(IdleDoor):
+    """A door to an image that is only read."""
 
     served = False
 
@@ -42,14 +42,14 @@ class Beside(Idle):
         self,
         verb: str,
         args: Mapping[str, Any] | None = None,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """Run a verb that only reads; NoServer for anything else."""
         given = read_args(verb, args or {})
         if verb not in self._verbs:
             raise NoServer(f"no server runs, and {verb} does more than read the image")
-        return await self._verbs[verb](given, hear, acknowledged)
+        return await self._verbs[verb](given, on_event, on_acknowledged)
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """Refuse: no file can be handed over here."""
@@ -71,7 +71,9 @@ class Beside(Idle):
 
 
 @asynccontextmanager
-async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
+async def open_read_only_door(
+    settings: Settings, otherwise: AbstractAsyncContextManager[T]
+) -> AsyncIterator[ReadOnlyDoor | T]:
     """Open the image as it was committed last, for reading; where no whole one is on a disk, open the other door.
 
     An image that cannot be read is left to the other door as well, which mends what a crash left, or says what is
@@ -87,7 +89,7 @@ async def open_beside(settings: Settings, otherwise: AbstractAsyncContextManager
         looked = Readings(settings, image, Entries(faces.journal), MethodReader(image))
         file = storage.file_of(settings.image_uri)
         since = storage.held_since(file) if file is not None and faces.holder else 0.0
-        yield Beside(looked, faces.holder, since)
+        yield ReadOnlyDoor(looked, faces.holder, since)
 
 
 def _open_image(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:

@@ -88,10 +88,10 @@ def make(called: Called) -> int:
     the intent is still interpreted.
     """
 
-    def hear(_event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(_event: str, keys: Mapping[str, Any]) -> None:
         called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
 
-    found = run(ask_once(open_door(called), "method_make", {}, hear))
+    found = run(ask_once(open_door(called), "method_make", {}, on_event))
 
     def text(told: Any) -> str:
         return "\n".join(after_lines(told)) or "There is nothing to make."

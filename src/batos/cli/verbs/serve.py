@@ -22,7 +22,7 @@ from batos.config import Settings
 from batos.errors import ImageBusy, Refused
 from batos.events import Events
 from batos.image.ids import iso, utc_now
-from batos.server.dispatch.background_genesis import Founding
+from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server
@@ -86,8 +86,8 @@ async def open_server(
         left = await uvm.missions.recover()
         uploads = Uploads(home / "uploads", settings.attachment_bytes)
         await uploads.close()  # what a process that was killed has left
-        founding = Founding(uvm) if settings.genesis == "auto" else None
-        dispatcher = Dispatcher(uvm, uploads, founding=founding)
+        background_genesis = BackgroundGenesis(uvm) if settings.genesis == "auto" else None
+        dispatcher = Dispatcher(uvm, uploads, background_genesis=background_genesis)
         async with Server(dispatcher, ring).serving(bind, events) as places:
             mine = _note(places)
             about = _about(settings, mine)
@@ -96,7 +96,7 @@ async def open_server(
             try:
                 _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
-                async with _begin_genesis(founding):
+                async with _begin_genesis(background_genesis):
                     yield uvm, places
             finally:
                 server_file.remove(home, mine)
@@ -104,12 +104,12 @@ async def open_server(
 
 
 @asynccontextmanager
-async def _begin_genesis(founding: Founding | None) -> AsyncIterator[None]:
+async def _begin_genesis(background_genesis: BackgroundGenesis | None) -> AsyncIterator[None]:
     """Let the genesis of an empty image run beside what is served, if there is to be one."""
-    if founding is None:
+    if background_genesis is None:
         yield
         return
-    task = asyncio.create_task(founding.run())
+    task = asyncio.create_task(background_genesis.run())
     try:
         yield
     finally:

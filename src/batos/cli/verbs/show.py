@@ -18,7 +18,7 @@ from batos.cli.shared_options import given_name
 from batos.cli.verb_options import Called, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
-from batos.client.wire.pending import Hear
+from batos.client.wire.pending import OnEvent
 from batos.mission_documents import as_mission
 from batos.terminal.layout import table
 
@@ -141,7 +141,9 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
         return await way.call("inspect", {"object": name, "user": user} if name else {})
 
 
-async def ask_once(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
+async def ask_once(
+    opened: Opened, verb: str, args: Mapping[str, Any], on_event: OnEvent | None = None
+) -> dict[str, Any]:
     """Ask one thing at a door, close the door, and return the result."""
     async with opened as way:
-        return await way.call(verb, args, hear)
+        return await way.call(verb, args, on_event)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from batos.client.wire.protocol import error_of
 from batos.errors import BatosError
 
-Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
-Acknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
+OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+OnAcknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 def _nobody(*_told: Any) -> None:
@@ -20,11 +20,11 @@ def _nobody(*_told: Any) -> None:
 class PendingCall:
     """A request and its caller. An error of a listener is raised for that caller."""
 
-    def __init__(self, data: bytes, hear: Hear | None, acknowledged: Acknowledged | None) -> None:
+    def __init__(self, data: bytes, on_event: OnEvent | None, on_acknowledged: OnAcknowledged | None) -> None:
         self.data = data
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._hear = hear or _nobody
-        self._acknowledged = acknowledged or _nobody
+        self._on_event = on_event or _nobody
+        self._on_acknowledged = on_acknowledged or _nobody
         self._mission: str | None = None
         self._streamed = False
         self._lost = False
@@ -42,7 +42,7 @@ class PendingCall:
         if kind == "ack":
             if self._mission is None:
                 self._mission = str(data.get("mission"))
-                self._acknowledged(data)
+                self._on_acknowledged(data)
         elif kind == "event":
             self._event(str(reply.get("event")), data)
         elif kind == "result":
@@ -57,7 +57,7 @@ class PendingCall:
             return
         if event in ("mission.token", "mission.retracted"):
             self._streamed = event == "mission.token"
-        self._hear(event, keys)
+        self._on_event(event, keys)
 
     def on_lost(self, endpoint: str) -> None:
         """Tell the listener that the server is gone."""
@@ -76,8 +76,8 @@ class PendingCall:
         try:
             if event == "connection.lost" and self._streamed:
                 self._streamed = False
-                self._hear("mission.retracted", {"mission": self._mission})
-            self._hear(event, {"endpoint": endpoint})
+                self._on_event("mission.retracted", {"mission": self._mission})
+            self._on_event(event, {"endpoint": endpoint})
         except Exception as error:  # the listener's, as above
             self.done.set_exception(error)
 

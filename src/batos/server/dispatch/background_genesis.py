@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import structlog
 
 from batos.errors import BatosError, Busy, ImageError
-from batos.image_documents import FoundingDocument
+from batos.image_documents import BackgroundGenesisDocument
 
 if TYPE_CHECKING:
     from batos.genesis.provision import StepProgress
@@ -24,8 +24,8 @@ PAUSES = (1.0, 2.0, 5.0, 10.0)
 _log = structlog.get_logger("batos")
 
 
-class Founding:
-    """Brings about what the codex says, and again after what may pass; tells how far it is."""
+class BackgroundGenesis:
+    """Makes models and prototypes by the codex, tries again after an error that may pass, and tells its progress."""
 
     def __init__(self, uvm: UVM, pauses: Iterable[float] = PAUSES) -> None:
         self._uvm = uvm
@@ -36,7 +36,7 @@ class Founding:
         self._tenth = -1
 
     async def run(self) -> None:
-        """Do it, unless the image has had its genesis; ends when it is done or cannot be."""
+        """Run genesis, unless the image has had one. Returns when genesis is done, or failed for a lasting reason."""
         for pause in chain(self._pauses, repeat(self._pauses[-1])):
             try:
                 await self._run_genesis()
@@ -69,11 +69,11 @@ class Founding:
                 self._tenth = tenth
                 _log.info("genesis", step=progress.step, percent=10 * tenth)
 
-    def progress(self) -> FoundingDocument | None:
-        """Tell how far it is, for `status`; None when there is nothing to tell."""
+    def progress(self) -> BackgroundGenesisDocument | None:
+        """Return the progress for `status`; None once genesis is done."""
         if self.state == "done":
             return None
-        told = FoundingDocument(state=self.state)
+        told = BackgroundGenesisDocument(state=self.state)
         if self._progress is not None:
             told["step"] = self._progress.step
             told["completed"] = self._progress.completed
@@ -83,21 +83,22 @@ class Founding:
         return told
 
     def refuse(self) -> None:
-        """Raise Busy while no question can be answered yet; where it failed, the question says what is missing."""
+        """Raise Busy while genesis runs or waits. After a failure raise nothing: the mission itself names the cause."""
         if self.state in ("running", "waiting"):
             raise self.refusal()
 
     def refusal(self) -> BatosError:
-        """Tell why no question is answered: it is not done, or could not be."""
+        """Return the reason that no question is answered: the error of genesis, or Busy while it goes on."""
         if self.state == "failed" and self._error is not None:
             return self._error
+        told = self.progress() or BackgroundGenesisDocument(state=self.state)
         return Busy(
-            f"this mind is still being made: {in_words(self.progress() or FoundingDocument(state=self.state))}",
+            f"this mind is still being made: {in_words(told)}",
             remedy="Ask again when it is ready: `batos status` shows the progress.",
         )
 
 
-def in_words(told: FoundingDocument) -> str:
+def in_words(told: BackgroundGenesisDocument) -> str:
     """Tell in words how far a genesis is.
 
     >>> in_words({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})

@@ -7,12 +7,13 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from batos import __version__
 from batos.brief import AttachmentRef, File, as_file
 from batos.brief import parse as parse_brief
 from batos.client.wire import protocol
+from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.verb_shapes import (
     ARGS,
     PIECE_BYTES,
@@ -40,13 +41,11 @@ from batos.server.dispatch import adapter_choice, approval_answers, method_chang
 from batos.server.dispatch.reads import Reader
 
 if TYPE_CHECKING:
-    from batos.server.dispatch.background_genesis import Founding
+    from batos.server.dispatch.background_genesis import BackgroundGenesis
     from batos.server.dispatch.uploads import Uploads
     from batos.uvm import UVM
 
 T = TypeVar("T")
-Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
-Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
 _SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name})
@@ -55,9 +54,9 @@ _SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name
 class EventRelay:
     """The client that asked for a mission, and the events that are passed on until that client leaves."""
 
-    def __init__(self, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> None:
+    def __init__(self, on_event: OnEvent, on_acknowledged: OnAcknowledged, *, follow: bool) -> None:
         self.follow = follow
-        self._hear, self._acknowledge = hear, acknowledge
+        self._tell_event, self._tell_acknowledged = on_event, on_acknowledged
         self._mission = ""
         self._attempt, self._streamed, self._gone = 0, False, False
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -76,7 +75,7 @@ class EventRelay:
         """
         if not self._gone:
             self._mission = mission
-            self._acknowledge({"mission": mission})
+            self._tell_acknowledged({"mission": mission})
             # Without any, a key named a mission that was accepted before.
             for event, keys in self._entered.pop(mission, ()):
                 self._on_event(event, keys)
@@ -110,17 +109,19 @@ class EventRelay:
             self._attempt = keys["attempt"]
             if self._streamed:  # it is told again from its beginning
                 self._streamed = False
-                self._hear("mission.retracted", {"mission": self._mission})
-        self._hear(event, keys)
+                self._tell_event("mission.retracted", {"mission": self._mission})
+        self._tell_event(event, keys)
 
 
 class Dispatcher:
     """Does what requests ask. All doors share one dispatcher, so that each verb means the same through every door."""
 
-    def __init__(self, uvm: UVM, uploads: Uploads, *, works: bool = True, founding: Founding | None = None) -> None:
+    def __init__(
+        self, uvm: UVM, uploads: Uploads, *, works: bool = True, background_genesis: BackgroundGenesis | None = None
+    ) -> None:
         """Make a dispatcher over a UVM. `works`: it begins every mission at once; else only those that are followed.
 
-        `founding` is the genesis that a server begins by itself, if it does.
+        `background_genesis` is the genesis that a server begins by itself, if it does.
         """
         self.uvm = uvm
         self.uploads = uploads
@@ -133,8 +134,8 @@ class Dispatcher:
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}
-        self._founding = founding
-        self._verbs: Mapping[str, Callable[[Any, Hear, Acknowledge], Awaitable[dict[str, Any]]]] = {
+        self._background_genesis = background_genesis
+        self._verbs: Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]] = {
             "hello": self._hello,
             "submit": self._submit,
             "wait": self._wait,
@@ -157,20 +158,22 @@ class Dispatcher:
         """Tell clients this of the server from here on: where it listens is known when it does."""
         self._about = about
 
-    async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def handle(
+        self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
+    ) -> dict[str, Any]:
         """Do what a verb says and give its result.
 
-        `hear` is told the events that the request follows, `acknowledge` once that a mission is durable. Raises
+        `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable. Raises
         BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
         """
         given = protocol.read_args(verb, args)
-        return await self._verbs[verb](given, hear, acknowledge)
+        return await self._verbs[verb](given, on_event, on_acknowledged)
 
     # -- asking
 
-    async def _submit(self, given: SubmitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
-        if self._founding is not None:
-            self._founding.refuse()
+    async def _submit(self, given: SubmitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+        if self._background_genesis is not None:
+            self._background_genesis.refuse()
         brief = dict(given.brief)
         user = str(brief.get("user") or self.uvm.settings.asker)
         for name in ("ancestor", "in_reply_to"):
@@ -179,7 +182,7 @@ class Dispatcher:
                 brief[name] = await self._reader.resolve_mission(meant, user)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         return await self._accept_and_follow(
-            brief, files, EventRelay(hear, acknowledge, follow=given.follow), given.user
+            brief, files, EventRelay(on_event, on_acknowledged, follow=given.follow), given.user
         )
 
     async def _accept_and_follow(
@@ -262,13 +265,13 @@ class Dispatcher:
                 data = found.read()
             return data
 
-    async def _attach(self, given: AttachArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _attach(self, given: AttachArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         kept = await self._reader.read(self._stored_file, given.sha256, given.user)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
 
-    async def _send(self, given: SendArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _send(self, given: SendArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
         said = ", ".join(json.dumps(each, ensure_ascii=False) for each in given.arguments)
         brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
@@ -278,19 +281,21 @@ class Dispatcher:
             brief["user"] = given.user
         if given.idempotency_key is not None:
             brief["idempotency_key"] = given.idempotency_key
-        return await self._accept_and_follow(brief, (), EventRelay(hear, acknowledge, follow=given.follow))
+        return await self._accept_and_follow(brief, (), EventRelay(on_event, on_acknowledged, follow=given.follow))
 
-    async def _drop_files(self, given: DropFilesArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _drop_files(
+        self, given: DropFilesArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
+    ) -> dict[str, Any]:
         page = await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
         return as_plain(page)
 
     # -- following
 
-    async def _wait(self, given: WaitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         mission = await self._reader.mission_id(given)
         found = await self._reader.report(mission)
-        acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
-        told = EventRelay(hear, acknowledge, follow=given.follow)
+        on_acknowledged({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
+        told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         if given.follow:
             told.begin(self.uvm.events, mission)
         try:
@@ -305,7 +310,7 @@ class Dispatcher:
 
     # -- reading
 
-    async def _hello(self, _given: HelloArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _hello(self, _given: HelloArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         limits = {
             "message_bytes": protocol.MESSAGE_BYTES,
             "depth": protocol.DEPTH,
@@ -315,33 +320,33 @@ class Dispatcher:
         about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
         return {**about, **self._about}
 
-    async def _status(self, given: StatusArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _status(self, given: StatusArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
         found = {"genesis": None, **found}
-        if self._founding is not None and (told := self._founding.progress()) is not None:
-            reasons = [self._founding.refusal().as_dict(), *found["reasons"]]
+        if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
+            reasons = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
             found = {**found, "genesis": told, "ready": False, "reasons": reasons}
         return {**found, "server": dict(self._about)} if self._about else found
 
     # -- steering
 
-    async def _cancel(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _cancel(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
 
-    async def _pause(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _pause(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         return await self._run_shielded(self.uvm.missions.pause(await self._reader.mission_id(given)))
 
-    async def _resume(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _resume(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         return await self._run_shielded(self.uvm.missions.resume(await self._reader.mission_id(given)))
 
-    async def _genesis(self, given: GenesisArgs, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _genesis(self, given: GenesisArgs, on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         if given.plan:
             plan = await self.uvm.convergence.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
             return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 
         def tell(progress: StepProgress) -> None:
-            hear(
+            on_event(
                 GENESIS_STEP.name,
                 GenesisStep(
                     step=progress.step, status=progress.status, completed=progress.completed, total=progress.total
@@ -350,13 +355,17 @@ class Dispatcher:
 
         return as_plain((await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict())
 
-    async def _adapters_use(self, given: AdaptersUseArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _adapters_use(
+        self, given: AdaptersUseArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
+    ) -> dict[str, Any]:
         return await self._run_shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
 
     # -- approvals
 
-    async def _approve(self, given: ApproveArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _approve(
+        self, given: ApproveArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
+    ) -> dict[str, Any]:
         return as_plain(await self._run_shielded(approval_answers.approve(self.uvm, given)))
 
-    async def _reject(self, given: RejectArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _reject(self, given: RejectArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         return as_plain(await self._run_shielded(approval_answers.reject(self.uvm, given)))

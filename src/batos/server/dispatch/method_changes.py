@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from batos.approvals.reasons import approval_error
-from batos.client.wire.pending import Hear
+from batos.client.wire.pending import OnEvent
 from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
 from batos.errors import GenerationFailed, ProtocolError, Refused
 from batos.method_documents import MethodDocument
@@ -14,7 +14,7 @@ from batos.mission_documents import as_plain
 from batos.uvm import UVM
 
 #: A verb's function of its arguments; the client hears of each method that is begun, before the result.
-Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
+Verb: TypeAlias = Callable[[Any, OnEvent, object], Awaitable[dict[str, Any]]]
 
 
 class Shield(Protocol):
@@ -28,10 +28,10 @@ class Shield(Protocol):
 def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
     """Return the verbs that change methods, by name."""
 
-    async def answer_make(_given: MethodMakeArgs, hear: Hear, *_told: object) -> dict[str, Any]:
+    async def answer_make(_given: MethodMakeArgs, on_event: OnEvent, *_told: object) -> dict[str, Any]:
         def tell(event: str, keys: Mapping[str, Any]) -> None:
             if event == "method.generating":
-                hear(event, keys)
+                on_event(event, keys)
 
         leave = uvm.events.subscribe(tell)
         try:
