@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import Sent, Writes
+from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
@@ -49,13 +49,15 @@ class Answers:
     def __init__(self, infer: Callable[[], Awaitable[Any]] | None = None) -> None:
         self._infer = infer
 
-    async def send(self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], _: Writes) -> Sent:
+    async def send(
+        self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], _: Writes
+    ) -> MessageAnswer:
         """Answer a message."""
-        return Sent(await self._infer() if selector == "infer_" and self._infer else None)
+        return MessageAnswer(await self._infer() if selector == "infer_" and self._infer else None)
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         """Refuse every read: no object has slots."""
-        return Sent()
+        return MessageAnswer()
 
 
 def workers() -> dict[int, float]:

@@ -27,7 +27,7 @@ from typing import Any
 from batos.config import Settings
 from batos.uvm import open_uvm
 from report import Goal, report
-from terminal_side import Ran, on_a_terminal
+from terminal_side import TerminalRun, on_a_terminal
 
 TOKENS_A_SECOND, LOAD_SECONDS, PROMPTS = 25.0, 3.0, 20
 PLAIN = "Why is the sky blue?"
@@ -78,7 +78,7 @@ class Person:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         self.environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": host}
 
-    def run(self, *words: str | Path, together: bool = False) -> Ran:
+    def run(self, *words: str | Path, together: bool = False) -> TerminalRun:
         """Run a verb to its end; a failure ends the measurement."""
         ran = on_a_terminal([sys.executable, "-m", "batos", *words], self.environ, together=together)
         if ran.code != 0:
@@ -92,7 +92,7 @@ class Person:
             return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest())]
 
 
-def beside(ran: Ran, answer: str) -> list[str]:
+def beside(ran: TerminalRun, answer: str) -> list[str]:
     """Return the lines that stand on both terminals in the end and are no part of the answer or its footnotes."""
     told = " ".join(answer.split())
     own = [line for line in without_notes(ran.out.text) if " ".join(line.split()) not in told]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import Raised, Sent, Writes
+from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program
 from batos.cell.values import Ref, Value
 
@@ -90,36 +90,36 @@ class Parent:
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         """Note the message and answer as the corpus says."""
         self.world.sent.append(selector)
         self.world.bad_args += not (self.world.plain(args) and self.world.plain(kwargs))
         receiver = self.world.receiver if to is None else self._object(to)
         if receiver is None:
-            return Sent(raised=Raised("ValueError", "no such object"))
+            return MessageAnswer(raised=RaisedError("ValueError", "no such object"))
         if selector in receiver.methods:
             return await self._script(receiver.methods[selector], args, kwargs)
         if selector == "infer_":
-            return Sent(receiver.replies.pop(0) if receiver.replies else f"[{args[0] if args else ''}]")
+            return MessageAnswer(receiver.replies.pop(0) if receiver.replies else f"[{args[0] if args else ''}]")
         if selector == "log_":
-            return Sent()
-        return Sent(raised=Raised("AttributeError", f"{selector} is not understood"))
+            return MessageAnswer()
+        return MessageAnswer(raised=RaisedError("AttributeError", f"{selector} is not understood"))
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         """Return a slot of another object."""
         found = self._object(of)
         if found is None or slot not in found.slots:
-            return Sent(raised=Raised("AttributeError", f"{slot} is not understood"))
-        return Sent(self._out(found.slots[slot]))
+            return MessageAnswer(raised=RaisedError("AttributeError", f"{slot} is not understood"))
+        return MessageAnswer(self._out(found.slots[slot]))
 
-    async def _script(self, spec: Any, args: list[Any], kwargs: dict[str, Any]) -> Sent:
+    async def _script(self, spec: Any, args: list[Any], kwargs: dict[str, Any]) -> MessageAnswer:
         if not (isinstance(spec, dict) and any(key.startswith("$") for key in spec)):
-            return Sent(self._out(_build(spec)))
+            return MessageAnswer(self._out(_build(spec)))
         if "$raise" in spec:
-            return Sent(raised=Raised(*spec["$raise"].split(": ", 1)))
+            return MessageAnswer(raised=RaisedError(*spec["$raise"].split(": ", 1)))
         if "$resend" in spec:
-            return Sent(await Parent(self.world, self._cell, self._program).run(args, kwargs))
-        return Sent(self._out(_build(copy.deepcopy(spec.get("$stream", spec.get("$return"))))))
+            return MessageAnswer(await Parent(self.world, self._cell, self._program).run(args, kwargs))
+        return MessageAnswer(self._out(_build(copy.deepcopy(spec.get("$stream", spec.get("$return"))))))
 
     def _object(self, ref: Ref) -> Thing | None:
         return self._objects[ref.number - 1] if 0 < ref.number <= len(self._objects) else None

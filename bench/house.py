@@ -9,7 +9,7 @@ The figures of a run (`tests`, `suite_seconds`, `ci_seconds`, `coverage`) need o
 `.ci/run` in a fresh clone of the last commit, and then, where `coverage` is installed, the suite once more under it.
 --suite takes what an earlier `.ci/run` or `make test` printed, --coverage what `coverage json` wrote. --list prints
 what is behind a figure: `--list ambiguous_names`, `--list docstrings src/batos/image`, `--list root_any`,
-`--list upward_imports`, `--list cycles`, and the functions whose name is no verb and no noun: `--list participles`.
+`--list upward_imports`, `--list cycles`, and functions and classes named by a participle: `--list participles`.
 
     python bench/house.py [--quick] [--suite FILE] [--coverage FILE] [--list FIGURE [PATH]] [--json FILE]
 """
@@ -165,6 +165,9 @@ def list_figure(figure: str, under: str) -> Iterator[str]:
         for path, text in files:
             if path.is_relative_to(under):
                 yield from names_side.participles(path, text)
+        yield from (
+            fault for fault in names_side.nameless_classes(files) if Path(fault.split(":")[0]).is_relative_to(under)
+        )
     elif figure == "root_any":
         yield from root_any(files)
     elif figure == "upward_imports":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -51,6 +53,11 @@ GIVEN_NAMES = {
     "data_received": "asyncio.Protocol",
     "eof_received": "asyncio.Protocol",
 }
+
+#: The module whose classes have the names of events, which are participles as well.
+EVENTS = "event_payloads.py"
+#: A word of a class name.
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Places = Mapping[str, list[str]]
@@ -141,6 +148,31 @@ def hides(function: Function) -> bool:
         named.pop()
     begins_plainly = len(words) > 1 and words[0] in VERBS | HANDLERS
     return is_participle(named[-1]) and not begins_plainly and not _is_predicate(function)
+
+
+def _exceptions(found: Iterable[ast.ClassDef]) -> set[str]:
+    """Return the names of the classes that are exceptions, by their bases: a base of the files counts as well."""
+    bases = {node.name: {ast.unparse(base).rsplit(".", 1)[-1] for base in node.bases} for node in found}
+    names = {name for name in vars(builtins) if name.endswith(("Error", "Exception"))} | {"Exit"}
+    while fresh := {name for name, own in bases.items() if own & names} - names:
+        names |= fresh
+    return names
+
+
+def nameless_classes(files: Iterable[tuple[Path, str]]) -> list[str]:
+    """List the classes whose name ends with a participle, which leaves open what they are.
+
+    An exception may: it says what has happened.
+    """
+    found = [
+        (path, node) for path, text in files for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
+    ]
+    exceptions = _exceptions(node for _, node in found)
+    return [
+        f"{path}:{node.lineno}: {node.name} is no noun"
+        for path, node in found
+        if path.name != EVENTS and node.name not in exceptions and is_participle(_WORD.findall(node.name)[-1].lower())
+    ]
 
 
 def participles(path: Path, text: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerWithCost:
     """An answer with what it cost; `quotes` are the words of its citations."""
 
     text: str
@@ -109,7 +109,7 @@ class Arm:
     """The answers of one arm, in the order of the questions."""
 
     questions: Sequence[AttachedQuestion]
-    answers: list[Answered] = field(default_factory=list)
+    answers: list[AnswerWithCost] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the arm's figures; None where nothing was there to be measured."""
@@ -142,7 +142,7 @@ def _share(many: int, of: int) -> float | None:
     return round(many / of, 4) if of else None
 
 
-async def ask_bare(bridge: Bridge, model: str, asked: AttachedQuestion) -> Answered:
+async def ask_bare(bridge: Bridge, model: str, asked: AttachedQuestion) -> AnswerWithCost:
     """Ask the model itself, in one call without a mission."""
     began = time.perf_counter()
     first: list[float] = []
@@ -152,13 +152,13 @@ async def ask_bare(bridge: Bridge, model: str, asked: AttachedQuestion) -> Answe
     try:
         answer = await bridge.think(request, lambda piece: first.append(time.perf_counter()))
     except BatosError as error:
-        return Answered("", failed=error.code, seconds=time.perf_counter() - began)
+        return AnswerWithCost("", failed=error.code, seconds=time.perf_counter() - began)
     tokens = answer.prompt_tokens + answer.answer_tokens
     begun = first[0] - began if first else None
-    return Answered(answer.text, tokens=tokens, seconds=time.perf_counter() - began, first_token=begun)
+    return AnswerWithCost(answer.text, tokens=tokens, seconds=time.perf_counter() - began, first_token=begun)
 
 
-async def ask_mission(uvm: UVM, heard: Listener, asked: AttachedQuestion, effort: str) -> Answered:
+async def ask_mission(uvm: UVM, heard: Listener, asked: AttachedQuestion, effort: str) -> AnswerWithCost:
     """Ask the product, by its own path, with the passage as a file."""
     began = time.perf_counter()
     brief = {"text": asked.text, "effort": effort}
@@ -170,7 +170,7 @@ async def ask_mission(uvm: UVM, heard: Listener, asked: AttachedQuestion, effort
         shown, failed = uvm.readings.mission(mission), error.code
     cost, first = shown["cost"], heard.first.get(mission)
     citations = (shown.get("provenance") or {}).get("citations", ())
-    return Answered(
+    return AnswerWithCost(
         str(shown.get("answer") or ""),
         tuple(each["quote"] for each in citations),
         by_rule=mission in heard.by_rule,

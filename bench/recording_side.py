@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from first_minute import Person, emulator
-from terminal_side import COLUMNS, Ran, Screen
+from terminal_side import COLUMNS, Screen, TerminalRun
 
 ROOT = Path(__file__).resolve().parents[1]
 ASKED = (
@@ -42,7 +42,7 @@ class Line:
     until: float | None
 
 
-def play(commands: Sequence[tuple[Sequence[str], Ran]]) -> list[Line]:
+def play(commands: Sequence[tuple[Sequence[str], TerminalRun]]) -> list[Line]:
     """Run the commands one after another and return every line that stood on the terminal."""
     now, lines = 0.0, list[Line]()
     top = 0
@@ -57,7 +57,7 @@ def play(commands: Sequence[tuple[Sequence[str], Ran]]) -> list[Line]:
     return lines
 
 
-def _lines_on(ran: Ran, top: int, now: float) -> tuple[list[Line], float]:
+def _lines_on(ran: TerminalRun, top: int, now: float) -> tuple[list[Line], float]:
     """Return the lines of one command from a row on, and when it had ended."""
     screen, before = Screen(COLUMNS), 0.0
     standing: dict[int, tuple[tuple[tuple[str, str], ...], float]] = {}
@@ -117,7 +117,7 @@ def _spans(cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         column += len(text)
 
 
-def record() -> list[tuple[Sequence[str], Ran]]:
+def record() -> list[tuple[Sequence[str], TerminalRun]]:
     """Run the commands after genesis and return each with its output."""
     with tempfile.TemporaryDirectory(prefix="batos-recording-") as folder, emulator(Path(folder), RATE, LOAD) as host:
         person = Person(Path(folder, "home"), host)

@@ -65,13 +65,13 @@ class Delegating(Persistent):
             holder, depth = pending.pop()
 
 
-class Boxed(Delegating):
+class BoxedSlots(Delegating):
     """Slots in one attribute; every name is looked up by the walk."""
 
     box: ClassVar[Callable[[Mapping[str, Any]], Any]]
     _slots: Any
 
-    def __init__(self, slots: Mapping[str, Any], parents: Sequence[Boxed] = ()) -> None:
+    def __init__(self, slots: Mapping[str, Any], parents: Sequence[BoxedSlots] = ()) -> None:
         Persistent.__setattr__(self, "_slots", type(self).box(slots))
         Persistent.__setattr__(self, "_parents", tuple(parents))
 
@@ -82,7 +82,7 @@ class Boxed(Delegating):
             self._slots[name] = value
 
 
-class InPlain(Boxed):
+class InPlain(BoxedSlots):
     """A plain dict in the object's record."""
 
     box = dict
@@ -93,13 +93,13 @@ class InPlain(Boxed):
         super().__setattr__(name, value)
 
 
-class InTable(Boxed):
+class InTable(BoxedSlots):
     """A PersistentMapping: a second record."""
 
     box = PersistentMapping
 
 
-class InBTree(Boxed):
+class InBTree(BoxedSlots):
     """An OOBTree: a second record, more when it is large."""
 
     box = OOBTree

@@ -86,7 +86,7 @@ class Screen:
 
 
 @dataclass(slots=True)
-class Ran:
+class TerminalRun:
     """A process that came to its end: both of its terminals, and seconds since it was started."""
 
     code: int
@@ -101,7 +101,7 @@ class Ran:
 
 def on_a_terminal(
     command: Sequence[str | Path], environ: Mapping[str, str], columns: int = COLUMNS, *, together: bool = False
-) -> Ran:
+) -> TerminalRun:
     """Run a command as a person does, to its end; `together` puts errors on the terminal of the output."""
     masters, slaves = zip(*(_terminal(columns) for _ in range(1 if together else 2)), strict=True)
     began = time.perf_counter()
@@ -124,11 +124,11 @@ def _terminal(columns: int) -> tuple[int, int]:
     return master, slave
 
 
-def _read_output(process: subprocess.Popen[bytes], masters: Sequence[int], columns: int, began: float) -> Ran:
+def _read_output(process: subprocess.Popen[bytes], masters: Sequence[int], columns: int, began: float) -> TerminalRun:
     """Return what is written until the process has ended; one that it leaves behind is not waited for."""
     screens = {master: Screen(columns) for master in masters}
     decoders = {master: codecs.getincrementaldecoder("utf-8")("replace") for master in masters}
-    ran = Ran(0, 0.0, screens[masters[0]], screens[masters[-1]], None, [])
+    ran = TerminalRun(0, 0.0, screens[masters[0]], screens[masters[-1]], None, [])
     with selectors.DefaultSelector() as waiting:
         for master in masters:
             waiting.register(master, selectors.EVENT_READ)

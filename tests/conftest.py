@@ -16,7 +16,7 @@ import structlog
 from tests.living import Count
 from tests.timing import TABLE, Timing, read_table
 
-from batos.loopwatch import Blocked, WatchedLoop
+from batos.loopwatch import BlockingCallback, WatchedLoop
 
 pytest_plugins = ["pytester"]
 
@@ -82,7 +82,7 @@ def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test in which one callback of an event loop used more than 50 ms of CPU; `blocks_loop` excuses it."""
     _watched.clear()
     yield
-    blocked: list[Blocked] = [one for loop in _watched for one in loop.blocked]
+    blocked: list[BlockingCallback] = [one for loop in _watched for one in loop.blocked]
     _watched.clear()
     if blocked and request.node.get_closest_marker("blocks_loop") is None:
         pytest.fail("the event loop was blocked:\n" + "\n".join(f"  {one}" for one in blocked), pytrace=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.loopwatch import EXIT_BLOCKED, LIMIT, Blocked, WatchedLoop, run
+from batos.loopwatch import EXIT_BLOCKED, LIMIT, BlockingCallback, WatchedLoop, run
 
 _INI = """
 [pytest]
@@ -30,7 +30,7 @@ def burn(seconds: float) -> None:
         pass
 
 
-def watched(main: object) -> list[Blocked]:
+def watched(main: object) -> list[BlockingCallback]:
     """Run a coroutine on a watched loop of its own; what blocked it."""
     assert asyncio.iscoroutine(main)
     with asyncio.Runner(loop_factory=WatchedLoop) as runner:

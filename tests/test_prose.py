@@ -157,6 +157,21 @@ def test_a_function_is_a_verb_or_the_noun_that_it_returns() -> None:
     assert [fault for path, text in [*sources(), *benches()] for fault in names_side.participles(path, text)] == []
 
 
+def test_a_class_is_a_noun() -> None:
+    """No class but exceptions and the payloads of events has a name that ends with a participle."""
+    assert names_side.nameless_classes([*sources(), *benches()]) == []
+
+
+def test_a_class_named_by_a_participle_is_found() -> None:
+    """An exception may be a participle, by a base of another file too; a class with a noun after it is plain."""
+    files = [
+        (Path("a.py"), "class Stopped(Exception): ...\nclass Called: ..."),
+        (Path("b.py"), "class Forced(a.Stopped): ...\nclass SavedVectors: ...\nclass VectorsKept: ..."),
+        (Path(names_side.EVENTS), "class MissionEnded: ..."),
+    ]
+    assert names_side.nameless_classes(files) == ["a.py:2: Called is no noun", "b.py:3: VectorsKept is no noun"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -191,7 +191,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced:
+class SourcedValue:
     """A setting's value and where it came from."""
 
     name: str
@@ -200,14 +200,14 @@ class Sourced:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings and, for each, its source; `unread` has what is wrong with variables that are no setting."""
 
     settings: Settings
     sources: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
-    def rows(self) -> list[Sourced]:
+    def rows(self) -> list[SourcedValue]:
         """Return a row for each setting, in the order of `Settings`; passwords in URIs are hidden."""
         settings = self.settings
         filled = {
@@ -216,10 +216,10 @@ class Loaded:
             "user": settings.asker,
         }
         values = settings.model_dump(mode="json") | filled
-        return [Sourced(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
+        return [SourcedValue(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
 
 
-def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Loaded:
+def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings:
     """Read the settings; raises ConfigError naming the setting and its source."""
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -238,7 +238,7 @@ def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | No
     take(given, dict.fromkeys(given, "flag"))
     take({"home": home}, {"home": home_source})
     try:
-        return Loaded(Settings(**values), sources, tuple(_unread_notes(environ)))
+        return LoadedSettings(Settings(**values), sources, tuple(_unread_notes(environ)))
     except ValidationError as error:
         raise _readable(error, sources) from error
 

@@ -32,7 +32,7 @@ EXIT_BLOCKED = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockingCallback:
     """A callback that used too much: its name with the places from and to, and its CPU seconds."""
 
     what: str
@@ -46,7 +46,7 @@ class WatchedLoop(asyncio.SelectorEventLoop):
     """A selector loop whose `blocked` lists every callback that used more than `LIMIT` of its thread's CPU."""
 
     def __init__(self) -> None:
-        self.blocked: list[Blocked] = []
+        self.blocked: list[BlockingCallback] = []
         self.collecting = 0.0  # CPU seconds that the collector has used in this loop's thread
         self._collection_began = 0.0
         super().__init__()
@@ -64,30 +64,30 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Call asyncio's method with the callback timed."""
-        return super().call_soon(_Timed(self, callback), *args, context=context)
+        return super().call_soon(_TimedCallback(self, callback), *args, context=context)
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Call asyncio's method with the callback timed."""
-        return super().call_soon_threadsafe(_Timed(self, callback), *args, context=context)
+        return super().call_soon_threadsafe(_TimedCallback(self, callback), *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call asyncio's method with the callback timed; `call_later` comes here too."""
-        return super().call_at(when, _Timed(self, callback), *args, context=context)
+        return super().call_at(when, _TimedCallback(self, callback), *args, context=context)
 
     def add_signal_handler(self, sig: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
         """Call asyncio's method with the callback timed."""
-        super().add_signal_handler(sig, _Timed(self, callback), *args)
+        super().add_signal_handler(sig, _TimedCallback(self, callback), *args)
 
     def _add_reader(self, fd: int, callback: Callable[[*Ts], object], *args: *Ts) -> asyncio.Handle:
-        added: asyncio.Handle = super()._add_reader(fd, _Timed(self, callback), *args)  # type: ignore[misc]  # private
+        added: asyncio.Handle = super()._add_reader(fd, _TimedCallback(self, callback), *args)  # type: ignore[misc]  # private
         return added
 
     def _add_writer(self, fd: int, callback: Callable[[*Ts], object], *args: *Ts) -> asyncio.Handle:
-        added: asyncio.Handle = super()._add_writer(fd, _Timed(self, callback), *args)  # type: ignore[misc]  # private
+        added: asyncio.Handle = super()._add_writer(fd, _TimedCallback(self, callback), *args)  # type: ignore[misc]  # private
         return added
 
     def _note_collection(self, phase: str, _info: dict[str, int]) -> None:
@@ -99,7 +99,7 @@ class WatchedLoop(asyncio.SelectorEventLoop):
             self.collecting += time.thread_time() - self._collection_began
 
 
-class _Timed(Generic[*Ts]):
+class _TimedCallback(Generic[*Ts]):
     """A callback with its stopwatch; asyncio's debug output sees through it by `__wrapped__`."""
 
     __slots__ = ("__wrapped__", "_loop")
@@ -118,7 +118,7 @@ class _Timed(Generic[*Ts]):
         finally:
             seconds = time.thread_time() - began - (loop.collecting - collected)
             if seconds > LIMIT:
-                loop.blocked.append(Blocked(_name(callback, task, resumed), seconds))
+                loop.blocked.append(BlockingCallback(_name(callback, task, resumed), seconds))
 
 
 def _name(callback: Callable[..., object], task: object, resumed: str) -> str:
@@ -156,7 +156,7 @@ def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
                 _accuse(loop.blocked)
 
 
-def _accuse(blocked: list[Blocked]) -> None:
+def _accuse(blocked: list[BlockingCallback]) -> None:
     for one in blocked:
         print(f"the event loop was blocked: {one}", file=sys.stderr)  # noqa: T201 (the report is this function's work)
     raise SystemExit(EXIT_BLOCKED)

@@ -169,7 +169,7 @@ class AnsweredDocument(TypedDict):
     why: NotRequired[str | None]
 
 
-class NotApproved(TypedDict):
+class ApprovalFailure(TypedDict):
     """An approval that a yes could not install, with the error."""
 
     id: str
@@ -180,7 +180,7 @@ class ApprovedDocument(TypedDict):
     """The outcome of a yes; `woken` are the missions that go on."""
 
     approved: list[AnsweredDocument]
-    refused: list[NotApproved]
+    refused: list[ApprovalFailure]
     woken: list[str]
 
 
@@ -279,7 +279,7 @@ class MethodLine(MethodHead, AccountDocument):
     reason: str | None
 
 
-class Retired(TypedDict):
+class RetirementDocument(TypedDict):
     """The moment and the reason of a retirement."""
 
     at: str
@@ -297,7 +297,7 @@ class MethodDocument(MethodHead):
     checks: list[CheckDocument]
     provenance: MethodProvenance
     ledger: AccountDocument
-    retired: Retired | None
+    retired: RetirementDocument | None
     barred: str | None
 
 

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from quality import MOST_WORDS, Answered, Arm, find_carried, is_right, normalise, overlaps
+from quality import MOST_WORDS, AnswerWithCost, Arm, find_carried, is_right, normalise, overlaps
 from voice_side import AttachedQuestion
 
 CONTEXT = "The keeper winds the clockwork. The oil is carried up 86 steps from the yard. It rains."
@@ -53,9 +53,9 @@ def test_what_a_rule_made_is_never_right() -> None:
     """Such an answer counts by itself, and citations are looked at in right answers alone."""
     arm = Arm((ASKED,) * 3)
     arm.answers += [
-        Answered("It is 86 steps.", ("The oil is carried up", "It rains."), tokens=50, wasted=5, seconds=2.0),
-        Answered("86 steps", by_rule=True, tokens=50, seconds=4.0),
-        Answered("", failed="ollama_busy", seconds=3.0),
+        AnswerWithCost("It is 86 steps.", ("The oil is carried up", "It rains."), tokens=50, wasted=5, seconds=2.0),
+        AnswerWithCost("86 steps", by_rule=True, tokens=50, seconds=4.0),
+        AnswerWithCost("", failed="ollama_busy", seconds=3.0),
     ]
     found = arm.as_dict()
     assert (found["right"], found["by_rule"], found["failed"]) == (0.3333, 0.3333, 1)

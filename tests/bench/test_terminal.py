@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import first_minute
 import recording_side
-from terminal_side import Ran, Screen, on_a_terminal
+from terminal_side import Screen, TerminalRun, on_a_terminal
 
 
 def _screen(text: str, columns: int = 20) -> Screen:
@@ -37,8 +37,8 @@ def test_a_process_runs_on_terminals() -> None:
     assert 0 < ran.first_s <= ran.seconds
 
 
-def _ran(out: str, err: str = "") -> Ran:
-    return Ran(0, 1.0, _screen(out, 80), _screen(err, 80), 0.5, [(0.5, out), (9.0, err)])
+def _ran(out: str, err: str = "") -> TerminalRun:
+    return TerminalRun(0, 1.0, _screen(out, 80), _screen(err, 80), 0.5, [(0.5, out), (9.0, err)])
 
 
 def test_lines_beside_an_answer() -> None:

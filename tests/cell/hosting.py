@@ -9,7 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall, Outcome
-from batos.cell.host import Raised, Sent, Writes
+from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
 
@@ -59,20 +59,20 @@ class Answers:
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         self.asked.append(Asked(to, selector, args, kwargs, pending))
         name = selector if to is None else f"{to.number}.{selector}"
         if name not in self.by:
-            return Sent(raised=Raised("AttributeError", f"{name} is not understood"))
+            return MessageAnswer(raised=RaisedError("AttributeError", f"{name} is not understood"))
         found = self.by[name]
         if callable(found):
             found = await found(*args, **kwargs)
-        return found if isinstance(found, Sent) else Sent(found)
+        return found if isinstance(found, MessageAnswer) else MessageAnswer(found)
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         if (of.number, slot) not in self.slots:
-            return Sent(raised=Raised("AttributeError", slot))
-        return Sent(self.slots[of.number, slot])
+            return MessageAnswer(raised=RaisedError("AttributeError", slot))
+        return MessageAnswer(self.slots[of.number, slot])
 
     @property
     def selectors(self) -> list[str]:

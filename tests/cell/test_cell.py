@@ -10,7 +10,7 @@ import pytest
 from tests.cell.hosting import Answers, method, outcome, result, uses
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import Raised, Sent
+from batos.cell.host import MessageAnswer, RaisedError
 from batos.cell.values import Ref
 from batos.errors import CovenantViolation, MethodFailed
 
@@ -272,8 +272,8 @@ async def test_what_a_message_raises_can_be_caught(cell: Cell) -> None:
         """
     kinds = {"one": "KeyError", "two": "RuntimeError", "three": "OllamaError"}
 
-    async def pick(name: str) -> Sent:
-        return Sent(raised=Raised(kinds[name], name))
+    async def pick(name: str) -> MessageAnswer:
+        return MessageAnswer(raised=RaisedError(kinds[name], name))
 
     found = await outcome(cell, method(source), host=Answers({"pick_": pick}))
     assert found.result == ["key one", "run two", "run three", "absent"]
@@ -304,7 +304,7 @@ async def test_pending_writes_go_along_and_the_view_is_refreshed(cell: Cell) -> 
         """,
         uses("count", "count", "items"),
     )
-    host = Answers({"step": Sent(None, {"count": 6, "items": ["theirs"]})})
+    host = Answers({"step": MessageAnswer(None, {"count": 6, "items": ["theirs"]})})
     found = await outcome(cell, program, MethodCall({"count": 1, "items": []}), host)
     assert host.asked[0].pending.values == {"count": 5}
     assert host.asked[0].pending.marked
@@ -325,7 +325,7 @@ async def test_a_refresh_does_not_undo_what_was_written_meanwhile(cell: Cell) ->
             await asyncio.gather(self.step_(), other())
             return self.count
         """
-    host = Answers({"step_": Sent(None, {"count": 1})})
+    host = Answers({"step_": MessageAnswer(None, {"count": 1})})
     found = await outcome(cell, method(source, uses("count", "count")), MethodCall({"count": 1}), host)
     assert found.result == 9
     assert found.writes.values == {"count": 9}

@@ -10,7 +10,7 @@ from tests.cell.hosting import Answers, method, outcome, soon, uses
 from tests.cell.memory import resident_mb
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import Sent, Writes
+from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Ref
@@ -25,14 +25,16 @@ class Nested:
         self.cell, self.program, self.depth = cell, program, depth
         self.reached = 0
 
-    async def send(self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], _: Writes) -> Sent:
+    async def send(
+        self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], _: Writes
+    ) -> MessageAnswer:
         (at,) = args
         self.reached = max(self.reached, at)
         if at == self.depth:
-            return Sent(0)
-        return Sent((await self.cell.run(self.program, MethodCall({}, [at + 1]), self)).result)
+            return MessageAnswer(0)
+        return MessageAnswer((await self.cell.run(self.program, MethodCall({}, [at + 1]), self)).result)
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         raise NotImplementedError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from batos.cli import entry
-from batos.cli.verb_options import Called, common
+from batos.cli.verb_options import VerbCall, common
 
 
 @click.command()
 @common
-def broken(called: Called) -> int:
+def broken(called: VerbCall) -> int:
     """Fail."""
     raise ZeroDivisionError(f"no part of {called.settings.missions} is left")
 

@@ -14,7 +14,7 @@ from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, as
 
 from batos.gate import checks, languages
 from batos.gate.ground import Draft, Ground
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence, Turn
 from batos.memory.passages import passages
 from batos.minds.calls import answers
@@ -42,7 +42,7 @@ BROKEN = Evidence(passages([("b", "a" * 64, TORN)]))
 
 def draft(
     answer: str,
-    citations: tuple[Quoted, ...] = (Quoted(1, WINDS),),
+    citations: tuple[Quotation, ...] = (Quotation(1, WINDS),),
     *,
     evidence: Evidence = LAMP,
     question: str = QUESTION,
@@ -71,9 +71,9 @@ RIGHT: list[tuple[str, Draft]] = [
     ("answered", draft("x", unanswered=(1, 3))),
     ("citation_exists", draft("x")),
     ("citation_exists", draft("x", ())),
-    ("citation_verbatim", draft("x", (Quoted(1, f"{WINDS},\n  and {TRIMS}"),))),
-    ("citation_verbatim", draft("x", (Quoted(1, "“86 steps from the yard”"),))),
-    ("citation_verbatim", draft("x", (Quoted(2, "每四小时给钟上一次发条"),), evidence=MANY)),
+    ("citation_verbatim", draft("x", (Quotation(1, f"{WINDS},\n  and {TRIMS}"),))),
+    ("citation_verbatim", draft("x", (Quotation(1, "“86 steps from the yard”"),))),
+    ("citation_verbatim", draft("x", (Quotation(2, "每四小时给钟上一次发条"),), evidence=MANY)),
     ("quotations", draft(f'As it says: "{WINDS}."')),
     ("quotations", draft(f"Es heißt: „{TRIMS}“.")),
     ("quotations", draft("Il est dit : « the wick is trimmed when the flame turns yellow ».")),
@@ -121,8 +121,8 @@ RIGHT: list[tuple[str, Draft]] = [
     ("quotations", draft('"The well-known clockwork is old"', evidence=BROKEN)),
     ("quotations", draft("“‘No lamp burns for ever’”", evidence=BROKEN)),
     ("quotations", draft("『灯塔守护人每四小时给钟上一次发条』", evidence=BROKEN)),
-    ("citation_verbatim", draft("x", (Quoted(1, "灯塔守护人每四小时给钟上一次发条"),), evidence=BROKEN)),
-    ("marked", draft(CHINESE, (Quoted(2, "油由安娜·伦德搬上来"),), evidence=MANY)),
+    ("citation_verbatim", draft("x", (Quotation(1, "灯塔守护人每四小时给钟上一次发条"),), evidence=BROKEN)),
+    ("marked", draft(CHINESE, (Quotation(2, "油由安娜·伦德搬上来"),), evidence=MANY)),
     ("numbers", draft("1.25 million kr, or 1.250.000, for each of 120 members.", evidence=PEOPLE)),
     ("numbers", draft("Um 14.30 Uhr, at 2:30 pm, on 03.03.2021.", evidence=PEOPLE)),
     ("numbers", draft("120 members × 12 = 1,440 a year; 120 and 120 make 240.", evidence=PEOPLE)),
@@ -170,7 +170,7 @@ WRONG: list[tuple[str, Draft, str]] = [
     ("quotations", draft("> The keeper sleeps the whole night long\n"), "sleeps"),
     ("quotations", draft('"[He] sleeps the whole night long"'), "sleeps"),
     ("quotations", draft("『灯塔守护人整夜都在睡觉什么也不做』", evidence=BROKEN), "整夜"),
-    ("marked", draft(CHINESE, (Quoted(3, "Смотритель"),), evidence=MANY), "document 2"),
+    ("marked", draft(CHINESE, (Quotation(3, "Смотритель"),), evidence=MANY), "document 2"),
     ("numbers", draft("1.26 million kr.", evidence=PEOPLE), "1.26"),
     ("numbers", draft("120 billion members.", evidence=PEOPLE), "120"),
     ("numbers", draft("At 14:45.", evidence=PEOPLE), "45"),
@@ -197,10 +197,10 @@ WRONG: list[tuple[str, Draft, str]] = [
     ),
     ("answered", draft("x", open_queries=(2, 3), unanswered=(3,)), "Sub-question 2"),
     ("answered", draft("x", unanswered=(7,)), "no sub-question 7"),
-    ("citation_exists", draft("x", (Quoted(4, WINDS),)), "no document 4"),
-    ("citation_verbatim", draft("x", (Quoted(1, "The keeper winds the clock"),)), "word for word"),
-    ("citation_verbatim", draft("x", (Quoted(1, ""),)), "word for word"),
-    ("citation_verbatim", draft("x", (Quoted(2, "每五小时给钟上一次发条"),), evidence=MANY), "每五小时"),
+    ("citation_exists", draft("x", (Quotation(4, WINDS),)), "no document 4"),
+    ("citation_verbatim", draft("x", (Quotation(1, "The keeper winds the clock"),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quotation(1, ""),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quotation(2, "每五小时给钟上一次发条"),), evidence=MANY), "每五小时"),
     ("quotations", draft('It says: "the keeper winds the clockwork every day".'), "every day"),
     ("quotations", draft("Es heißt: „der Wärter schläft die ganze Nacht“."), "schläft"),
     ("quotations", draft("Il dit : « le gardien dort toute la nuit »."), "gardien"),
@@ -209,7 +209,7 @@ WRONG: list[tuple[str, Draft, str]] = [
     ("cited", draft("x", ()), "Nothing is cited"),
     ("cited", draft("x", (), unanswered=(1,)), "Nothing is cited"),
     ("marked", draft(f"{WINDS}, and {TRIMS}.", ()), "cite that document"),
-    ("marked", draft(GERMAN, (Quoted(3, "Смотритель"),), evidence=MANY), "document 1"),
+    ("marked", draft(GERMAN, (Quotation(3, "Смотритель"),), evidence=MANY), "document 1"),
     ("numbers", draft("There are 1,300 cans."), "1,300"),
     ("numbers", draft("Es sind 1.300 Dosen und 12 %."), "1.300"),
     ("numbers", draft("2 × 86 = 182 steps."), "182"),
@@ -270,7 +270,7 @@ def test_an_answer_of_verbatim_spans_rightly_cited_always_passes(documents: list
         start = data.draw(st.integers(0, len(words) - 1))
         span = " ".join(words[start : data.draw(st.integers(start + 1, len(words)))])
         assume(re.search(r"\w", span))
-        cited.append(Quoted(passage.number, span))
+        cited.append(Quotation(passage.number, span))
     answer = "\n".join(f'"{each.quote}" ({each.document})' for each in cited)
     assume(len(answer) <= checks.LONGEST)
     ground = Ground("aa bb?", evidence)
@@ -288,7 +288,7 @@ def test_a_citation_with_one_changed_word_never_passes(documents: list[str], oth
     assume(other not in passage.text)
     at = data.draw(st.integers(0, len(words) - 1))
     quote = " ".join([*words[:at], other, *words[at + 1 :]])
-    assert faults("citation_verbatim", draft("x", (Quoted(passage.number, quote),), evidence=evidence))
+    assert faults("citation_verbatim", draft("x", (Quotation(passage.number, quote),), evidence=evidence))
 
 
 @given(
@@ -297,7 +297,7 @@ def test_a_citation_with_one_changed_word_never_passes(documents: list[str], oth
 def test_any_texts_are_judged_without_error(answer: str, question: str, text: str, quote: str) -> None:
     """Whatever is asked, found and answered, the gate has a verdict, and the same one every time."""
     evidence = Evidence(passages([("a", "a" * 64, text)]), (Turn("m-1", question, answer, "model"),))
-    given_ = draft(answer, (Quoted(1, quote),), evidence=evidence, question=question)
+    given_ = draft(answer, (Quotation(1, quote),), evidence=evidence, question=question)
     assert checks.judge(given_) == checks.judge(given_)
 
 
@@ -420,5 +420,5 @@ async def test_no_document_holds_the_loop() -> None:
     """A table of ten thousand numbers is read aside."""
     table = "\n".join(f"{number:,}; {number / 7:.2f} kg; {number % 100} %" for number in range(2_500))
     ground = draft("x", evidence=Evidence(passages([("t", "a" * 64, table)]))).ground
-    judged = await answers.judge_alone(MindAnswer("It is 2,499.", (Quoted(1, "1; 0.14 kg"),)), ground)
+    judged = await answers.judge_alone(MindAnswer("It is 2,499.", (Quotation(1, "1; 0.14 kg"),)), ground)
     assert judged.ok

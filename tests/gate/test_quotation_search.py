@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.minds.scripted import DOCUMENT, WINDS
 
-from batos.gate.quotation_search import Quoted, locate, stands, verbatim
+from batos.gate.quotation_search import Quotation, locate, stands, verbatim
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 
@@ -89,7 +89,12 @@ def test_letters_words_and_digits_may_not(quote: str, text: str) -> None:
 def test_citations_are_kept_with_their_place_in_the_file() -> None:
     """Each that stands is told once, with the file's own words at that character of the file."""
     number = EVIDENCE.passages[-1].number
-    cited = [Quoted(number, f"“{WINDS}”"), Quoted(number, WINDS), Quoted(99, WINDS), Quoted(number, "The moon")]
+    cited = [
+        Quotation(number, f"“{WINDS}”"),
+        Quotation(number, WINDS),
+        Quotation(99, WINDS),
+        Quotation(number, "The moon"),
+    ]
     found = verbatim(cited, EVIDENCE)
     assert len(found) == 1
     whole = f"{'Nothing here. ' * 90}\n\n{DOCUMENT}"

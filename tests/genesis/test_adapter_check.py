@@ -19,7 +19,7 @@ from batos.errors import AdapterError
 from batos.genesis import adapter_check
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
-from batos.genesis.daemon_listing import Listed, look
+from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.inference.ollama.bridge import Bridge, ChatRequest
@@ -161,7 +161,10 @@ async def test_a_shelf_held_against_its_bases(here: Here) -> None:
         shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge
     )
     assert [each.label for each in newer.adapters] == ["ALFRED/audit"]
-    assert await adapter_check.check_inventory(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
+    assert (
+        await adapter_check.check_inventory(shelf, here.codex, "default", DaemonModels("0.33.0", ()), here.bridge)
+        == shelf
+    )
 
 
 VERSIONS = [("0.30.0", True), ("0.33.0-rc2", True), ("0.34.0", True), ("0.0.0", True), ("dev", True), ("0.34.1", False),
@@ -207,7 +210,7 @@ def shelf_of(folder: Path, *places: str) -> AdapterInventory:
 def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path) -> None:
     """Another adapter under its name, or another base, is looked at anew."""
     shelf = shelf_of(tmp_path, "robin/a", "robin/b")
-    known = adapter_check.Unfit()
+    known = adapter_check.UnfitAdapters()
     bases = {"ROBIN": "0"}
     known.learn(adapter_check.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
     left = known.apart(shelf, bases)

@@ -13,7 +13,7 @@ from batos.codex import codex as codices
 from batos.config import Settings
 from batos.genesis import offline
 from batos.genesis.adapters import repository
-from batos.genesis.daemon_listing import Listed, look
+from batos.genesis.daemon_listing import DaemonModels, look
 
 
 def files(home: Path) -> Mapping[str, bytes]:
@@ -44,7 +44,7 @@ def test_where_nothing_is(tmp_path: Path) -> None:
     """Without home, image and adapters there is a plan too, of the codex that ships."""
     settings = Settings(home=tmp_path / "absent")
     codex = codices.standing(settings.home / "codex")[0].sound()
-    found = offline.make_plan(settings, codex, Listed("0.33.0", ()), offline.read_inventory(settings))
+    found = offline.make_plan(settings, codex, DaemonModels("0.33.0", ()), offline.read_inventory(settings))
     assert [step.kind for step in found.steps] == ["pull", *["create"] * 4, "pull"]
     assert not settings.home.exists()
 

@@ -25,7 +25,7 @@ from batos.errors import ObjectError
 from batos.objects.containers import DEEPEST
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import Mirror
-from batos.objects.prototype import Found, UvmObject, delegation, lookup, own_slots, parents_of
+from batos.objects.prototype import FoundSlot, UvmObject, delegation, lookup, own_slots, parents_of
 
 NAMES = ("a", "b", "c_facet_", "at:put:")
 MAPPINGS = (dict, PersistentMapping, OOBTree, IOBTree)
@@ -49,13 +49,13 @@ def graphs(draw: st.DrawFn) -> list[UvmObject]:
     return objects
 
 
-def found_by_recursion(obj: UvmObject, name: str, seen: list[UvmObject], depth: int = 0) -> Found | None:
+def found_by_recursion(obj: UvmObject, name: str, seen: list[UvmObject], depth: int = 0) -> FoundSlot | None:
     """What delegation means, in its plainest form."""
     if any(each is obj for each in seen):
         return None
     seen.append(obj)
     if name in own_slots(obj):
-        return Found(obj, own_slots(obj)[name], depth)
+        return FoundSlot(obj, own_slots(obj)[name], depth)
     answers = (found_by_recursion(parent, name, seen, depth + 1) for parent in parents_of(obj))
     return next((found for found in answers if found is not None), None)
 

@@ -9,7 +9,7 @@ import pytest
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.prototype import Found, UvmObject
+from batos.objects.prototype import FoundSlot, UvmObject
 
 
 class Recorder:
@@ -19,11 +19,11 @@ class Recorder:
         """Tell the primitive's name."""
         return "primitive", receiver, name, args
 
-    async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def intent(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Tell the intent."""
         return "intent", receiver, found, selector, args
 
-    async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def method(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Tell the method."""
         return "method", receiver, found, selector, args
 
@@ -37,11 +37,11 @@ async def test_behaviour_runs_with_the_receiver_as_self() -> None:
     assert await send(Recorder(), child, "sage_facet_", "q") == (
         "intent",
         child,
-        Found(parent, wish, 1),
+        FoundSlot(parent, wish, 1),
         "sage_facet_",
         ("q",),
     )
-    assert await send(Recorder(), child, "f_") == ("method", child, Found(parent, method, 1), "f_", ())
+    assert await send(Recorder(), child, "f_") == ("method", child, FoundSlot(parent, method, 1), "f_", ())
 
 
 @pytest.mark.parametrize("value", ["Write a method that greets.", 5, None, ["a"], {"intent": "be kind"}])

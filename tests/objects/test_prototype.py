@@ -17,7 +17,7 @@ from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects import prototype
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import (
-    Found,
+    FoundSlot,
     Reparenting,
     UvmObject,
     become,
@@ -166,9 +166,9 @@ def test_delegation_goes_left_to_right_and_depth_first() -> None:
     top = UvmObject({"x": "top"})
     left, right = UvmObject(parents=[top]), UvmObject({"x": "right", "y": "right"})
     child = UvmObject(parents=[left, right])
-    assert lookup(child, "x") == Found(top, "top", 2)
-    assert lookup(child, "y") == Found(right, "right", 1)
-    assert lookup(right, "y") == Found(right, "right", 0)
+    assert lookup(child, "x") == FoundSlot(top, "top", 2)
+    assert lookup(child, "y") == FoundSlot(right, "right", 1)
+    assert lookup(right, "y") == FoundSlot(right, "right", 0)
     assert list(delegation(child)) == [child, left, top, right]
 
 
@@ -177,7 +177,7 @@ def test_a_deep_chain_is_walked_without_recursion() -> None:
     top = obj = UvmObject({"x": 1})
     for _ in range(10_000):
         obj = UvmObject(parents=[obj])
-    assert lookup(obj, "x") == Found(top, 1, 10_000)
+    assert lookup(obj, "x") == FoundSlot(top, 1, 10_000)
     assert lookup(obj, "y") is None
 
 

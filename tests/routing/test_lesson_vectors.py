@@ -10,7 +10,7 @@ import pytest
 
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
-from batos.routing.lesson_vectors import EVERY, PIECES, Saved
+from batos.routing.lesson_vectors import EVERY, PIECES, SavedVectors
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import BATCH, find_or_learn
 from batos.routing.vectors import Embedder
@@ -36,26 +36,26 @@ def vectors(count: int) -> list[list[float]]:
 
 async def test_pieces_are_read_as_they_were_saved(image: LivingImage) -> None:
     """To the last bit, from the first on; what came within half a second of the last piece is in the next."""
-    saved = Saved(image, OF)
+    saved = SavedVectors(image, OF)
     for count, now in ((2, 0.0), (4, EVERY), (5, EVERY), (7, 2 * EVERY)):
         await saved.save(vectors(count), now)
-    again = Saved(image, OF)
+    again = SavedVectors(image, OF)
     assert again.read() == vectors(7)
     await again.save(vectors(9), 0.0)
     await again.save(vectors(9), EVERY)
-    assert Saved(image, OF).read() == vectors(9)
+    assert SavedVectors(image, OF).read() == vectors(9)
 
 
 async def test_what_is_of_another_space_is_nothing(image: LivingImage) -> None:
     """Another lesson, another embedder: nothing is found, and its first piece takes the place of those."""
-    saved = Saved(image, OF)
+    saved = SavedVectors(image, OF)
     await saved.save(vectors(1), 0.0)
     await saved.save(vectors(3), EVERY)
-    other = Saved(image, (*OF[:2], "d2"))
+    other = SavedVectors(image, (*OF[:2], "d2"))
     assert other.read() == []
     await other.save(vectors(1), 0.0)
     await other.save(vectors(2), EVERY)
-    assert (Saved(image, OF).read(), Saved(image, (*OF[:2], "d2")).read()) == ([], vectors(2))
+    assert (SavedVectors(image, OF).read(), SavedVectors(image, (*OF[:2], "d2")).read()) == ([], vectors(2))
 
 
 async def test_a_lesson_goes_on_where_it_was(image: LivingImage) -> None:
@@ -63,7 +63,7 @@ async def test_a_lesson_goes_on_where_it_was(image: LivingImage) -> None:
     bridge = ScriptedBridge(vectors=lambda text: [1.0, len(text) / 10, float("ROBIN" in text)])
     embedder = Embedder(bridge, "small:latest", "d1")
     texts = [text for lesson in LESSONS for text in lesson.exemplars]
-    saved = Saved(image, (digest_of(LESSONS), *embedder.identity))
+    saved = SavedVectors(image, (digest_of(LESSONS), *embedder.identity))
     await saved.save(first := await embedder.vectors(texts[:BATCH]), 0.0)
     await saved.save(first, EVERY)
     told: list[Any] = []

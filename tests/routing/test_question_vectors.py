@@ -13,7 +13,7 @@ from batos.cli.render.mission_record import prompts_text
 from batos.errors import OllamaTimeout
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
-from batos.routing.question_vectors import PATH, Journaled
+from batos.routing.question_vectors import PATH, JournaledVectors
 from batos.routing.vectors import HEAD, Embedder
 from batos.testing import ScriptedBridge, scripted_uvm
 
@@ -26,15 +26,15 @@ def _embedder(vector: list[float], digest: str = "d" * 64) -> Embedder:
 async def test_a_vector_comes_back_as_it_was_paid_for(vector: list[float], text: str) -> None:
     """By text and the embedder's digest; another mission, another text or another digest has none."""
     async with desk() as at:
-        mine = Journaled(at.journal, ["m-1"], utc_now)
+        mine = JournaledVectors(at.journal, ["m-1"], utc_now)
         assert mine.find(_embedder(vector), text) is None
         assert await mine.pay(_embedder(vector), text, 1.0) == vector
         at.open()
-        later = Journaled(at.journal, ["m-2", "m-1"], utc_now)
+        later = JournaledVectors(at.journal, ["m-2", "m-1"], utc_now)
         assert later.find(_embedder([9.0]), text) == vector
         assert later.find(_embedder(vector, "e" * 64), text) is None
         assert later.find(_embedder(vector), text[:HEAD] + "?") is None
-        assert Journaled(at.journal, ["m-2"], utc_now).find(_embedder(vector), text) is None
+        assert JournaledVectors(at.journal, ["m-2"], utc_now).find(_embedder(vector), text) is None
         assert cost_of(at.records()).as_dict() == cost_of([]).as_dict() | {"embeds": 1}
 
 

@@ -13,7 +13,7 @@ from batos.errors import ModelMissing
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.training import NO_EMBEDDER, Learnt, find_or_learn
+from batos.routing.training import NO_EMBEDDER, LearntLessons, find_or_learn
 from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
@@ -43,7 +43,7 @@ def by_length(text: str) -> list[float]:
     return [1.0, len(text) / 10, float("?" in text)]
 
 
-async def learn(image: LivingImage, embedder: Embedder | None, lessons: tuple[Lesson, ...] = LESSONS) -> Learnt:
+async def learn(image: LivingImage, embedder: Embedder | None, lessons: tuple[Lesson, ...] = LESSONS) -> LearntLessons:
     """Find or learn, with nobody to tell."""
     return await find_or_learn(image, lessons, embedder, lambda done, total: None)
 

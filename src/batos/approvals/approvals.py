@@ -35,7 +35,7 @@ _AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ApprovalAnswers:
     """The answers to questions, in the order in which they were given, and the missions that continue because
     of them.
     """
@@ -171,7 +171,7 @@ class Approvals:
 
     # -- answering
 
-    async def approve(self, names: Sequence[str], by: str) -> Answered:
+    async def approve(self, names: Sequence[str], by: str) -> ApprovalAnswers:
         """Say yes to each: it is installed in the commit that says so. Those that are `changed` are so since now.
 
         NotFound: there is no such question; then nothing is approved.
@@ -182,7 +182,7 @@ class Approvals:
             [partial(approvals.approve, name=name, by=by, at=at) for name in dict.fromkeys(names)]
         )
 
-    async def reject(self, name: str, by: str, why: str) -> Answered:
+    async def reject(self, name: str, by: str, why: str) -> ApprovalAnswers:
         """Say no, for a reason. NotFound: there is no such question."""
         await asyncio.to_thread(self._check, [name])
         now = self._clock()
@@ -195,7 +195,7 @@ class Approvals:
                 if approvals.find_approval(root, name) is None:
                     raise no_such(name)
 
-    async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> Answered:
+    async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> ApprovalAnswers:
         """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
         given = await asyncio.gather(*(self._image.writer.apply(change) for change in changes))
         answers = tuple(answer for answer in given if answer is not None)
@@ -214,7 +214,7 @@ class Approvals:
         for answer in answers:
             if answer.changed and answer.word == "approved":
                 await self._settle(answer)
-        return Answered(answers, tuple(woken))
+        return ApprovalAnswers(answers, tuple(woken))
 
     async def _settle(self, answer: ApprovalState) -> None:
         try:

@@ -22,7 +22,7 @@ class Writes:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedError:
     """An error that the method may catch: a Python exception by name (`KeyError`; an unknown one is a RuntimeError)."""
 
     kind: str
@@ -30,12 +30,12 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class MessageAnswer:
     """The answer to a message: a value or an error, and a new view if the receiver may have changed."""
 
     value: Value = None
     slots: Mapping[str, Value] | None = None  # every slot of the view that exists now; None: nothing changed
-    raised: Raised | None = None
+    raised: RaisedError | None = None
 
 
 class Host(Protocol):
@@ -46,13 +46,13 @@ class Host(Protocol):
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         """Send a message to another object, or to the receiver (None), whose unwritten changes are `pending`.
 
         Arguments are plain data. A Ref that is not in the host's table is refused by the host.
         """
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         """Read a slot of another object: plain data or a Ref. A missing slot is returned in `raised`, as
         AttributeError.
         """

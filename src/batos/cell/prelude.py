@@ -236,7 +236,7 @@ _NEEDS: Final = {"gather": ("waited",), "yield": (), "hasattr": ()}
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class PreludeNames:
     """The names for which a prelude is generated."""
 
     selectors: frozenset[str]  # called of an object, waiting where it stands
@@ -248,7 +248,7 @@ class Around:
     stored: frozenset[str]  # attributes that are stored somewhere and may not appear on the receiver
 
 
-def prelude(around: Around, body: str, libraries: Iterable[str]) -> str:
+def prelude(around: PreludeNames, body: str, libraries: Iterable[str]) -> str:
     """Return the text before the method, with only the parts that the body uses: every call compiles it."""
     parts = {name for name in _PARTS if re.search(rf"\b{OURS}{name}\b", body)}
     parts |= {"get"} if around.read else set()
@@ -282,7 +282,7 @@ def _reader(name: str) -> str:
 BUILTINS: Final = frozenset({"getattr", "hasattr", "len", "ValueError"})
 
 
-def short(around: Around, is_async: bool) -> tuple[str, str]:
+def short(around: PreludeNames, is_async: bool) -> tuple[str, str]:
     """Return the texts before and after a method that meets no other object and returns JSON data.
 
     Each call compiles its program, so this short form halves the time of a small method. If the result is not JSON (a

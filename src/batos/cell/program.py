@@ -14,7 +14,7 @@ from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_slot, refusal, survey
 from batos.cell.lowering.statement_lowering import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
-from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
+from batos.cell.prelude import BUILTINS, PreludeNames, epilogue, prelude, short
 from batos.errors import MethodFailed
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
@@ -178,11 +178,11 @@ def _blocks(node: ast.AST, part: str) -> list[ast.AST]:
 
 def _around(
     tree: ast.Module, names: Names, statements: StatementLowering, *, view: frozenset[str], changes: frozenset[str]
-) -> Around:
+) -> PreludeNames:
     attributes = frozenset(node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
     later = frozenset(each.removeprefix(LATER) for each in attributes if each.startswith(LATER))
     selectors = frozenset(names.called) & attributes
-    return Around(
+    return PreludeNames(
         selectors=selectors,
         later=later,
         read=frozenset(statements.read),
@@ -193,14 +193,14 @@ def _around(
     )
 
 
-def _short(tree: ast.Module, body: str, lines: tuple[int, ...], around: Around, method: Function) -> Code | None:
+def _short(tree: ast.Module, body: str, lines: tuple[int, ...], around: PreludeNames, method: Function) -> Code | None:
     if not _is_simple(tree, body, around, method.args.args[0].arg):
         return None
     before, after = short(around, isinstance(method, ast.AsyncFunctionDef))
     return Code.frame(before, body, after, lines)
 
 
-def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bool:
+def _is_simple(tree: ast.Module, body: str, around: PreludeNames, receiver: str) -> bool:
     """Test if the short form is enough: no message, none of the cell's own functions, no name that hides a builtin."""
     if around.selectors - SHIPPED.plain_methods or around.later or around.read or body.count(OURS) > 1:
         return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.cell.dumps import Dump
-from batos.cell.host import Host, Sent, Writes
+from batos.cell.host import Host, MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Value
@@ -46,7 +46,7 @@ class MethodRun:
         self._view: Mapping[str, Value] = {}  # what the receiver was when last looked at
         self._line = _CallQueue()
         self._turns: WorkerTurns | None = None  # while a worker is held
-        self._tasks: dict[int, asyncio.Task[Sent]] = {}
+        self._tasks: dict[int, asyncio.Task[MessageAnswer]] = {}
         self.result: Value = None
         self.writes = Writes()
         self.sends = 0
@@ -100,7 +100,7 @@ class MethodRun:
         resumed = await self._take()
         return self._count(await self._work(resumed, lambda: resumed.load(dump, answers, turn.now)))
 
-    async def _wait(self, tasks: list[asyncio.Task[Sent]]) -> Dump | None:
+    async def _wait(self, tasks: list[asyncio.Task[MessageAnswer]]) -> Dump | None:
         """Wait until one is answered; a wait that is not over at once gives the worker back, and has its dump."""
         for _ in range(_PATIENCE):
             if any(task.done() for task in tasks):
@@ -114,13 +114,13 @@ class MethodRun:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return dump
 
-    async def _ask(self, asked: HostCall) -> Sent:
+    async def _ask(self, asked: HostCall) -> MessageAnswer:
         if asked.reads and asked.to is not None:
             return await self._host.read(asked.to, asked.selector)
         writes = pending_writes(asked.slots, asked.marked, self._view, self._program)
         return await self._host.send(asked.to, asked.selector, asked.args, asked.kwargs, writes)
 
-    def _look(self, sent: Sent) -> None:
+    def _look(self, sent: MessageAnswer) -> None:
         """Take the receiver's slots after a message as the new view, with which later writes are compared.
 
         Raises: MethodFailed: a slot that the method uses is gone.
@@ -168,7 +168,7 @@ class MethodRun:
         if turns is not None:
             self._workers.give(turns.worker)
 
-    async def _stop(self, tasks: Iterable[asyncio.Task[Sent]]) -> None:
+    async def _stop(self, tasks: Iterable[asyncio.Task[MessageAnswer]]) -> None:
         """End the messages that nobody waits for any more; that one was never awaited is no error of the run's."""
         left = list(tasks)
         for task in left:

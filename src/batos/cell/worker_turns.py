@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.cell.dumps import Dump, Dumps
-from batos.cell.host import Sent, Writes
+from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
@@ -95,14 +95,14 @@ class WorkerTurns:
         collected = self.worker.collected
         return self._turn(lambda: session.feed_start(code.text, inputs=inputs, print_callback=collected))
 
-    def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> WorkerTurn:
+    def load(self, dump: Dump, answers: Mapping[int, MessageAnswer], now: int | None) -> WorkerTurn:
         """Go on from a dump, in a process of any kind of past."""
         self.worker.enter()
         session, collected = self.worker.session, self.worker.collected
         self._snapshot = self._guard_worker(lambda: session.load_snapshot(dump.whole, print_callback=collected))
         return self.answer(answers, now)
 
-    def answer(self, answers: Mapping[int, Sent], now: int | None) -> WorkerTurn:
+    def answer(self, answers: Mapping[int, MessageAnswer], now: int | None) -> WorkerTurn:
         """Go on with the answers that have come."""
         results = {number: self._settle(sent) for number, sent in answers.items()}
         snapshot = self._snapshot
@@ -124,7 +124,7 @@ class WorkerTurns:
         except self.worker.kinds.MontyError as error:
             raise self._convert_error(error) from None
 
-    def _settle(self, sent: Sent) -> dict[str, Any]:
+    def _settle(self, sent: MessageAnswer) -> dict[str, Any]:
         if sent.raised is not None:
             kind = sent.raised.kind if sent.raised.kind in _KINDS else "RuntimeError"
             return {"exc_type": kind, "message": clean_text(sent.raised.message)}

@@ -18,7 +18,7 @@ import click
 from batos import config, loopwatch
 from batos.cli.shared_options import common_options, server_option
 from batos.cli.surroundings import Ending
-from batos.config import Loaded, Settings
+from batos.config import LoadedSettings, Settings
 from batos.errors import ConfigError
 from batos.terminal import logs
 from batos.terminal.console import Console, Terminated
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class VerbCall:
     """The call of a verb: its settings, its console and how much it is to tell."""
 
-    loaded: Loaded
+    loaded: LoadedSettings
     console: Console
     quiet: bool
     verbose: bool = False
@@ -47,7 +47,7 @@ class Called:
 
 
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that all have; it gets a `Called` first. An option named as a setting is that setting."""
+    """Give a verb the options that all have, and a `VerbCall` first. An option named as a setting changes the setting."""
 
     @common_options
     @functools.wraps(verb)
@@ -62,7 +62,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
-        return verb(Called(loaded, console, quiet, verbose), **given)
+        return verb(VerbCall(loaded, console, quiet, verbose), **given)
 
     return run_verb
 

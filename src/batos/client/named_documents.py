@@ -59,7 +59,7 @@ class MissionRoute:
     reason: str
 
 
-class _Named(Document):
+class _NamedMission(Document):
     """A mission by its id, and how it stands."""
 
     @property
@@ -73,7 +73,7 @@ class _Named(Document):
         return str(self["status"])
 
 
-class Mission(_Named):
+class Mission(_NamedMission):
     """A whole mission: the document itself (`mission["provenance"]`), with names for what most programs read."""
 
     @property
@@ -124,7 +124,7 @@ class Mission(_Named):
         return tuple(CitedSource(**_known_fields(CitedSource.__match_args__, each)) for each in told)
 
 
-class MissionLine(_Named):
+class MissionLine(_NamedMission):
     """A mission in a list."""
 
     @property

@@ -27,7 +27,7 @@ _INHERITED: Final = frozenset({"log_", "recall_", "infer_"})
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class ApiMethod:
     """A method of an API: its selector, its signature with `self`, and the description of its task."""
 
     selector: str
@@ -43,12 +43,12 @@ class AbsentObject:
     api: str
 
     @property
-    def methods(self) -> tuple[Declared, ...]:
+    def methods(self) -> tuple[ApiMethod, ...]:
         """Return the methods that the object will have."""
         return api_of(self.api)[0]
 
 
-def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]]:
+def api_of(text: str) -> tuple[tuple[ApiMethod, ...], tuple[tuple[str, str], ...]]:
     """Parse the text of an API: return its methods, and each fault as (what, remedy).
 
     A line that begins with a call, `often_(text, part)`, declares a method. The rest of that line and the indented
@@ -71,7 +71,7 @@ def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]
         made, why = _read_signature(selector, signature)
         silent = (f"the api does not say what `{selector}` answers", "Write that after the call.")
         faults += why if said or why else [silent]
-        methods.append(Declared(selector, made, "\n".join((*said, *general))))
+        methods.append(ApiMethod(selector, made, "\n".join((*said, *general))))
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
 
 

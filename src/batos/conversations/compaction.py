@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from batos.conversations import conversations, summaries
-from batos.conversations.summaries import Piece, Recorded
+from batos.conversations.summaries import Piece, RecordedPiece
 from batos.errors import NotFound, ObjectError
 from batos.image import roots
 from batos.image.ids import iso
@@ -269,7 +269,7 @@ class _Compaction:
             self._made.append(made)
         return bool(kept)
 
-    def _node(self, made: KeptSummary, recorded: Recorded) -> dict[str, Any]:
+    def _node(self, made: KeptSummary, recorded: RecordedPiece) -> dict[str, Any]:
         piece, context = made.piece, self._context
         return {
             "first": piece.first,

@@ -54,7 +54,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedPiece:
     """A piece as it was made: how many of its parts were shown shortened, and why no model's words stand there."""
 
     piece: Piece
@@ -101,7 +101,7 @@ def most(window: int, level: int) -> int:
     return max(SHORTEST, min(LONGEST, window // SHARE) >> level)
 
 
-async def summarise_turns(context: MindContext, turns: Iterable[Turn]) -> Recorded:
+async def summarise_turns(context: MindContext, turns: Iterable[Turn]) -> RecordedPiece:
     """Summarise as many of these turns as fit into one prompt, at least the first."""
     room = _room(context, 0)
     parts: list[_Part] = []
@@ -115,7 +115,7 @@ async def summarise_turns(context: MindContext, turns: Iterable[Turn]) -> Record
     return await _summarise(context, parts, 0)
 
 
-async def join_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> Recorded:
+async def join_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> RecordedPiece:
     """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
     return await _summarise(context, parts, level)
@@ -128,7 +128,7 @@ def _room(context: MindContext, level: int) -> int:
     return max(0, questions.room_for_evidence(context, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
 
 
-async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -> Recorded:
+async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -> RecordedPiece:
     """Ask for a summary, once more if the checks find a fault; after that use first sentences, marked as such."""
     limit = most(context.mind.thinking.window, level)
     first, last = parts[0].first, parts[-1].last
@@ -152,13 +152,13 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
             faults = list(faults_of(text, source))
             if not faults:
                 piece = Piece(first, last, text, _trust(parts, by_model=True), by_model=True)
-                return Recorded(piece, shortened)
+                return RecordedPiece(piece, shortened)
             why = faults[0]
             question = replace(question, then=prompt.revision(RECORDER, replied.text, faults))
     except (DecisionInvalid, Runaway, ContextOverflow) as unusable:  # another try would end the same
         why = unusable.message
     piece = Piece(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)
-    return Recorded(piece, shortened, why)
+    return RecordedPiece(piece, shortened, why)
 
 
 def _trust(parts: Iterable[_Part], *, by_model: bool) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from batos.gate import dates, figures, languages
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.terms import line_of, words
 
@@ -108,7 +108,7 @@ class Draft:
     """An answer with what it claims. `queries` counts the sub-queries, `open_queries` are those without an answer."""
 
     answer: str
-    citations: tuple[Quoted, ...]
+    citations: tuple[Quotation, ...]
     unanswered: frozenset[int]
     ground: Ground
     queries: int = 1

@@ -27,7 +27,7 @@ _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class Quotation:
     """A citation: the number of a document and what it is said to say."""
 
     document: int
@@ -56,13 +56,13 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
-def stands(citation: Quoted, evidence: Evidence) -> bool:
+def stands(citation: Quotation, evidence: Evidence) -> bool:
     """Test if the document that a citation names contains the quotation."""
     passage = evidence.find(citation.document)
     return passage is not None and locate(citation.quote, passage.text) is not None
 
 
-def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[CitationDocument]:
+def verbatim(citations: Sequence[Quotation], evidence: Evidence) -> list[CitationDocument]:
     """Return the citations that are correct, each once, with the file, the place and the words as the file has them."""
     found: dict[tuple[int, int, int], CitationDocument] = {}
     for citation in citations:

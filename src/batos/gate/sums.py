@@ -44,7 +44,7 @@ class _Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class CalculatedSums:
     """The results of the written sums of a text, and the places of numbers that are only operands."""
 
     results: frozenset[Decimal]
@@ -61,7 +61,7 @@ class Worked:
         )
 
 
-def calculate_sums(text: str, figures: Sequence[Figure]) -> Worked:
+def calculate_sums(text: str, figures: Sequence[Figure]) -> CalculatedSums:
     """Calculate the sums that a text writes out, such as `3 × 40 km`, `(120 + 25) / 2` or `25 % of 120`."""
     results: set[Decimal] = set()
     operands: dict[int, Figure] = {}
@@ -69,7 +69,7 @@ def calculate_sums(text: str, figures: Sequence[Figure]) -> Worked:
         results.update(islice(_values(run), _READINGS))
         operands.update((each.start, each) for each in run if isinstance(each, Figure))
     constants = frozenset(start for start, each in operands.items() if _is_constant(each))
-    return Worked(frozenset(results), constants, frozenset(operands))
+    return CalculatedSums(frozenset(results), constants, frozenset(operands))
 
 
 def follows_from_others(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:

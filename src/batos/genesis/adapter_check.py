@@ -11,7 +11,7 @@ from batos.codex.codex import Codex
 from batos.errors import AdapterError, ModelMissing
 from batos.genesis.adapters import compatibility
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterInventory
-from batos.genesis.daemon_listing import Listed
+from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
 from batos.genesis.plan import Plan, in_words
@@ -61,7 +61,7 @@ def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFaul
 
 
 async def check_inventory(
-    shelf: AdapterInventory, codex: Codex, profile: str, listed: Listed, daemon: Shows
+    shelf: AdapterInventory, codex: Codex, profile: str, listed: DaemonModels, daemon: Shows
 ) -> AdapterInventory:
     """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
     there = [model_names.key(row.name) for row in listed.rows]
@@ -105,7 +105,7 @@ def refusal(faults: Sequence[AdapterFault]) -> AdapterError:
     return error.add_faults(f"{fault}. {fault.remedy}" for fault in others)
 
 
-class Unfit:
+class UnfitAdapters:
     """Adapters that were found not to fit, remembered for as long as they and their bases stay what they are."""
 
     def __init__(self) -> None:

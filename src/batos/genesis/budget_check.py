@@ -11,7 +11,7 @@ from batos.codex import model_names, model_options
 from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.errors import BudgetExceeded
-from batos.genesis.daemon_listing import GenesisDaemon, Listed
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
@@ -44,7 +44,7 @@ class _ModelUse:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownModel:
     """The daemon's description of a model that it has."""
 
     weights: int
@@ -55,12 +55,12 @@ class _Known:
 class _Cards:
     """The daemon's models, each shown once."""
 
-    def __init__(self, daemon: GenesisDaemon, listed: Listed) -> None:
+    def __init__(self, daemon: GenesisDaemon, listed: DaemonModels) -> None:
         self._daemon = daemon
         self._listed = listed
-        self._shown: dict[str, _Known] = {}
+        self._shown: dict[str, _KnownModel] = {}
 
-    async def describe(self, use: _ModelUse) -> _Known | None:
+    async def describe(self, use: _ModelUse) -> _KnownModel | None:
         """Return the description of a base, or of a model made of it if the base is gone; None if neither is there."""
         row = self._listed.row(use.base) or (self._listed.row(use.made) if use.made else None)
         if row is None:
@@ -69,7 +69,7 @@ class _Cards:
             card = await self._daemon.show(row.name)
             if budget.lacks_arrays(card.info):
                 card = await self._daemon.show(row.name, verbose=True)
-            self._shown[row.digest] = _Known(row.size, budget.cache_of(card.info), card.blob)
+            self._shown[row.digest] = _KnownModel(row.size, budget.cache_of(card.info), card.blob)
         return self._shown[row.digest]
 
 
@@ -112,7 +112,7 @@ async def _resident(use: _ModelUse, cards: _Cards) -> Resident:
     )
 
 
-def _share(use: _ModelUse, known: _Known | None) -> Fraction:
+def _share(use: _ModelUse, known: _KnownModel | None) -> Fraction:
     """Return the part of a model that its users want on the card: num_gpu counts layers, and without it the
     part is 1.
     """

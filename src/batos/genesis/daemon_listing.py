@@ -74,7 +74,7 @@ class GenesisDaemon(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class DaemonModels:
     """The daemon's version and its models at one moment."""
 
     version: str
@@ -86,13 +86,13 @@ class Listed:
         return next((row for row in self.rows if model_names.key(row.name) == key), None)
 
 
-async def look(daemon: GenesisDaemon, version: str | None = None) -> Listed:
+async def look(daemon: GenesisDaemon, version: str | None = None) -> DaemonModels:
     """Ask the daemon what it is and has: two requests, or one where the version is known.
 
     OllamaUnfit if it is older than our wire; any other OllamaError if it cannot be asked.
     """
     checked = version or _checked_version(await daemon.version())
-    return Listed(checked, tuple(await daemon.list()))
+    return DaemonModels(checked, tuple(await daemon.list()))
 
 
 def _checked_version(version: str) -> str:

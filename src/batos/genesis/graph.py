@@ -34,10 +34,10 @@ CONVERSATION: Mapping[str, str] = {
 }
 
 #: Told of an intent before its slot changes (None: it goes): who had a method there takes it out of use.
-Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
+ApiMethod: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
-def build(root: Root, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:
+def build(root: Root, codex: Codex, profile: str = "default", declared: ApiMethod | None = None) -> list[str]:
     """Bring the prototype graph in line with the codex; return a line for each slot that changed.
 
     A slot is written if its declaration is new or changed, or if the slot is gone. A slot that was redefined at run
@@ -80,7 +80,7 @@ def record_models(root: Root, models: Mapping[str, str]) -> list[str]:
 class _Changes(list[str]):
     """The changes, a line for each slot, with the callback for changed intents."""
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: ApiMethod) -> None:
         super().__init__()
         self.declared = declared
 

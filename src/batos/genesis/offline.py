@@ -14,7 +14,7 @@ from batos.genesis.adapters import repository
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
-from batos.genesis.daemon_listing import Listed
+from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.plan import Plan, compare
 from batos.image.read_only import is_there, open_read_only
 from batos.image.roots import Root
@@ -28,19 +28,21 @@ def read_inventory(settings: Settings) -> AdapterInventory:
 
 
 async def check_inventory(
-    settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows
+    settings: Settings, codex: Codex, listed: DaemonModels, daemon: adapter_check.Shows
 ) -> AdapterInventory:
     """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
     shelf = await asyncio.to_thread(read_inventory, settings)
     return await adapter_check.check_inventory(shelf, codex, settings.profile, listed, daemon)
 
 
-def make_plan(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory) -> Plan:
+def make_plan(settings: Settings, codex: Codex, listed: DaemonModels, shelf: AdapterInventory) -> Plan:
     """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
     return read(settings, lambda root: compare_with(settings, codex, listed, shelf, root))
 
 
-def compare_with(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory, root: Root | None) -> Plan:
+def compare_with(
+    settings: Settings, codex: Codex, listed: DaemonModels, shelf: AdapterInventory, root: Root | None
+) -> Plan:
     """Return the plan by an image's root, or by None if there is no image."""
     known = None if root is None else register.read_record(root)
     chosen = {} if root is None else repository.choices(root)

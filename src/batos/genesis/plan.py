@@ -11,7 +11,7 @@ from batos.codex import model_names
 from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
-from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.genesis_documents import PlanDocument, RecipeDocument, StepDocument
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
 from batos.genesis.register import GenesisRecord
@@ -63,7 +63,7 @@ class Plan:
 
     codex: Codex = field(repr=False)
     profile: str
-    listed: Listed
+    listed: DaemonModels
     steps: tuple[PlanStep, ...]
     recipes: Mapping[str, Recipe]
     models: Mapping[str, str]
@@ -144,7 +144,7 @@ async def plan(
 def compare(
     codex: Codex,
     profile: str,
-    listed: Listed,
+    listed: DaemonModels,
     shelf: AdapterInventory,
     chosen: Mapping[str, str | None],
     known: GenesisRecord | None,
@@ -178,7 +178,7 @@ def with_deletions(found: Plan, keep: Collection[str]) -> Plan:
 
 
 def _recipes(
-    codex: Codex, profile: str, listed: Listed, shelf: AdapterInventory, known: GenesisRecord | None
+    codex: Codex, profile: str, listed: DaemonModels, shelf: AdapterInventory, known: GenesisRecord | None
 ) -> tuple[list[Recipe], list[PlanStep]]:
     """Return the recipes to be made, and a step for each model that has to wait for its base."""
     recipes: list[Recipe] = []
@@ -200,7 +200,7 @@ def _recipes(
     return recipes, waiting
 
 
-def _former_digest(persona: str, base: str, listed: Listed, known: GenesisRecord | None) -> str | None:
+def _former_digest(persona: str, base: str, listed: DaemonModels, known: GenesisRecord | None) -> str | None:
     """Return the former digest of a base that is no longer listed: models made of it still contain its weights.
 
     Of several it is that of the persona's present model, else that of the latest one.
@@ -214,7 +214,7 @@ def _former_digest(persona: str, base: str, listed: Listed, known: GenesisRecord
     return None if found is None else found.base_digest
 
 
-def _create(made: Recipe, listed: Listed, known: GenesisRecord | None) -> PlanStep | None:
+def _create(made: Recipe, listed: DaemonModels, known: GenesisRecord | None) -> PlanStep | None:
     """Return the step that makes a model; None if it is there and is what was made."""
     row = listed.row(made.name)
     if row is not None and known is None:
@@ -244,7 +244,7 @@ def _models(recipes: Iterable[Recipe], shelf: AdapterInventory, chosen: Mapping[
     return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
 
 
-def _pulls(codex: Codex, profile: str, listed: Listed) -> list[PlanStep]:
+def _pulls(codex: Codex, profile: str, listed: DaemonModels) -> list[PlanStep]:
     wanted: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     uses = [(codex.model_for(persona, profile), persona) for persona in PILLARS]
@@ -301,7 +301,7 @@ def _embedder(found: Plan) -> Iterator[PlanStep]:
         yield PlanStep("pull", name, reason, optional=True)
 
 
-def _stale(recipes: Iterable[Recipe], listed: Listed) -> tuple[str, ...]:
+def _stale(recipes: Iterable[Recipe], listed: DaemonModels) -> tuple[str, ...]:
     wanted = {model_names.key(made.name) for made in recipes}
     if not wanted:
         return ()

@@ -21,7 +21,7 @@ from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
-from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.file_stamps import Stamp
 from batos.genesis.genesis_documents import GenesisDocument
 from batos.genesis.integrity import Finding
@@ -103,7 +103,7 @@ class Reconciler:
     _last: _Read | None = field(default=None)
     _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
     _version: str | None = field(default=None)
-    _unfit: adapter_check.Unfit = field(default_factory=adapter_check.Unfit)
+    _unfit: adapter_check.UnfitAdapters = field(default_factory=adapter_check.UnfitAdapters)
 
     # -- reading
 
@@ -369,7 +369,7 @@ def _completed_steps(before: Plan, after: Plan, changes: Sequence[str]) -> Itera
             yield step
 
 
-def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
+def _bases(codex: Codex, profile: str, listed: DaemonModels) -> dict[str, str]:
     """Return what each persona's adapters are compared with: the digest of its base, if there, and the daemon's
     version.
     """

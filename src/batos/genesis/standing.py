@@ -8,7 +8,7 @@ from typing import Final
 
 from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
 from batos.genesis import daemon_listing as daemons
-from batos.genesis.daemon_listing import GenesisDaemon, Listed, Runners
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, Runners
 from batos.image_documents import LoadedModel, StandingDocument
 from batos.inference.vram.placement import place_of
 from batos.mission_documents import ErrorDocument
@@ -44,7 +44,7 @@ async def ask_standing(
     }
 
 
-async def _ask_daemon(daemon: GenesisDaemon) -> tuple[Listed, Runners]:
+async def _ask_daemon(daemon: GenesisDaemon) -> tuple[DaemonModels, Runners]:
     return await daemons.look(daemon), await daemon.ps()
 
 

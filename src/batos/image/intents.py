@@ -6,7 +6,7 @@ from typing import Final
 
 from batos.image.methods import lineage_of
 from batos.objects.method import Intent, IntentKind, Method
-from batos.objects.prototype import Found, UvmObject, lookup
+from batos.objects.prototype import FoundSlot, UvmObject, lookup
 
 #: Kinds that a slot's name says, for a method that was written without an intent.
 _NAMED: Final[tuple[IntentKind, ...]] = ("facet", "protocol")
@@ -24,7 +24,7 @@ def kind_of(intent: Intent | None, selector: str) -> IntentKind:
     return next((kind for kind in _NAMED if selector.endswith(f"_{kind}_")), "method")
 
 
-def intent_in(found: Found, selector: str) -> Intent | None:
+def intent_in(found: FoundSlot, selector: str) -> Intent | None:
     """Return the intent behind the value that answers a selector; None for a value that was not declared by one."""
     if isinstance(found.value, Intent):
         return found.value

@@ -16,7 +16,7 @@ from batos.errors import ImageDamaged
 from batos.image import uses
 from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
-from batos.method_documents import CandidateDocument, Retired, UseTotals
+from batos.method_documents import CandidateDocument, RetirementDocument, UseTotals
 from batos.mission_documents import AttemptDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
@@ -169,7 +169,7 @@ class Lineage(Persistent):
         self.intent: Intent | None = intent
         self.kind: str = intent.kind
         self.active = 0
-        self.retired: dict[int, Retired] = {}
+        self.retired: dict[int, RetirementDocument] = {}
         self.barred: dict[str, Any] | None = None
         self.since: UseTotals = uses.no_use()
         self.revisions: IOBTree[Method] = IOBTree()

@@ -19,7 +19,7 @@ NAME: Final = "name"
 API: Final = "api"
 
 #: Told of an intent before its slot changes (None: it goes); the revision of its method that is retired for it, or 0.
-Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
+ApiMethod: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
 def absent(root: Root, name: str) -> Intent | None:
@@ -50,7 +50,7 @@ def make(root: Root, name: str, api: str, intents: Mapping[str, Intent]) -> UvmO
     return obj
 
 
-def declare(root: Root, apis: Mapping[str, str], declared: Declared) -> list[str]:
+def declare(root: Root, apis: Mapping[str, str], declared: ApiMethod) -> list[str]:
     """Bring the declared objects in line with the codex, given as name to API. Return a line for each change.
 
     A generated object stays as long as its API does. If the API changes, or the name disappears, the methods of the old
@@ -75,7 +75,7 @@ def declare(root: Root, apis: Mapping[str, str], declared: Declared) -> list[str
     return changes
 
 
-def _retire_methods(obj: UvmObject | None, declared: Declared) -> None:
+def _retire_methods(obj: UvmObject | None, declared: ApiMethod) -> None:
     if obj is not None:
         for selector, value in own_slots(obj).items():
             if isinstance(value, Behaviour):

@@ -20,7 +20,7 @@ from batos.inference.journal import Journal
 from batos.inference.session import Thinks
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import Generations
-from batos.methods.generation.generator import Jit
+from batos.methods.generation.generator import MethodGenerator
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
@@ -47,7 +47,7 @@ class OpenedRuntime:
     """The cell and the generator of one process, and the method runtime that a mission is given."""
 
     cell: Cell
-    jit: Jit
+    jit: MethodGenerator
     methods: MethodRuntime
 
 
@@ -58,7 +58,7 @@ async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntim
     # A cell of its own with one worker: no mission waits for a rehearsal, and mutants raise no alarm.
     rehearsal = Cell(1, LIMITS)
     deps = _generation_deps(parts, rehearsal)
-    jit = Jit(parts.image, deps, Generations(deps, parts.lives, parts.approvals))
+    jit = MethodGenerator(parts.image, deps, Generations(deps, parts.lives, parts.approvals))
     try:
         yield OpenedRuntime(
             cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret)
@@ -67,7 +67,7 @@ async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntim
         await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, jit)))
 
 
-async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:
+async def _close(cell: Cell, rehearsal: Cell, jit: MethodGenerator) -> None:
     """Close the generator, then both cells."""
     await jit.aclose()
     await rehearsal.aclose()

@@ -23,7 +23,7 @@ from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import Found, UvmObject
+from batos.objects.prototype import FoundSlot, UvmObject
 from batos.routing.router import Route
 
 #: The rank of each policy of installing; a brief may choose among equals.
@@ -62,7 +62,7 @@ class MethodMaker(Protocol):
     """Makes the method for a message to an intent: the generator, which stands above minds."""
 
     async def method_for(
-        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """Return the method that answers a message, made now if needed; None if its intent is to be interpreted."""
         ...

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from batos.errors import BatosError, InternalError
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence
 from batos.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
 
@@ -26,7 +26,7 @@ class PartResult:
     name: str
     query: str
     answer: str = ""
-    citations: tuple[Quoted, ...] = ()
+    citations: tuple[Quotation, ...] = ()
     known: bool = False
     failure: BatosError | None = None
     persona: str = ""
@@ -81,7 +81,7 @@ class MindAnswer:
     """
 
     answer: str
-    citations: tuple[Quoted, ...] = ()
+    citations: tuple[Quotation, ...] = ()
     unanswered: frozenset[int] = frozenset()
     text: str = ""
     cut: bool = False

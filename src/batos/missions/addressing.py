@@ -14,7 +14,7 @@ from batos.errors import MessageNotUnderstood, ObjectError
 from batos.image.lookup import find_object
 from batos.image.roots import Root
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
-from batos.objects.prototype import Found, UvmObject, delegation, is_reserved, lookup, own_slots
+from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, lookup, own_slots
 
 #: The kernel functions that begin a cycle, and that ask a persona's model.
 START: Final = "orchestrator.start_cognitive_cycle_for"
@@ -24,12 +24,12 @@ _DATA: Final = "Send plain data: text, numbers, lists, objects."
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class AddressedMessage:
     """A message with its receiver and the slot that answers it."""
 
     message: Message
     receiver: UvmObject
-    found: Found
+    found: FoundSlot
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Addressed:
         return convert(self.message)
 
 
-def address(root: Root, message: Message, user: str) -> Addressed:
+def address(root: Root, message: Message, user: str) -> AddressedMessage:
     """Return a user's message with its receiver and the slot that answers the selector.
 
     Raises: NotFound: there is no such object, or it belongs to another user. MessageNotUnderstood: there is no such
@@ -61,7 +61,7 @@ def address(root: Root, message: Message, user: str) -> Addressed:
     found = lookup(receiver, message.selector)
     if found is None:
         raise _not_understood_error(receiver, message)
-    return Addressed(message, receiver, found)
+    return AddressedMessage(message, receiver, found)
 
 
 def _not_understood_error(receiver: UvmObject, message: Message) -> MessageNotUnderstood:

@@ -26,7 +26,7 @@ from batos.minds.context import MindContext
 from batos.minds.machine import Machine
 from batos.minds.results import PartResult
 from batos.objects.message import send
-from batos.objects.prototype import Found, UvmObject, label, own_slots
+from batos.objects.prototype import FoundSlot, UvmObject, label, own_slots
 
 _log = structlog.get_logger("batos.object")
 
@@ -94,15 +94,15 @@ class MissionInterpreter:
             )
         return await kernel(self, receiver, args)
 
-    async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def intent(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Answer a message to an intent: by a method made for it, or by interpreting its text."""
         return await self._run_behaviour(receiver, found, selector, args)
 
-    async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def method(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Answer a message to a method: run it in the cell, or interpret its intent if the mission is a control."""
         return await self._run_behaviour(receiver, found, selector, args)
 
-    async def _run_behaviour(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def _run_behaviour(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Answer a message to an intent or method.
 
         A facet answers with a PartResult, a protocol with a text, any other slot with plain data.

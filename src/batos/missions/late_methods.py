@@ -26,7 +26,7 @@ from batos.image import methods, roots, tool_declarations, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.methods.generation.generator import Jit
+from batos.methods.generation.generator import MethodGenerator
 from batos.minds.stopping import as_batos_error
 from batos.mission_documents import CostDocument, LateReport, LearntDocument, WishDocument
 from batos.missions.workers import Workers
@@ -50,7 +50,7 @@ class LearningParts:
 
     settings: Settings
     image: LivingImage
-    jit: Jit
+    jit: MethodGenerator
     workers: Workers
     events: Events
     clock: Callable[[], datetime]

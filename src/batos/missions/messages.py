@@ -27,7 +27,7 @@ from batos.minds.combine import weave
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import task_of
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
-from batos.missions.addressing import INFER, START, Addressed, address, checked_question
+from batos.missions.addressing import INFER, START, AddressedMessage, address, checked_question
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
@@ -117,7 +117,7 @@ class _Step:
     context: MindContext
     interpreter: MissionInterpreter
     synthesis: Synthesis
-    addressed: Addressed
+    addressed: AddressedMessage
 
     @property
     def message(self) -> Message:

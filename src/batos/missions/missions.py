@@ -22,7 +22,7 @@ from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry, new_entry
 from batos.missions.readings import Readings
-from batos.missions.recovery import AFRESH, Recovery, Seen, yielding_every
+from batos.missions.recovery import AFRESH, Recovery, SeenMission, yielding_every
 from batos.missions.workers import OPEN, Workers
 
 _log = structlog.get_logger("batos")
@@ -347,7 +347,7 @@ class Missions:
         return list(self._places)
 
 
-def _place_of(seen: Seen) -> QueueEntry | None:
+def _place_of(seen: SeenMission) -> QueueEntry | None:
     """Return the queue entry of a mission to start; None if it is done or waits for a person.
 
     Raises: Refused: as `begin`.

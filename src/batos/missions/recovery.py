@@ -50,7 +50,7 @@ class LeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenMission:
     """The state of a mission in its records.
 
     `answered`: committed but not folded in. `awaits`: waits for a person's answer.
@@ -115,25 +115,25 @@ class Recovery:
             self._tell_done(mission)
         return True
 
-    def look(self, mission: str) -> Seen:
+    def look(self, mission: str) -> SeenMission:
         """Return the state of a mission. Raises: NotFound."""
         with self._image.snapshot() as root:
             return self._state_of(root, mission)
 
-    def _read(self) -> list[Seen]:
+    def _read(self) -> list[SeenMission]:
         """Return the states of all missions that are not folded in."""
         with self._image.snapshot() as root:
             return [self._state_of(root, mission) for mission in root[roots.UNFOLDED]]
 
-    def _state_of(self, root: Root, mission: str) -> Seen:
+    def _state_of(self, root: Root, mission: str) -> SeenMission:
         """Return the state of a mission in this root."""
         brief, status, thought = self._image.find(root, mission)
         # Only a mission that began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
-        return Seen(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
+        return SeenMission(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
-    async def _settle(self, seen: Seen) -> QueueEntry | None:
+    async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""
         if seen.answered:
             await self.publish(seen.place.mission)

@@ -62,7 +62,7 @@ from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
 from batos.routing import routing_decision
-from batos.routing.question_vectors import Journaled
+from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
 from batos.routing.vectors import Embeds
 
@@ -295,7 +295,7 @@ class MissionRunner:
         brief, route = messages.direct(root, asked.brief)
         again, before = status.attempts > 1, attempt.context
         decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
-        vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
+        vectors = JournaledVectors(self.journal, (mission, *asked.ancestors), self.clock)
         route = route or await routing_decision.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         persona = context_building.persona_of(root, route.personas[0])

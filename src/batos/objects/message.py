@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.prototype import Found, UvmObject, label, lookup
+from batos.objects.prototype import FoundSlot, UvmObject, label, lookup
 
 
 class Interpreter(Protocol):
@@ -17,10 +17,10 @@ class Interpreter(Protocol):
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name."""
 
-    async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def intent(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Interpret an Intent, or generate from it."""
 
-    async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+    async def method(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
         """Run a Method."""
 
 

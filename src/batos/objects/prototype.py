@@ -33,7 +33,7 @@ _DATABASE = frozenset(name for name in dir(Persistent) if name.startswith("_p_")
 _CODE = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
-class Found(NamedTuple):
+class FoundSlot(NamedTuple):
     """The slot that answers a selector: the object that holds it, its value, and how many parents up (0 is the
     receiver).
     """
@@ -126,14 +126,14 @@ class UvmObject(Persistent):
         return self.clone()
 
 
-def lookup(receiver: UvmObject, selector: str) -> Found | None:
+def lookup(receiver: UvmObject, selector: str) -> FoundSlot | None:
     """Find the slot that `selector` means to `receiver`: its own, else its parents', left to right, depth first.
 
     Visits each object once, so cycles and diamonds end. Raises what the database raises for a parent that cannot be
     loaded (POSKeyError, ReadConflictError): such a parent is never taken for one that lacks the slot.
     """
     found = _find(receiver, selector)
-    return Found(*found) if found is not None else None
+    return FoundSlot(*found) if found is not None else None
 
 
 def delegation(obj: UvmObject) -> Iterator[UvmObject]:

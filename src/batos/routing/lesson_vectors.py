@@ -19,7 +19,7 @@ PIECES: Final = "pieces"
 EVERY: Final = 0.5
 
 
-class Saved:
+class SavedVectors:
     """The vectors of one lesson by one embedder (`of`: the lesson's digest, the embedder's name and digest)."""
 
     def __init__(self, image: LivingImage, of: Sequence[str]) -> None:

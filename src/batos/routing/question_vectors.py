@@ -30,7 +30,7 @@ class Vectors(Protocol):
         ...
 
 
-class Unkept:
+class NoVectors:
     """Knows of no vector and keeps none."""
 
     def find(self, embedder: Embedder, text: str) -> list[float] | None:
@@ -43,7 +43,7 @@ class Unkept:
 
 
 @dataclass(frozen=True, slots=True)
-class Journaled:
+class JournaledVectors:
     """The vectors of a mission and of those whose answers it may use; `missions` begins with the mission itself."""
 
     journal: Journal

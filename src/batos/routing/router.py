@@ -17,9 +17,9 @@ from batos.routing import effort as efforts
 from batos.routing import lexical
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Triggers
-from batos.routing.question_vectors import Unkept, Vectors
+from batos.routing.question_vectors import NoVectors, Vectors
 from batos.routing.semantic import log_shares
-from batos.routing.training import Learnt, find_or_learn
+from batos.routing.training import LearntLessons, find_or_learn
 from batos.routing.vectors import Embedder, Unembedded
 
 #: The weight of the meaning's logarithms beside those of the words.
@@ -41,7 +41,7 @@ CHOSEN = "the asker chose"
 #: The step that `genesis.step` tells of.
 LEARNING = "learn the router"
 
-_UNKEPT: Final = Unkept()
+_UNKEPT: Final = NoVectors()
 
 _log = structlog.get_logger("batos.router")
 
@@ -92,7 +92,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _PersonaScores:
     """The scores of a text by its words and, if there is a vector, by its meaning; `embeds` were paid for it."""
 
     scores: Mapping[str, float]
@@ -115,12 +115,12 @@ class Router:
     def __init__(
         self,
         lessons: Sequence[Lesson],
-        learnt: Learnt | None = None,
+        learnt: LearntLessons | None = None,
         embedder: Embedder | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.learnt = learnt or Learnt(digest_of(lessons), lexical.learn(lessons))
+        self.learnt = learnt or LearntLessons(digest_of(lessons), lexical.learn(lessons))
         self._names = self.learnt.words.personas
         self._triggers = Triggers(lessons)
         self._made_for = embedder.identity if embedder is not None else None
@@ -173,25 +173,25 @@ class Router:
         shares = log_shares([sharpness * log for log in logs])
         return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
 
-    async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _Heard:
+    async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _PersonaScores:
         """Score a question by words and meaning; no vector is paid for if the asker chose the persona."""
         if not worth_it or not text.strip():
-            return _Heard(self.scores(text))
+            return _PersonaScores(self.scores(text))
         if self._embedder is None:
             without = self.learnt.without
-            return _Heard(self.scores(text), without=without and f"by words alone ({without})")
+            return _PersonaScores(self.scores(text), without=without and f"by words alone ({without})")
         known = vectors.find(self._embedder, text)
         if known is None and self._clock() < self._left_alone_until:
-            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
+            return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
             if known is not None:
-                return _Heard(self.scores(text, known))
+                return _PersonaScores(self.scores(text, known))
             vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
-            return _Heard(self.scores(text, vector), embeds=1)
+            return _PersonaScores(self.scores(text, vector), embeds=1)
         except (Unembedded, ValueError) as error:
             self._left_alone_until = self._clock() + LEFT_ALONE
             _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
-            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
+            return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
 
     def _effort(self, text: str, files: int) -> tuple[str, str | None]:
         """Return the effort of a question, and the reason if it is a council."""

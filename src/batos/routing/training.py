@@ -16,7 +16,7 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import EMBED_BATCH
 from batos.routing import lexical, semantic
-from batos.routing.lesson_vectors import Saved
+from batos.routing.lesson_vectors import SavedVectors
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.lexical import Lexical
 from batos.routing.semantic import Semantic
@@ -35,7 +35,7 @@ _log = structlog.get_logger("batos.router")
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearntLessons:
     """Words always; meaning where an embedder was there: `embedder` is its name and digest."""
 
     lessons: str
@@ -49,7 +49,9 @@ class Learnt:
 Tell = Callable[[int, int], None]
 
 
-async def find_or_learn(image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell) -> Learnt:
+async def find_or_learn(
+    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell
+) -> LearntLessons:
     """Return what the image stores for these lessons and this embedder, else learn it now and store it.
 
     Never fails because of the embedder: without its vectors only the words are learnt, and `without` gives the reason.
@@ -57,7 +59,7 @@ async def find_or_learn(image: LivingImage, lessons: Sequence[Lesson], embedder:
     """
     digest = digest_of(lessons)
     kept = await asyncio.to_thread(_find_stored, image, lessons, digest)
-    known = kept or Learnt(digest, await asyncio.to_thread(lexical.learn, lessons))
+    known = kept or LearntLessons(digest, await asyncio.to_thread(lexical.learn, lessons))
     anew = embedder is not None and embedder.identity != known.embedder
     made = await _with_meaning(image, known, lessons, embedder, tell) if embedder is not None and anew else known
     if kept is None or (anew and made.meaning is not None):
@@ -66,11 +68,11 @@ async def find_or_learn(image: LivingImage, lessons: Sequence[Lesson], embedder:
 
 
 async def _with_meaning(
-    image: LivingImage, known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
-) -> Learnt:
+    image: LivingImage, known: LearntLessons, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
+) -> LearntLessons:
     labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
     clock = asyncio.get_running_loop().time
-    told, saved = clock(), Saved(image, (known.lessons, *embedder.identity))
+    told, saved = clock(), SavedVectors(image, (known.lessons, *embedder.identity))
     vectors = await asyncio.to_thread(saved.read)
     try:
         async with asyncio.timeout(AT_MOST):
@@ -90,7 +92,7 @@ async def _with_meaning(
     return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
 
 
-def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
+def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> LearntLessons | None:
     """Return what the image stores for these lessons; None if it is of other lessons, or not readable."""
     with image.snapshot() as root:
         record = dict(root.get(roots.ROUTER, {}))
@@ -104,10 +106,10 @@ def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> 
         _log.warning("router.unread", reason=str(error))  # it is learnt anew: the codex has all of it
         return None
     embedder = (record["embedder"], record["digest"]) if meaning is not None else None
-    return Learnt(digest, words, meaning, embedder)
+    return LearntLessons(digest, words, meaning, embedder)
 
 
-async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learnt: Learnt) -> None:
+async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learnt: LearntLessons) -> None:
     record: dict[str, Any] = {"format": FORMAT, "lessons": learnt.lessons}
     record |= await asyncio.to_thread(lambda: learnt.words.packed_model)
     if learnt.meaning is not None and learnt.embedder is not None:

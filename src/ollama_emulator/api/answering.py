@@ -142,14 +142,14 @@ def _wire_fault(fault: InjectedFault | None) -> InjectedFault | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoken:
+class _SpokenStep:
     """A step of an answer that is due, with its prompt."""
 
     saying: Saying
     prompt: Prompt
 
 
-async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
+async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_SpokenStep | None, None]:
     """Yield None once the model is loaded, then the steps of the answer when due."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
@@ -163,7 +163,7 @@ async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, 
             steps = voice.say(SpeechOrder(ask, call.fields, prompt, manner, runner))
             async with aclosing(steps), aclosing(_cut_at_kill(call, runner, steps)) as due:
                 async for saying in due:
-                    yield _Spoken(saying, prompt)
+                    yield _SpokenStep(saying, prompt)
 
 
 async def _cut_at_kill(
@@ -207,7 +207,7 @@ def _die(call: AnswerCall, runner: ModelRunner) -> None:
 
 async def _lines(call: AnswerCall, ask: Ask) -> Lines:
     """Yield the lines of a streamed answer."""
-    spoken: _Spoken | None = None
+    spoken: _SpokenStep | None = None
     async with aclosing(_saying(call, ask)) as saying:
         async for now in saying:
             if now is None:
@@ -234,7 +234,7 @@ class _End:
     calls: Sequence[Any] = ()
 
 
-def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
+def _last(call: AnswerCall, ask: Ask, spoken: _SpokenStep, end: _End) -> str:
     """Return the last line of an answer, with its counts of tokens and its durations."""
     turn, now = spoken.saying.plan, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
@@ -274,7 +274,7 @@ async def _whole(call: AnswerCall, ask: Ask) -> Answer:
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
     said, entries = list[str](), list[Mapping[str, Any]]()
-    spoken: _Spoken | None = None
+    spoken: _SpokenStep | None = None
     async with aclosing(_saying(call, ask)) as saying:
         async for now in saying:
             if now is not None:

@@ -19,7 +19,7 @@ from ollama_emulator.machine.runners import Ask, ModelRunner
 from ollama_emulator.prompting import rendering, sampling
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech import embedding
-from ollama_emulator.tokenizers.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary
+from ollama_emulator.tokenizers.vocabulary import BYTES_A_TOKEN, TokenEstimate, Vocabulary
 from ollama_emulator.voices.voice import Voice
 
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
@@ -107,7 +107,7 @@ class _EmbeddingWindow:
         """Return the text of these first ids. Raises: ApiError: 400, `truncate` is not set."""
         if not truncate:
             raise ApiError(400, _TOO_LONG)
-        if isinstance(self.known, Guessed):
+        if isinstance(self.known, TokenEstimate):
             return text.encode("utf-8", "replace")[: len(ids) * BYTES_A_TOKEN].decode("utf-8", "ignore")
         return self.known.decode(ids)
 

@@ -47,7 +47,7 @@ class JsonMap(dict[str, Any]):
         self.absent = items is None
 
 
-class Ordered(dict[str, Any]):
+class OrderedMap(dict[str, Any]):
     """A map that keeps its order in JSON."""
 
 
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(value[key]) for key in (value if isinstance(value, Ordered) else sorted(value))}
+        return {key: _plain(value[key]) for key in (value if isinstance(value, OrderedMap) else sorted(value))}
     if isinstance(value, float) and math.isfinite(value) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     return value

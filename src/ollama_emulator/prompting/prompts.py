@@ -107,7 +107,7 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRequest:
     """A request that the runner accepts: its options, its format, its prompt as read, and the limit of its answer."""
 
     options: Mapping[str, Any]
@@ -116,7 +116,7 @@ class Checked:
     most: int | None
 
 
-def check(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Checked:
+def check(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> CheckedRequest:
     """Read a prompt as the runner does, and check what was asked in the daemon's order.
 
     Raises: ApiError: the prompt does not fit the window, or an option or the format is refused.
@@ -131,7 +131,7 @@ def check(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Checked:
         _grammatical(form, native=prompt.native)
     sampling.within_limits(options)
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), manner.fault)
-    return Checked(options, form, found, _most_tokens(ask, options, found, native=prompt.native))
+    return CheckedRequest(options, form, found, _most_tokens(ask, options, found, native=prompt.native))
 
 
 def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerPlan:

@@ -21,7 +21,7 @@ from ollama_emulator.templating import templates
 from ollama_emulator.templating.chattemplate import CHATML
 from ollama_emulator.templating.templates import Message, Values
 from ollama_emulator.tokenizers import vocabulary
-from ollama_emulator.tokenizers.vocabulary import Guessed, Vocabulary
+from ollama_emulator.tokenizers.vocabulary import TokenEstimate, Vocabulary
 
 _EXCEEDS = "request ({} tokens) exceeds the available context size ({} tokens), try increasing it"
 _UNSHIFTED = (
@@ -176,7 +176,7 @@ def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence
 
 def _shorten_last(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
     """Return the end of the last message, as much as the remaining tokens hold."""
-    size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, Guessed) else len(known.decode(ids))
+    size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, TokenEstimate) else len(known.decode(ids))
     last = messages[-1]
     return [{**last, "content": str(last.get("content") or "")[-size:]}]
 

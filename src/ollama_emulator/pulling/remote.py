@@ -47,7 +47,7 @@ class RemoteModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReplyHead:
     """A registry's reply: its status, redirect, length in bytes, login challenge, and its body if that was read."""
 
     status: int
@@ -85,7 +85,7 @@ def _layers(text: bytes) -> list[Layer]:
     return [*map(layer_of, layers), *([held] if held.digest else [])]
 
 
-async def ask(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
+async def ask(method: str, url: str, headers: dict[str, str] | None = None) -> ReplyHead:
     """Send a request, follow redirects, log in once if asked to, and return the reply.
 
     Raises: Broken: the registry refuses, in the daemon's words.
@@ -104,7 +104,7 @@ async def ask(method: str, url: str, headers: dict[str, str] | None = None) -> T
     raise Broken("unauthorized: access denied")
 
 
-async def _token(told: Told, url: str) -> str:
+async def _token(told: ReplyHead, url: str) -> str:
     """Fetch a token from the registry's own host. The request is not signed, since the emulator has no key."""
     realm = told.challenge.partition('realm="')[2].partition('"')[0]
     host, wanted = urlsplit(realm).netloc, urlsplit(url).netloc
@@ -119,7 +119,7 @@ async def _token(told: Told, url: str) -> str:
         raise Broken("unexpected end of JSON input") from None
 
 
-async def _follow_redirects(method: str, url: str, headers: dict[str, str]) -> Told:
+async def _follow_redirects(method: str, url: str, headers: dict[str, str]) -> ReplyHead:
     """Send a request to where the redirects lead. Raises: Broken: there are too many."""
     for _ in range(REDIRECTS + 1):
         told = await once(method, url, headers)
@@ -129,11 +129,11 @@ async def _follow_redirects(method: str, url: str, headers: dict[str, str]) -> T
     raise Broken(f"{method.capitalize()} {quote(url)}: stopped after {REDIRECTS} redirects")
 
 
-async def once(method: str, url: str, headers: dict[str, str] | None = None, *, read: bool = True) -> Told:
+async def once(method: str, url: str, headers: dict[str, str] | None = None, *, read: bool = True) -> ReplyHead:
     """Send one request and return its reply; the body is read only if `read` is set and it is no redirect."""
     async with fetch(method, url, headers) as reply:
         body = await _body(reply) if read and not reply.location else b""
-        return Told(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)
+        return ReplyHead(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)
 
 
 async def _body(reply: RegistryReply) -> bytes:

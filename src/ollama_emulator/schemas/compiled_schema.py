@@ -33,7 +33,7 @@ class SchemaRefused(ApiError):
 
 def check_merges(schema: Mapping[str, Any]) -> None:
     """Check that merging the `allOf` parts of a schema takes few enough steps. Raises: ApiError: 400, it does not."""
-    _unfold(schema, schema, _SizeLeft(_PARTS))
+    _unfold(schema, schema, _RemainingSize(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
@@ -47,13 +47,13 @@ def unfit(fault: Exception) -> ApiError:
 
 
 @dataclass(slots=True)
-class _SizeLeft:
+class _RemainingSize:
     """The steps that merging may still take."""
 
     left: int
 
 
-def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
+def _unfold(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
     """Count the steps of merging for a schema and all within it: each `allOf` may double them."""
     if not isinstance(schema, dict):
         return
@@ -63,7 +63,7 @@ def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
         _unfold(inner, root, room)
 
 
-def _lay(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
+def _lay(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
     """Count the steps of merging one part, its references followed."""
     room.left -= 1
     if room.left < 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ollama_emulator.go import parse as goparse
 from ollama_emulator.go.execute import TemplateRun
-from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, with_floats
+from ollama_emulator.go.go_values import Items, JsonMap, OrderedMap, Rows, StructValue, Types, with_floats
 from ollama_emulator.go.lex import Malformed
 from ollama_emulator.go.tree import (
     ActionNode,
@@ -285,7 +285,7 @@ def _property(given: Any) -> StructValue:
         "Items": with_floats(given.get("items")),
         "Description": str(given.get("description") or ""),
         "Enum": with_floats(list(given.get("enum") or ())),
-        "Properties": Ordered({name: _property(value) for name, value in nested.items()}) if nested else None,
+        "Properties": OrderedMap({name: _property(value) for name, value in nested.items()}) if nested else None,
         "Required": list(given.get("required") or ()),
     }
     return StructValue("api.ToolProperty", values, _PROPERTY, frozenset(_PROPERTY))

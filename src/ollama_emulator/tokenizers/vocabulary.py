@@ -57,7 +57,7 @@ class Vocabulary(Protocol):
 
 
 @dataclass(slots=True)
-class Guessed:
+class TokenEstimate:
     """An estimate for models without weights: a token for every four bytes and for each mark of a chat format."""
 
     adds_bos: bool = True
@@ -157,7 +157,7 @@ def _build(source: _Source) -> Vocabulary:
     pieces = info.get("tokenizer.ggml.tokens")
     kind = str(info.get("tokenizer.ggml.model", ""))
     if not isinstance(pieces, list) or not pieces or kind not in ("llama", "bert", "gpt2"):
-        return Guessed(adds_eos=any(key.endswith(".pooling_type") for key in info))
+        return TokenEstimate(adds_eos=any(key.endswith(".pooling_type") for key in info))
     lexicon = Lexicon.read(info, spaced="▁" if kind != "gpt2" else "")
     if kind == "bert":
         return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True)

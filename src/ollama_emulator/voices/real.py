@@ -10,9 +10,9 @@ from typing import Any
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.machine.runners import ModelRunner
 from ollama_emulator.prompting import prompts, rendering
-from ollama_emulator.prompting.prompts import AnswerPlan, Checked
+from ollama_emulator.prompting.prompts import AnswerPlan, CheckedRequest
 from ollama_emulator.requests import Fields
-from ollama_emulator.tokenizers.vocabulary import Guessed
+from ollama_emulator.tokenizers.vocabulary import TokenEstimate
 from ollama_emulator.voices.llama import LlamaEngine
 from ollama_emulator.voices.voice import Saying, SpeechOrder
 
@@ -39,7 +39,7 @@ _LISTS = ("anyOf", "oneOf", "prefixItems")
 _KEEP = 4  # default number of tokens that stay in front when the window is shifted
 
 
-def completion(checked: Checked, prompt: str | Sequence[int], fields: Fields) -> dict[str, Any]:
+def completion(checked: CheckedRequest, prompt: str | Sequence[int], fields: Fields) -> dict[str, Any]:
     """Return the request to llama.cpp: the prompt as rendered, without a template, and the options in its names."""
     options = checked.options
     asked: dict[str, Any] = {name: options.get(name, default) for name, default in _DEFAULTS.items()}
@@ -123,7 +123,7 @@ class RealVoice:
         if turn.fields.get("think"):
             raise ApiError(400, _NO_THINKING)
         checked = prompts.check(turn.ask, turn.fields, turn.prompt, turn.manner)
-        guessed = isinstance(rendering.vocabulary_of(turn.ask), Guessed)
+        guessed = isinstance(rendering.vocabulary_of(turn.ask), TokenEstimate)
         asked = completion(checked, checked.read.text if guessed else checked.read.ids, turn.fields)
         heard = _PartialAnswer(checked.read.tokens)
         wanted = bool(turn.fields.get("logprobs"))
@@ -141,7 +141,7 @@ class RealVoice:
     async def embed(self, runner: ModelRunner, text: str) -> list[float]:
         """Return the model's vector of a text."""
         known = rendering.vocabulary_of(runner.ask)
-        ids = None if isinstance(known, Guessed) else known.encode(text, whole=True)
+        ids = None if isinstance(known, TokenEstimate) else known.encode(text, whole=True)
         return await _engine(runner).embed(text if ids is None else ids)
 
 

@@ -18,9 +18,9 @@ from tests.cli.doors.serving import Waiting, client_of, serving
 from batos.brief import as_file
 from batos.cli.doors.door import Door, ServerDoor, open_door
 from batos.cli.doors.local import LocalDoor
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
-from batos.config import Loaded, Settings
+from batos.config import LoadedSettings, Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -282,10 +282,12 @@ class TestServed(Doors):
             assert await way.left_behind() == []
 
 
-def called(home: Path, said: io.StringIO | None = None, **sources: str) -> Called:
+def called(home: Path, said: io.StringIO | None = None, **sources: str) -> VerbCall:
     """How a verb was called, with values for settings that came from flags."""
     settings = Settings(home=home, user="ada", **sources)  # type: ignore[arg-type]  # texts, as flags are
-    return Called(Loaded(settings, dict.fromkeys(sources, "flag")), _console(said or io.StringIO()), quiet=False)
+    return VerbCall(
+        LoadedSettings(settings, dict.fromkeys(sources, "flag")), _console(said or io.StringIO()), quiet=False
+    )
 
 
 def _console(said: io.StringIO) -> Console:

@@ -13,21 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.brief import parse
-from batos.cli.verbs.brief_options import Wish, bounds, brief_options, moment
+from batos.cli.verbs.brief_options import BriefOptions, bounds, brief_options, moment
 from batos.config import Settings
 from batos.errors import BriefError
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
-def wished(*arguments: str) -> Wish:
+def wished(*arguments: str) -> BriefOptions:
     """What a verb with the options of a brief was given."""
-    found: list[Wish] = []
+    found: list[BriefOptions] = []
 
     @click.command()
     @brief_options
-    def verb(wish: Wish) -> None:
-        found.append(wish)
+    def verb(options: BriefOptions) -> None:
+        found.append(options)
 
     ran = CliRunner().invoke(verb, arguments, catch_exceptions=False, standalone_mode=False)
     if ran.exception is not None:
@@ -73,8 +73,8 @@ def test_every_option_is_a_field_of_the_brief() -> None:
 
 def test_how_it_is_shown_is_no_part_of_the_brief() -> None:
     """Files, voices and the stream stand beside it."""
-    wish = wished("--file", "a.txt", "--file", "-", "--voices", "--no-stream")
-    assert (wish.paths, wish.voices, wish.stream, dict(wish.fields)) == (("a.txt", "-"), True, False, {})
+    options = wished("--file", "a.txt", "--file", "-", "--voices", "--no-stream")
+    assert (options.paths, options.voices, options.stream, dict(options.fields)) == (("a.txt", "-"), True, False, {})
     assert wished().stream is None
 
 

@@ -22,10 +22,10 @@ from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Door
 from batos.cli.doors.local import LocalDoor, open_local
 from batos.cli.render.turns import history_text, recalled_text
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import COMMANDS, completions
-from batos.cli.verbs.typed_input import Piped
+from batos.cli.verbs.typed_input import PipedInput
 from batos.errors import BatosError, NotFound, UsageError
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.terminal.console import Console, Terminated
@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said_and_no_control_character_passes(user: User) -> No
 
 def test_a_pipe_that_is_no_text_or_too_long_costs_that_line_alone() -> None:
     """A line that is not UTF-8 is named; the rest of an endless one is passed over; the next is read."""
-    source = Piped(io.BytesIO(b"\xff\xfe\n" + b"x" * 300_000 + b"\nlast"))
+    source = PipedInput(io.BytesIO(b"\xff\xfe\n" + b"x" * 300_000 + b"\nlast"))
     with pytest.raises(BatosError, match="byte 0"):
         source.read("")
     assert len(source.read("")) > 20_000
@@ -161,7 +161,7 @@ def at_hand(
     out = io.StringIO()
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
-    called = Called(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
+    called = VerbCall(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False, keeps=True)
     with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.readiness.genesis())

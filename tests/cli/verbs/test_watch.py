@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.cli.doors.serving import client_of, serving
 
 from batos.cli.doors.door import open_server_door
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.watch import Watcher, follow
-from batos.config import Loaded, Settings
+from batos.config import LoadedSettings, Settings
 from batos.errors import NoServer
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
@@ -121,7 +121,7 @@ async def test_what_others_ask_is_followed(tmp_path: Path) -> None:
     """First what there is, then what happens, until the server stops: NoServer."""
     said, asked = Stream(), set()
     settings = Settings(home=tmp_path, user="ada")
-    called = Called(Loaded(settings, {}), Console(said, said, as_json=True, colour=False), quiet=False)
+    called = VerbCall(LoadedSettings(settings, {}), Console(said, said, as_json=True, colour=False), quiet=False)
     async with scripted_uvm(tmp_path) as uvm:
         async with serving(uvm), client_of(uvm) as other:
             before = await other.call("submit", {"brief": REFLEX, "follow": True})

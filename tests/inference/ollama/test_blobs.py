@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_known_digest_is_not_computed_again(file: Path) -> None:
     """The size is today's, the digest as given, in the daemon's form or refused."""
     given = "sha256:" + "0" * 64
-    assert blobs.measure(file, given) == blobs.Measured(file, given, 5 * MIB // 2)
+    assert blobs.measure(file, given) == blobs.MeasuredFile(file, given, 5 * MIB // 2)
     assert blobs.measure(file).digest == digest_of(file.read_bytes())
     with pytest.raises(UsageError):
         blobs.measure(file, "sha256-" + "0" * 64)

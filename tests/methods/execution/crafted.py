@@ -19,7 +19,7 @@ from batos.image.roots import named_objects
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
-from batos.objects.prototype import Found, UvmObject, own_slots
+from batos.objects.prototype import FoundSlot, UvmObject, own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -114,7 +114,7 @@ class Always:
         self.asked: list[str] = []
 
     async def method_for(
-        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """The method of that selector, or None."""
         self.asked.append(selector)

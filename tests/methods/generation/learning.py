@@ -12,7 +12,7 @@ from typing import Any
 from batos.errors import BatosError
 from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
-from batos.methods.generation.generator import Jit
+from batos.methods.generation.generator import MethodGenerator
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, author, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
@@ -47,7 +47,7 @@ class Learning:
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
-    def jit(self) -> Jit:
+    def jit(self) -> MethodGenerator:
         """Who makes methods."""
         return self.uvm.crafts.jit
 

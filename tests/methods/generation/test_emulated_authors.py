@@ -15,7 +15,7 @@ from batos.events import Events
 from batos.methods.generation import coder_prompt
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_spec import Coder, MethodSpec
-from batos.methods.generation.trial import Judged, Trial
+from batos.methods.generation.trial import Trial, TrialResult
 from ollama_emulator.speech.authoring import hostile, orders
 from ollama_emulator.speech.authoring.authors import AUTHORS, BROKEN, ENDLESS, write
 
@@ -88,7 +88,7 @@ async def cell() -> AsyncIterator[Cell]:
     await made.aclose()
 
 
-async def tried(cell: Cell, brief: MethodSpec, author: str, number: int = 0) -> Judged:
+async def tried(cell: Cell, brief: MethodSpec, author: str, number: int = 0) -> TrialResult:
     """An author's reply to a brief, as the trial judges it."""
     shape = orders.shape_of(REPLY.format)
     assert shape is not None

@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
 from batos.errors import StreamCut
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.combine import changes
 
@@ -51,9 +51,9 @@ def test_words_that_come_twice_count_twice() -> None:
 
 def test_a_citation_is_kept_whole_or_in_part() -> None:
     """The same document, one quotation within the other, however it is typed."""
-    final = [Quoted(1, f"{WINDS}, and {TRIMS}")]
-    assert changes.count_kept([Quoted(1, WINDS.upper()), Quoted(1, TRIMS)], final) == 2
-    assert changes.count_kept([Quoted(2, WINDS), Quoted(1, "the keep"), Quoted(1, "")], final) == 0
+    final = [Quotation(1, f"{WINDS}, and {TRIMS}")]
+    assert changes.count_kept([Quotation(1, WINDS.upper()), Quotation(1, TRIMS)], final) == 2
+    assert changes.count_kept([Quotation(2, WINDS), Quotation(1, "the keep"), Quotation(1, "")], final) == 0
 
 
 def told(shown: dict[str, Any]) -> list[tuple[str, str, bool]]:

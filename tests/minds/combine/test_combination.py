@@ -10,18 +10,18 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
 
 from batos.errors import StreamCut
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.minds.combine import combination
 from batos.minds.results import PartResult, Synthesis
 
-CITED = (Quoted(1, WINDS),)
-TRIMMED = (Quoted(1, TRIMS),)
+CITED = (Quotation(1, WINDS),)
+TRIMMED = (Quotation(1, TRIMS),)
 
 
-def part(number: int, answer: str, citations: tuple[Quoted, ...] = CITED, *, query: str = QUESTION) -> PartResult:
+def part(number: int, answer: str, citations: tuple[Quotation, ...] = CITED, *, query: str = QUESTION) -> PartResult:
     """A facet's answer; without one it is open."""
     return PartResult(number, f"{number}_facet_", f"Facet {number}", query, answer, citations, bool(answer))
 

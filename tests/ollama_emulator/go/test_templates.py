@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ollama_emulator.go import parse as goparse
 from ollama_emulator.go import template_functions as gofuncs
 from ollama_emulator.go.execute import STEPS, Failed, TemplateRun
-from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, format_value, marshal
+from ollama_emulator.go.go_values import Items, JsonMap, OrderedMap, Rows, StructValue, Types, format_value, marshal
 from ollama_emulator.go.lex import Lexer, Malformed, quote
 from ollama_emulator.go.tree import TextNode
 
@@ -235,7 +235,7 @@ def test_values_of_named_types_print_as_go_prints_them() -> None:
     assert format_value(JsonMap("template.templateArgs", None)) == "{}"
     assert format_value(JsonMap("template.templateArgs", {"b": 2.0, "a": True})) == '{"a":true,"b":2}'
     assert marshal(Items("[]int", None)) == "null"
-    assert marshal(Ordered({"b": 1, "a": 2})) == '{"b":1,"a":2}'
+    assert marshal(OrderedMap({"b": 1, "a": 2})) == '{"b":1,"a":2}'
     assert format_value(Types(["string", "null"])) == "[string null]"
     assert format_value(StructValue("t", {"Inner": StructValue("u", {"X": None}, {})}, {})) == "{{<nil>}}"
 

@@ -9,10 +9,10 @@ import pytest
 
 from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.prompting.scripts import Script
-from ollama_emulator.tokenizers.vocabulary import Guessed
+from ollama_emulator.tokenizers.vocabulary import TokenEstimate
 
 _TURNS = "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }} | {% endfor %}"
-SCRIPT = Script(_TURNS + "{% if add_generation_prompt %}[assistant] {% endif %}", {}, Guessed(), "<s>", "</s>")
+SCRIPT = Script(_TURNS + "{% if add_generation_prompt %}[assistant] {% endif %}", {}, TokenEstimate(), "<s>", "</s>")
 USER = {"role": "user", "content": "x"}
 
 
@@ -65,7 +65,7 @@ def test_whoever_develops_is_the_system() -> None:
 
 def test_a_template_that_refuses_is_told_with_its_words() -> None:
     """400, for the runner cannot make out how it would answer."""
-    script = Script("{{ raise_exception('only users may speak') }}", {}, Guessed(), "", "")
+    script = Script("{{ raise_exception('only users may speak') }}", {}, TokenEstimate(), "", "")
     with pytest.raises(ApiError) as caught:
         script.write([USER])
     found = json.loads(caught.value.text)["error"]

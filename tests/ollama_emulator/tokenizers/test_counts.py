@@ -16,7 +16,7 @@ from ollama_emulator.templating.templates import Values
 from ollama_emulator.tokenizers import bytepairs, vocabulary, wordpiece
 from ollama_emulator.tokenizers.pieces import Lexicon, merge_pairs
 from ollama_emulator.tokenizers.sentencepiece import SentencePiece
-from ollama_emulator.tokenizers.vocabulary import Guessed, Real, Vocabulary
+from ollama_emulator.tokenizers.vocabulary import Real, TokenEstimate, Vocabulary
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="▁"), max_size=60)
 
@@ -166,8 +166,8 @@ def test_a_word_that_cannot_be_cut_is_one_unknown_token() -> None:
 def test_weights_that_are_not_here_count_four_bytes_a_token() -> None:
     """With one for each mark of a chat format and one in front; an embedder has one behind, too."""
     text = "<|start_header_id|>user<|end_header_id|>\n\n" + "y" * 42 + "<|eot_id|>"
-    assert len(Guessed().encode(text)) == 3 + (4 + 2 + 42) // 4
-    assert len(Guessed().encode(text, whole=True)) == 16
+    assert len(TokenEstimate().encode(text)) == 3 + (4 + 2 + 42) // 4
+    assert len(TokenEstimate().encode(text, whole=True)) == 16
     embedder = vocabulary.vocabulary_of("some embedder", Card({"bert.pooling_type": 1}, 0, "F16"))
     assert len(embedder.encode("12345678", whole=True)) == 4
 

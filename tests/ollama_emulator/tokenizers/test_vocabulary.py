@@ -13,12 +13,12 @@ from tests.ollama_emulator.tokenizers.test_counts import paired
 
 from ollama_emulator.library.cards import Card
 from ollama_emulator.tokenizers import vocabulary
-from ollama_emulator.tokenizers.vocabulary import Guessed, Real, Vocabulary
+from ollama_emulator.tokenizers.vocabulary import Real, TokenEstimate, Vocabulary
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="▁"), max_size=60)
 #: One of each kind: without weights, merged by score, taken from the left, merged by rank.
 KINDS: Mapping[str, Callable[[], Vocabulary]] = {
-    "guessed": Guessed,
+    "guessed": TokenEstimate,
     "sentencepiece": lambda: known("tiny-a"),
     "wordpiece": lambda: known("tiny-embed"),
     "bytepairs": lambda: paired(["t h", "th e", "Ġ the", "Ġ w"]),
@@ -63,6 +63,6 @@ def test_the_header_says_which_it_is() -> None:
     """By the name of its tokenizer; one of a kind that is unknown, or without pieces, is guessed."""
     pieces: dict[str, Any] = {"tokenizer.ggml.tokens": ["a"]}
     for number, info in enumerate(({}, pieces, {**pieces, "tokenizer.ggml.model": "t5"})):
-        assert isinstance(vocabulary.vocabulary_of(f"unknown {number}", Card(info, 0, "F16")), Guessed)
+        assert isinstance(vocabulary.vocabulary_of(f"unknown {number}", Card(info, 0, "F16")), TokenEstimate)
     splitters = [type(found.splitter).__name__ for kind in KINDS if isinstance(found := KINDS[kind](), Real)]
     assert splitters == ["SentencePiece", "WordPiece", "BytePairs"]

@@ -16,7 +16,7 @@ from tests.ollama_emulator.voices.conformance import QUESTION, WINDOW, Door, Voi
 from tests.ollama_emulator.voices.real_models import MODELS, started_with
 
 from batos.inference.ollama.bridge import Bridge
-from ollama_emulator.prompting.prompts import Checked
+from ollama_emulator.prompting.prompts import CheckedRequest
 from ollama_emulator.prompting.rendering import Read
 from ollama_emulator.requests import Fields
 from ollama_emulator.voices.real import close_objects, completion
@@ -27,7 +27,7 @@ SMOLLM2 = "smollm2:135m"
 
 def _asked(options: dict[str, Any], form: Any = None, most: int | None = 5) -> dict[str, Any]:
     """The request to llama.cpp for these options and this format."""
-    return completion(Checked(options, form, Read((1, 2), [], ""), most), (1, 2), Fields("ChatRequest", b"{}"))
+    return completion(CheckedRequest(options, form, Read((1, 2), [], ""), most), (1, 2), Fields("ChatRequest", b"{}"))
 
 
 def test_options_have_the_daemons_defaults() -> None:

@@ -24,7 +24,7 @@ from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
-Told = list[tuple[str, Mapping[str, Any]]]
+ReplyHead = list[tuple[str, Mapping[str, Any]]]
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ async def door(tmp_path: Path) -> AsyncIterator[Dispatcher]:
         yield Dispatcher(uvm, Uploads(tmp_path / "uploads", 2**20))
 
 
-async def ask(door: Dispatcher, verb: str, told: Told | None = None, **args: Any) -> dict[str, Any]:
+async def ask(door: Dispatcher, verb: str, told: ReplyHead | None = None, **args: Any) -> dict[str, Any]:
     """One request; events and acknowledgements come into `told`."""
-    heard: Told = [] if told is None else told
+    heard: ReplyHead = [] if told is None else told
     return await door.handle(
         verb, args, lambda event, keys: heard.append((event, keys)), lambda keys: heard.append(("ack", keys))
     )
@@ -44,7 +44,7 @@ async def ask(door: Dispatcher, verb: str, told: Told | None = None, **args: Any
 
 async def test_a_followed_mission_tells_all_of_itself(door: Dispatcher) -> None:
     """Acknowledged before anything is told of it; every state, then the report."""
-    told: Told = []
+    told: ReplyHead = []
     found = await ask(door, "submit", told, brief={"text": "why?", "effort": "reflex"}, follow=True)
     assert found["status"] == "done"
     assert told[0] == ("ack", {"mission": found["id"]})
@@ -96,7 +96,7 @@ async def test_a_key_names_its_mission_again(door: Dispatcher) -> None:
     """Asked a second time by the same key: the same mission, not begun twice, told its end."""
     brief = {"text": "why?", "idempotency_key": "k", "conversation": "new"}
     first = await ask(door, "submit", brief=brief, follow=True)
-    told: Told = []
+    told: ReplyHead = []
     again = await ask(door, "submit", told, brief=brief, follow=True)
     assert (again["id"], again["cost"]) == (first["id"], first["cost"])
     assert told == [("ack", {"mission": first["id"]})]
@@ -199,7 +199,7 @@ async def test_looking_sending_and_standing(door: Dispatcher) -> None:
 async def test_genesis_is_planned_and_done(door: Dispatcher) -> None:
     """What it would do with its budget; what it did, told step by step."""
     assert "budget" in await ask(door, "genesis", plan=True)
-    told: Told = []
+    told: ReplyHead = []
     assert (await ask(door, "genesis", told))["plan"]["profile"] == "default"
     assert {event for event, _ in told} <= {"genesis.step"}
     chosen = await ask(door, "adapters_use", persona="brick", name="none")

@@ -20,11 +20,11 @@ def lower_decimals(tree: ast.Module, names: Names) -> ast.Module:
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    _Lowered({name for name in _BUILTINS if name not in bound}).visit(tree)
+    _DecimalLowering({name for name in _BUILTINS if name not in bound}).visit(tree)
     return ast.fix_missing_locations(tree)
 
 
-class _Lowered(ast.NodeTransformer):
+class _DecimalLowering(ast.NodeTransformer):
     def __init__(self, builtins: set[str]) -> None:
         self._builtins = builtins
 

@@ -19,7 +19,7 @@ def lower_waiting(tree: ast.Module, names: Names) -> ast.Module:
     name that is awaited or gathered somewhere. Any other message blocks where it stands.
     """
     _find_awaited(tree, names)
-    marker = _Later(names)
+    marker = _MessageRenaming(names)
     for node in ast.walk(tree):
         marker.look_at(node)
     return _AwaitLowering(names).visit(tree)  # type: ignore[no-any-return]  # a Module comes back as a Module
@@ -46,7 +46,7 @@ def _names_in(node: ast.expr) -> set[str]:
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
-class _Later:
+class _MessageRenaming:
     """Renames messages in awaited positions."""
 
     def __init__(self, names: Names) -> None:

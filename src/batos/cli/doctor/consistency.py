@@ -24,7 +24,7 @@ _ONE_BACKUP: Final = "Stop the server and restore image, journal and blobs toget
 
 
 @dataclass(slots=True)
-class _Kept:
+class _JournalContents:
     """The journal's missions, the keys of all its calls, and the fault in it, if any."""
 
     missions: list[str] = field(default_factory=list)
@@ -44,8 +44,8 @@ def findings(faces: ReadOnlyPair, root: Root) -> Iterator[Finding]:
     yield _calls(kept)
 
 
-def _journal(faces: ReadOnlyPair) -> _Kept:
-    kept = _Kept()
+def _journal(faces: ReadOnlyPair) -> _JournalContents:
+    kept = _JournalContents()
     with snapshot(faces.journal) as root:
         for name, log in (root.get(journal.MISSIONS) or {}).items():
             kept.missions.append(name)
@@ -60,7 +60,7 @@ def _journal(faces: ReadOnlyPair) -> _Kept:
     return kept
 
 
-def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
+def _entry(entry: journal.Entry, mission: str, kept: _JournalContents) -> None:
     kept.calls += 1
     try:
         record = entry.record()
@@ -74,7 +74,7 @@ def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
         kept.before[record.key] = record.prev
 
 
-def _moment(faces: ReadOnlyPair, root: Root, kept: _Kept) -> Finding:
+def _moment(faces: ReadOnlyPair, root: Root, kept: _JournalContents) -> Finding:
     missions = frozenset(root.get(roots.MISSIONS) or ())
     newest = max(missions, default="")
     # Beside a server the journal is read a moment later than the image.
@@ -122,7 +122,7 @@ def _files(faces: ReadOnlyPair, root: Root) -> Finding:
     return Finding("image.files", False, f"{bad[0]}{more} (of {count_text(len(attachments), 'file')})", remedy)
 
 
-def _calls(kept: _Kept) -> Finding:
+def _calls(kept: _JournalContents) -> Finding:
     if not kept.damaged:
         return Finding("image.journal", True, f"{count_text(kept.calls, 'call')} in the journal as they were written")
     more = f", and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""

@@ -17,7 +17,7 @@ from batos.conversations import compaction
 from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
 from batos.genesis.adapters.inventory import AdapterInventory
-from batos.genesis.daemon_listing import Listed, look
+from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import approvals, roots
@@ -36,10 +36,10 @@ TESTED = (0, 33)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _DaemonAnswers:
     """The daemon's answers, as far as it gives them; `findings` are about the daemon itself."""
 
-    listed: Listed | None = None
+    listed: DaemonModels | None = None
     runners: tuple[RunnerRow, ...] = ()
     findings: list[Finding] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
     """Look at everything and return the findings; a part that cannot be looked at is a finding too."""
     findings = [*home_checks.findings(settings), await cellcheck.runs()]
     async with _bridge(settings) as bridge:
-        asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
+        asked = await _ask(bridge) if bridge is not None else _DaemonAnswers(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
         whole, found = await asyncio.to_thread(_codex, settings)
         shelf, unasked = await _shelf(settings, whole, asked.listed, bridge)
@@ -74,8 +74,8 @@ def _no_address(settings: Settings) -> Finding:
     return Finding("ollama.answers", False, f"{settings.ollama_host} is not an address", "Correct OLLAMA_HOST.")
 
 
-async def _ask(bridge: Bridge) -> _Asked:
-    asked = _Asked()
+async def _ask(bridge: Bridge) -> _DaemonAnswers:
+    asked = _DaemonAnswers()
     try:
         asked.listed = await look(bridge)
         asked.runners = tuple(await bridge.ps())
@@ -125,7 +125,7 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
 
 
 async def _shelf(
-    settings: Settings, whole: Codex | None, listed: Listed | None, bridge: Bridge | None
+    settings: Settings, whole: Codex | None, listed: DaemonModels | None, bridge: Bridge | None
 ) -> tuple[AdapterInventory, list[Finding]]:
     """Read the adapters, held against their bases where Ollama can be asked for them."""
     if whole is not None and listed is not None and bridge is not None:
@@ -137,7 +137,7 @@ async def _shelf(
 
 
 def _read(
-    settings: Settings, whole: Codex | None, listed: Listed | None, shelf: AdapterInventory
+    settings: Settings, whole: Codex | None, listed: DaemonModels | None, shelf: AdapterInventory
 ) -> tuple[Plan | None, list[Finding]]:
     """Check codex, adapters and image against what the daemon lists; return the plan too, if there can be one."""
     findings: list[Finding] = []

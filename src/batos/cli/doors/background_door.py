@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 
 @dataclass(slots=True)
-class _Held:
+class _DoorTask:
     """A door that is being opened, is open, or is being closed, by a task of its own."""
 
     opened: Opened
@@ -80,7 +80,7 @@ class BackgroundDoor:
         #: Set as the door is entered: the first opening, and the loop of the thread.
         self._first: Opened
         self._loop: asyncio.AbstractEventLoop
-        self._held: _Held | None = None
+        self._held: _DoorTask | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._giving: set[asyncio.Task[None]] = set()
         #: Held while a door is opened or closed.
@@ -139,7 +139,7 @@ class BackgroundDoor:
             if held is not None and held.leave.is_set():
                 await held.close()
             if held is None or held.gone:
-                held = self._held = _Held(opened, asyncio.get_running_loop().create_future(), asyncio.Event())
+                held = self._held = _DoorTask(opened, asyncio.get_running_loop().create_future(), asyncio.Event())
                 held.task = asyncio.create_task(held.hold())
         # Shielded: a question that is given up is not the end of the door.
         return await asyncio.shield(held.door)

@@ -12,7 +12,7 @@ from batos.brief import File
 from batos.cli.doors import waiting_notes
 from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.imports import pause_collector
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import ImageBusy, NoServer
@@ -91,7 +91,7 @@ Remote: TypeAlias = Literal["if_running", "required", "never"]
 _PAUSE: Final = 0.1
 
 
-def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
+def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
     """Open the door that a verb is to use. Call this before the loop runs: it imports, which would block the loop.
 
     The setting `server` names a server, or else the note that a running server leaves in the home; `--image` goes past
@@ -115,7 +115,7 @@ def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = Fa
     return read_only_door.open_read_only_door(settings, patient)
 
 
-def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
+def chosen_server(called: VerbCall, *, again: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
     settings = called.settings
     if settings.server or (_is_ours(called) and server_file.running_server(settings.home) is not None):
@@ -125,18 +125,18 @@ def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
     return None
 
 
-def _is_ours(called: Called) -> bool:
+def _is_ours(called: VerbCall) -> bool:
     """Say whether the image is the one that the home's server would have."""
     return called.loaded.sources.get("image") != "flag"
 
 
 @asynccontextmanager
-async def _patiently(called: Called, opened: Callable[[], Opened], *, ours: bool) -> AsyncIterator[Door]:
+async def _patiently(called: VerbCall, opened: Callable[[], Opened], *, ours: bool) -> AsyncIterator[Door]:
     async with AsyncExitStack() as stack:
         yield await _first(stack, called, opened, ours=ours)
 
 
-async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Opened], *, ours: bool) -> Door:
+async def _first(stack: AsyncExitStack, called: VerbCall, opened: Callable[[], Opened], *, ours: bool) -> Door:
     """Open the image as soon as nobody else has it, or the server if one has just started."""
     from batos.image.storage import file_of  # where a server answers, nothing of the database is loaded
 
@@ -167,13 +167,13 @@ def _client(settings: Settings) -> AsyncClient:
     return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
 
 
-def _tell_waiting(called: Called, owner: str) -> None:
+def _tell_waiting(called: VerbCall, owner: str) -> None:
     seconds = called.settings.busy_seconds
     if seconds:
         called.note(f"Waiting for {owner}, which has the image; at most {seconds:g} s.")
 
 
-def _tell_stale(called: Called) -> None:
+def _tell_stale(called: VerbCall) -> None:
     """Tell that a server which left its note has ended."""
     left = server_file.read(called.settings.home)
     if left is not None and not called.quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batos.cli.verb_options import Called, run
+from batos.cli.verb_options import VerbCall, run
 from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.errors import OllamaError
@@ -24,7 +24,7 @@ from batos.terminal.layout import table
 # -- list
 
 
-def tell_all(called: Called) -> int:
+def tell_all(called: VerbCall) -> int:
     """Run the verb `adapters list`."""
     rows, faults = _list_rows(called)
     if called.console.as_json:
@@ -47,7 +47,7 @@ def _none(settings: Settings) -> str:
     return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (`batos help adapters`)."
 
 
-def _list_rows(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
+def _list_rows(called: VerbCall) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
     shelf, _ = run(_check_bases(settings, codex, offline.read_inventory(settings)))
@@ -102,7 +102,7 @@ def _adapter_document(adapter: Adapter) -> dict[str, Any]:
 # -- check
 
 
-def check(called: Called, which: str) -> int:
+def check(called: VerbCall, which: str) -> int:
     """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
@@ -130,7 +130,7 @@ def _select(shelf: AdapterInventory, which: str) -> AdapterInventory:
 
 
 def _tell_check(
-    called: Called, found: AdapterInventory, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]
+    called: VerbCall, found: AdapterInventory, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]
 ) -> None:
     console = called.console
     if console.as_json:
@@ -155,7 +155,7 @@ def _tell_check(
 # -- convert
 
 
-def convert(called: Called, which: str) -> int:
+def convert(called: VerbCall, which: str) -> int:
     """Run the verb `adapters convert`; `which` is PERSONA/NAME."""
     named, _, name = which.partition("/")
     persona = adapter_choice.find_persona(named)

@@ -6,7 +6,7 @@ import click
 
 from batos.cli.doors.door import open_door
 from batos.cli.shared_options import given_name
-from batos.cli.verb_options import Called, common, run, with_server
+from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
 
@@ -18,7 +18,7 @@ def adapters() -> None:
 
 @adapters.command("list", short_help="Show every adapter, and whether it is in use.")
 @common
-def list_(called: Called) -> int:
+def list_(called: VerbCall) -> int:
     """Show every adapter: its persona, its size, its base, and if it is in use."""
     from batos.cli.verbs import adapter_folder
 
@@ -28,7 +28,7 @@ def list_(called: Called) -> int:
 @adapters.command(short_help="Tell everything that is wrong with them.")
 @click.argument("which", metavar="[PERSONA[/NAME]]", type=given_name, required=False)
 @common
-def check(called: Called, which: str | None) -> int:
+def check(called: VerbCall, which: str | None) -> int:
     """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
 
     Adapters are compared with their bases in Ollama; if Ollama cannot be asked, the verb reports that.
@@ -41,7 +41,7 @@ def check(called: Called, which: str | None) -> int:
 @adapters.command(short_help="Write a PEFT adapter as GGUF beside it.")
 @click.argument("which", metavar="PERSONA/NAME", type=given_name)
 @common
-def convert(called: Called, which: str) -> int:
+def convert(called: VerbCall, which: str) -> int:
     """Write a PEFT adapter as GGUF beside it, as PERSONA/NAME-gguf, for the base that Ollama has.
 
     The daemon's own conversion spoils queries and keys on bases of the llama family, and refuses most others.
@@ -55,7 +55,7 @@ def convert(called: Called, which: str) -> int:
 @click.argument("persona", type=given_name)
 @click.argument("name", metavar="NAME|none", type=given_name)
 @with_server
-def use(called: Called, persona: str, name: str) -> int:
+def use(called: VerbCall, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
     told = run(ask_once(open_door(called), "adapters_use", {"persona": persona, "name": name}))
     if called.console.as_json:

@@ -11,7 +11,7 @@ import click
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
 from batos.cli.shared_options import given_name
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import approval_ids
 from batos.cli.verbs.show import ask_once
 from batos.errors import UsageError
@@ -24,7 +24,7 @@ STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
 @with_server
-def approvals(called: Called, approval: str | None, limit: int, status: str | None) -> int:
+def approvals(called: VerbCall, approval: str | None, limit: int, status: str | None) -> int:
     """List the methods that wait for approval, then those that were answered. With APPROVAL show all of one.
 
     That is: its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
@@ -44,7 +44,7 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     return 0
 
 
-def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
+def _write(called: VerbCall, found: Mapping[str, Any], text: Any) -> None:
     if called.console.as_json:
         called.console.document(found)
     else:
@@ -58,7 +58,7 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
     "--matching", metavar="PATTERN", help="With --all: over OBJECT.SELECTOR, with * and ?; '*' is everything."
 )
 @with_server
-def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
+def approve(called: VerbCall, names: tuple[str, ...], every: bool, matching: str | None) -> int:
     """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN.
 
     Methods are installed at once, and missions that wait for them continue. Approved methods are shown; exit 4 when one
@@ -83,7 +83,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 @click.argument("approval", type=given_name, shell_complete=approval_ids)
 @click.option("--why", required=True, metavar="TEXT", help="The reason that its missions are told.")
 @with_server
-def reject(called: Called, approval: str, why: str) -> int:
+def reject(called: VerbCall, approval: str, why: str) -> int:
     """Reject a method by APPROVAL (an id, its beginning, `last`): missions that wait for it fail with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}
     told, served = run(_decide(open_door(called), "reject", args))

@@ -12,16 +12,16 @@ from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
-from batos.cli.verb_options import Called, run, with_server
-from batos.cli.verbs.brief_options import Wish, brief_options, policy_options
+from batos.cli.verb_options import VerbCall, run, with_server
+from batos.cli.verbs.brief_options import BriefOptions, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.errors import BatosError
 from batos.mission_documents import as_mission
 
 
-def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> MissionPrinter:
-    live = called.console.out.isatty() if wish.stream is None else wish.stream
-    return MissionPrinter(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
+def _teller(called: VerbCall, options: BriefOptions, again: str | None = "batos show last") -> MissionPrinter:
+    live = called.console.out.isatty() if options.stream is None else options.stream
+    return MissionPrinter(called.console, called.quiet, live, options.voices, called.verbose, again=again)
 
 
 @click.command(
@@ -34,15 +34,15 @@ def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -
 @click.argument("text", required=False)
 @brief_options
 @with_server
-def ask(called: Called, wish: Wish, text: str | None) -> int:
+def ask(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     """Ask, and wait for the answer. TEXT is the question, and piped text is a document to answer from.
 
     Without TEXT, or with - as TEXT, stdin is the question.
 
     Put a question that begins with a dash after two dashes: batos ask -- "-5 degrees, is that cold?"
     """
-    brief, files = wish.brief_and_files(text, called, "batos ask")
-    followed = FollowedMission(_teller(called, wish))
+    brief, files = options.brief_and_files(text, called, "batos ask")
+    followed = FollowedMission(_teller(called, options))
     return run(_ask(open_door(called), followed, brief, files), followed.parting)
 
 
@@ -79,17 +79,17 @@ async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]
 @click.argument("text", required=False)
 @brief_options
 @with_server
-def submit(called: Called, wish: Wish, text: str | None) -> int:
+def submit(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     """Submit a question and return; only the mission's id is printed.
 
     TEXT is the question, and what is piped is a document to answer from; without TEXT stdin is the question. The
     mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
     """
-    brief, files = wish.brief_and_files(text, called, "batos submit")
+    brief, files = options.brief_and_files(text, called, "batos submit")
     return run(_submit(called, open_door(called), brief, files))
 
 
-async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: Any) -> int:
+async def _submit(called: VerbCall, opened: Opened, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
         told = await way.call("submit", {"brief": await _whole(way, brief, files), "follow": False})
         served = way.served
@@ -113,9 +113,9 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @with_server
-def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
+def wait(called: VerbCall, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
     """Wait for a MISSION's end, or `last`'s, and show it as `ask` does. Ctrl-C leaves it running."""
-    followed = FollowedMission(_teller(called, Wish(voices=voices, stream=stream), again=None))
+    followed = FollowedMission(_teller(called, BriefOptions(voices=voices, stream=stream), again=None))
     args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
     return run(_wait(open_door(called), followed, args))
 
@@ -133,7 +133,7 @@ async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any])
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @with_server
 def send(
-    called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
+    called: VerbCall, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
 ) -> int:
     """Send a message to an OBJECT of the image, and wait for the result.
 
@@ -141,7 +141,7 @@ def send(
     mission like any other: its cost is shown, and `batos show` shows it later. Put an argument that begins with a dash
     after two dashes: batos send tools_obj double_ -- -5
     """
-    followed = FollowedMission(_teller(called, Wish(voices=voices, stream=False)))
+    followed = FollowedMission(_teller(called, BriefOptions(voices=voices, stream=False)))
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}

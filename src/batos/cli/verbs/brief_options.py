@@ -15,7 +15,7 @@ import click
 
 from batos.brief import Combine, EffortChoice, File, Install, Interpret, PersonaName, as_file, read_file
 from batos.cli.shared_options import file_names
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.cli.verbs import standard_input
 from batos.config import Settings
 from batos.errors import BriefError
@@ -34,7 +34,7 @@ _BOUNDS: Final[Mapping[str, Callable[[str], float]]] = {"calls": int, "tokens": 
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class BriefOptions:
     """The options of a question: how it is to be worked on.
 
     `fields` are those of a brief; `ancestor` and `in_reply_to` may still be `last`, which a door resolves.
@@ -51,7 +51,7 @@ class Wish:
         origin = {"door": "cli", "client": client}
         return {**self.fields, "text": text, "user": settings.asker, "origin": origin}
 
-    def brief_and_files(self, text: str | None, called: Called, client: str) -> tuple[dict[str, Any], list[File]]:
+    def brief_and_files(self, text: str | None, called: VerbCall, client: str) -> tuple[dict[str, Any], list[File]]:
         """Return the brief and its files; stdin is the question if none is given or it is `-`, and else a document.
 
         UsageError: there is no question. BriefError: stdin is asked for twice, is closed, or is no text.
@@ -157,7 +157,7 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options of a brief; it gets them as `wish`, a Wish. Stands above `reaching` of options.py."""
+    """Give a verb the options of a brief as its argument `options`. Stands above the decorators of verb_options.py."""
 
     @click.option("--file", "files", multiple=True, metavar="PATH", shell_complete=file_names,
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip
@@ -192,7 +192,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             if value is not None:
                 value = _READ[name](value) if name in _READ else value
                 _put(fields, _PLACES.get(name, (name,)), value)
-        return verb(wish=Wish(fields, files, voices, stream), **given)
+        return verb(options=BriefOptions(fields, files, voices, stream), **given)
 
     return run_verb
 

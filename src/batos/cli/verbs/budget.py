@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from batos.cli.doctor.pages import topic
-from batos.cli.verb_options import Called, common, run
+from batos.cli.verb_options import VerbCall, common, run
 from batos.codex import codex, model_names
 from batos.genesis import budget_check, offline
 from batos.genesis.daemon_listing import look
@@ -32,12 +32,12 @@ _WITHOUT: Final = (
 @click.option("--parallel", metavar="N", help="The daemon's OLLAMA_NUM_PARALLEL.")
 @click.option("--kv-type", metavar="TYPE", help="The daemon's OLLAMA_KV_CACHE_TYPE: f16, q8_0 or q4_0.")
 @common
-def budget(called: Called) -> int:
+def budget(called: VerbCall) -> int:
     """Show the memory that the codex's models take on the card; exit 4 when they do not fit."""
     return run(_budget(called))
 
 
-async def _budget(called: Called) -> int:
+async def _budget(called: VerbCall) -> int:
     settings = called.settings
     async with opening.bridge(settings) as bridge:
         plan = await _plan(called, bridge)
@@ -68,7 +68,7 @@ def _no_card(plan: Plan, runners: Sequence[RunnerRow]) -> bool:
     return bool(others) and not any(each.size_vram for each in runners)
 
 
-async def _plan(called: Called, bridge: Bridge) -> Plan:
+async def _plan(called: VerbCall, bridge: Bridge) -> Plan:
     """Make the plan by codex, adapters and the image's choices; the image may be open elsewhere, or not be there."""
     settings = called.settings
     found, _ = await asyncio.to_thread(codex.standing, settings.home / "codex")

@@ -17,9 +17,9 @@ from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.waiting_notes import wait_until_wanted
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
-from batos.cli.verb_options import Called, terminating_signals, with_server
+from batos.cli.verb_options import VerbCall, terminating_signals, with_server
 from batos.cli.verbs import standard_input
-from batos.cli.verbs.brief_options import Wish, brief_options
+from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import LEAVING, completions, find_command
 from batos.cli.verbs.typed_input import MessageSource, source
@@ -44,23 +44,23 @@ _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
               help="With --history: most turns in the list.")  # fmt: skip
 @click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, write new ones, and exit.")
 @with_server
-def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, recompact: bool) -> int:
+def chat(called: VerbCall, options: BriefOptions, history: bool, start: int, limit: int, recompact: bool) -> int:
     """Hold a conversation. Each question is a turn of one conversation: a new one, or that of --conversation.
 
     On a terminal lines are edited and remembered, and /help lists what else can be typed. From a pipe each line is a
     question, and with --json each turn is a document; the exit code is then that of the last turn that failed.
     """
-    fields = dict(wish.fields)
+    fields = dict(options.fields)
     conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
-    live = called.console.out.isatty() if wish.stream is None else wish.stream
+    live = called.console.out.isatty() if options.stream is None else options.stream
     lends = _lends(called)
-    chat = Chat(called, fields, conversation, voices=wish.voices, stream=live, keeps=lends is None)
-    if "-" in wish.paths:
+    chat = Chat(called, fields, conversation, voices=options.voices, stream=live, keeps=lends is None)
+    if "-" in options.paths:
         there = standard_input.open_terminal()
-        chat.attach(wish.paths)
+        chat.attach(options.paths)
         standard_input.replace_stdin(there)
     else:
-        chat.attach(wish.paths)
+        chat.attach(options.paths)
     with _terminable(), BackgroundDoor(_Doors(called, reads=history), lends) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
@@ -74,7 +74,7 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
 class _Doors:
     """Opens the verb's door, again and again; what the first one finds is told once."""
 
-    def __init__(self, called: Called, *, reads: bool) -> None:
+    def __init__(self, called: VerbCall, *, reads: bool) -> None:
         self._called = called
         self._reads = reads
         self._again = False
@@ -84,13 +84,13 @@ class _Doors:
         return open_door(self._called, reads=self._reads, again=again)
 
 
-def _interactive(called: Called) -> bool:
+def _interactive(called: VerbCall) -> bool:
     """Say whether a person types, and sees what comes of it."""
     console = called.console
     return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
 
 
-def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
+def _lends(called: VerbCall) -> Callable[[], Coroutine[Any, Any, object]] | None:
     """Return the wait for another process that wants the image between turns; None in a script or without a file."""
     if not _interactive(called):
         return None
@@ -100,14 +100,14 @@ def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
     return partial(wait_until_wanted, image) if image is not None else None
 
 
-def _print_result(called: Called, data: Mapping[str, Any], text: str) -> None:
+def _print_result(called: VerbCall, data: Mapping[str, Any], text: str) -> None:
     if called.console.as_json:
         called.console.document(data)
     else:
         called.console.write(text)
 
 
-def _talk(called: Called, chat: Chat, way: BackgroundDoor) -> int:
+def _talk(called: VerbCall, chat: Chat, way: BackgroundDoor) -> int:
     """Read message after message until there is none and return the exit code; the chat goes on after an error."""
     console, interactive = called.console, _interactive(called)
     messages = source(called.settings.home / "chat_history", completions, interactive=interactive)

@@ -12,8 +12,8 @@ from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import cost_text, ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
-from batos.cli.verb_options import Called
-from batos.cli.verbs.brief_options import Wish
+from batos.cli.verb_options import VerbCall
+from batos.cli.verbs.brief_options import BriefOptions
 from batos.errors import BatosError, NotFound
 from batos.mission_documents import MissionDocument, as_mission
 from batos.terminal.console import count_text
@@ -39,7 +39,7 @@ class Chat:
     """A conversation through a door, and how its next question is asked."""
 
     def __init__(
-        self, called: Called, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool, keeps: bool
+        self, called: VerbCall, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool, keeps: bool
     ) -> None:
         self.console = called.console
         self.goes_on = True
@@ -98,7 +98,7 @@ class Chat:
 
     def attach(self, paths: Sequence[str]) -> None:
         """Add files for the next question and all that follow; BriefError names the one that is no text."""
-        self.coming += Wish(paths=tuple(paths)).files(self._settings, self._called.note)
+        self.coming += BriefOptions(paths=tuple(paths)).files(self._settings, self._called.note)
 
     async def turn(self, door: Door, text: str) -> int:
         """Ask, tell the answer as it comes, and see to what it leads to; the exit code that it deserves."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from batos.cli.verb_options import Called, common
+from batos.cli.verb_options import VerbCall, common
 from batos.cli.wrong_usage import Subverbs
 from batos.codex import codex as codices
 from batos.codex import differences, origins
 from batos.codex.codex import PILLARS, Codex, CodexReading
 from batos.codex.origins import CodexRow
 from batos.codex.reader import TomlSource
-from batos.config import CONFIG_FILE, Loaded, Settings
+from batos.config import CONFIG_FILE, LoadedSettings, Settings
 from batos.errors import BatosError, CodexError
 from batos.image import roots
 from batos.image.read_only import is_there, open_read_only
@@ -42,7 +42,7 @@ def _folder(settings: Settings) -> Path:
 @codex.command(short_help="Show every value, and where it comes from.")
 @click.argument("whose", metavar="[mind|PERSONA]", required=False, type=click.Choice(_WHOSE, case_sensitive=False))
 @common
-def show(called: Called, whose: str | None) -> int:
+def show(called: VerbCall, whose: str | None) -> int:
     """Show the codex as it is understood, and where each value comes from.
 
     Given `mind` (the shared part) or a persona: every value, with its file and line; given neither: an overview.
@@ -88,7 +88,7 @@ def _line(value: Any) -> str:
     return str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
-def _tell_overview(called: Called, read: Codex, laid: Mapping[str, list[CodexRow]], absent: Iterable[str]) -> None:
+def _tell_overview(called: VerbCall, read: Codex, laid: Mapping[str, list[CodexRow]], absent: Iterable[str]) -> None:
     folder, profile = _folder(called.settings), called.settings.profile
     edited = {owner: [row.entry.key for row in rows if row.edited] for owner, rows in laid.items()}
     personas = {
@@ -133,7 +133,7 @@ def _row_text(each: Mapping[str, Any]) -> str:
 
 @codex.command(short_help="Print every fault of every file.")
 @common
-def check(called: Called) -> int:
+def check(called: VerbCall) -> int:
     """Read every file and print every fault with its line and remedy; exit 1 if there is any."""
     found = codices.read(_folder(called.settings))
     faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
@@ -162,7 +162,7 @@ def _fault(fault: CodexError) -> dict[str, Any]:
     }
 
 
-def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
+def profile_faults(loaded: LoadedSettings, read: Codex | None) -> list[CodexError]:
     """Find fault with a profile that the settings name and the codex lacks."""
     name = loaded.settings.profile
     if read is None or name in read.profiles:
@@ -194,7 +194,7 @@ class _Side:
 @codex.command(short_help="Compare with the codex that the image uses.")
 @click.option("--shipped", "against_shipped", is_flag=True, help="Compare with the codex that ships with the program.")
 @common
-def diff(called: Called, against_shipped: bool) -> int:
+def diff(called: VerbCall, against_shipped: bool) -> int:
     """Compare the files with the codex of the image, and show what changes at the next mission."""
     settings = called.settings
     found, _ = codices.standing(_folder(settings))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from batos.cli.doctor.pages import page, topic
-from batos.cli.verb_options import Called, common, run
+from batos.cli.verb_options import VerbCall, common, run
 from batos.terminal.console import Console, count_text, size
 from batos.terminal.layout import table
 
@@ -25,7 +25,7 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
 
 @click.command()
 @common
-def doctor(called: Called) -> int:
+def doctor(called: VerbCall) -> int:
     """Check Ollama, models, codex and image; exit 1 when something is wrong. --quiet prints only failed checks."""
     from batos.cli.doctor.doctor import examine
 
@@ -43,7 +43,7 @@ def doctor(called: Called) -> int:
 
 @click.command()
 @common
-def ps(called: Called) -> int:
+def ps(called: VerbCall) -> int:
     """Show which models are in memory (hot) and which only on disk (cold), as Ollama reports.
 
     Models of one base and the same adapters share a runner: all of them are hot when one of them was loaded.
@@ -72,7 +72,7 @@ def _placement_text(runner: dict[str, Any]) -> str:
 
 @click.command()
 @common
-def config(called: Called) -> int:
+def config(called: VerbCall) -> int:
     """Show every setting, its value and where it came from."""
     from batos.cli.verbs.codex import profile_faults
     from batos.codex import codex as codices

@@ -10,7 +10,7 @@ import click
 
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.bars import Bars
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.doctor import tell_findings
 from batos.terminal.console import Console, count_text, size
 
@@ -21,7 +21,7 @@ _SHOWN = 12  # names of models in one line
 @click.option("--plan", "plan_only", is_flag=True, help="Show the steps without taking them; only the codex is copied.")
 @click.option("--prune", is_flag=True, help="Delete the models that this image made and no persona uses any more.")
 @with_server
-def genesis(called: Called, plan_only: bool, prune: bool) -> int:
+def genesis(called: VerbCall, plan_only: bool, prune: bool) -> int:
     """Make models and image match codex and adapters. A second run changes nothing."""
     opened = open_door(called)
     if plan_only:
@@ -37,7 +37,7 @@ async def _ask_plan(opened: Opened, *, prune: bool) -> dict[str, Any]:
         return await way.call("genesis", {"plan": True, "prune": prune})
 
 
-async def _genesis(called: Called, opened: Opened, *, prune: bool) -> dict[str, Any]:
+async def _genesis(called: VerbCall, opened: Opened, *, prune: bool) -> dict[str, Any]:
     bars = Bars(called.console, quiet=called.quiet)
     async with opened as way:
         try:

@@ -9,7 +9,7 @@ import click
 
 from batos import private_files
 from batos.cli.shared_options import file_names, given_name
-from batos.cli.verb_options import Called, common
+from batos.cli.verb_options import VerbCall, common
 from batos.cli.wrong_usage import Subverbs
 from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
@@ -21,7 +21,7 @@ from batos.terminal.layout import table
 @click.command()
 @click.option("--new", is_flag=True, help="Make a new token; the old one is rejected at once.")
 @common
-def token(called: Called, new: bool) -> int:
+def token(called: VerbCall, new: bool) -> int:
     """Show the token with which a program of this machine connects to the server, and explain its use."""
     settings = called.settings
     ring = Keyring(settings.home)
@@ -48,12 +48,12 @@ def token(called: Called, new: bool) -> int:
 
 @click.group(cls=Subverbs, invoke_without_command=True)
 @common
-def keys(called: Called) -> int:
+def keys(called: VerbCall) -> int:
     """List the keys of clients on other machines; make and revoke them."""
     return _list(called) if click.get_current_context().invoked_subcommand is None else 0
 
 
-def _list(called: Called) -> int:
+def _list(called: VerbCall) -> int:
     found = Keyring(called.settings.home).clients()
     if called.console.as_json:
         shown = [{"name": key.name, "public": key.public, "made": key.made} for key in found]
@@ -77,7 +77,7 @@ def _list(called: Called) -> int:
     help="The file of the key (default: NAME.batos-key.json here); - is stdout.",
 )
 @common
-def new(called: Called, name: str, address: str | None, out: str | None) -> int:
+def new(called: VerbCall, name: str, address: str | None, out: str | None) -> int:
     """Make a key for a client on another machine, in a file to copy to it.
 
     On the client: `batos VERB --server FILE`, BATOS_SERVER, or `server` in batos.toml. Only that file has the secret
@@ -131,7 +131,7 @@ def _reachable_address(settings: Settings, address: str | None) -> str:
 @keys.command(short_help="Revoke the key of a client, at once.")
 @click.argument("name", type=given_name)
 @common
-def revoke(called: Called, name: str) -> int:
+def revoke(called: VerbCall, name: str) -> int:
     """Revoke a client's key, also on a running server: its requests and streams end within a second."""
     Keyring(called.settings.home).revoke(name)
     if called.console.as_json:

@@ -14,7 +14,7 @@ from batos.cli.doors.door import open_door
 from batos.cli.render import methods as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names, given_name
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import method_names, object_names
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
@@ -33,7 +33,7 @@ def method() -> None:
 @method.command("list", short_help="List every slot that ever had a method.")
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
-def list_(called: Called, object: str | None) -> int:
+def list_(called: VerbCall, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: its active revision, and its score."""
     found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
     waiting = found.get("waiting", 0)
@@ -60,7 +60,7 @@ def list_(called: Called, object: str | None) -> int:
 )
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
 @with_server
-def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
+def show(called: VerbCall, name: str, revision: int | None, checks: bool) -> int:
     """Show the method of a slot: source, verdict, checks, provenance and ledger."""
     found = run(ask_once(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
     if checks and not called.console.as_json:
@@ -72,7 +72,7 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
 @method.command(short_help="Show every revision, and the reasons of its start and end.")
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @with_server
-def history(called: Called, name: str) -> int:
+def history(called: VerbCall, name: str) -> int:
     """Show every revision of a method, the reasons of its start and end, and every change of its slot."""
     return _print_result(
         called, run(ask_once(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
@@ -81,7 +81,7 @@ def history(called: Called, name: str) -> int:
 
 @method.command(short_help="Make the methods now that are to be made after answers.")
 @with_server
-def make(called: Called) -> int:
+def make(called: VerbCall) -> int:
     """Make the methods that were missing in answers, one after the other; a new question goes first.
 
     A server and a chat make them by themselves while idle. Exit 0 also when no acceptable method was written:
@@ -103,7 +103,7 @@ def make(called: Called) -> int:
 @click.argument("name", metavar=_NAME, type=given_name, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=0), help="The revision; 0 is the intent. Default: the one before.")
 @with_server
-def rollback(called: Called, name: str, revision: int | None) -> int:
+def rollback(called: VerbCall, name: str, revision: int | None) -> int:
     """Make a former revision active again, from the next mission on; every revision is kept.
 
     Without --revision: the one before the active one, or, if none is active, the last one.
@@ -135,7 +135,7 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
     help="JSON: the checks of your source (default: the present ones).",
 )
 @with_server
-def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
+def redefine(called: VerbCall, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
     """Make a new revision of a method, from a wish or from a source, audited and checked like any other.
 
     The revision is active from the next mission on. The former one is kept: `batos method rollback` restores it.
@@ -152,7 +152,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
 
 @click.command()
 @with_server
-def tools(called: Called) -> int:
+def tools(called: VerbCall) -> int:
     """List the tools: methods that can be called by name, each with its call."""
     found = run(ask_once(open_door(called, reads=True), "tools", {}))
     if found["tools"] or called.console.as_json:
@@ -166,7 +166,7 @@ def tools(called: Called) -> int:
 
 
 def _print_result(
-    called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text
+    called: VerbCall, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text
 ) -> int:
     """Tell the result, as a document or in words, and return 0."""
     if called.console.as_json:

@@ -12,7 +12,7 @@ from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import given_name
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
 
@@ -23,7 +23,7 @@ _LINE: Final = 60
 @click.command()
 @click.argument("mission", type=given_name, shell_complete=mission_ids)
 @with_server
-def cancel(called: Called, mission: str) -> int:
+def cancel(called: VerbCall, mission: str) -> int:
     """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
     return _steer(called, "cancel", mission)
 
@@ -31,18 +31,18 @@ def cancel(called: Called, mission: str) -> int:
 @click.command()
 @click.argument("mission", type=given_name, shell_complete=mission_ids)
 @with_server
-def pause(called: Called, mission: str) -> int:
+def pause(called: VerbCall, mission: str) -> int:
     """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
     return _steer(called, "pause", mission)
 
 
-def _steer(called: Called, verb: str, mission: str) -> int:
+def _steer(called: VerbCall, verb: str, mission: str) -> int:
     told = run(ask_once(open_door(called), verb, {"mission": mission, "user": called.settings.asker}))
     _tell(called, told)
     return 0
 
 
-def _tell(called: Called, told: dict[str, Any]) -> None:
+def _tell(called: VerbCall, told: dict[str, Any]) -> None:
     if called.console.as_json:
         called.console.document(told)
     elif not called.quiet:
@@ -52,7 +52,7 @@ def _tell(called: Called, told: dict[str, Any]) -> None:
 @click.command()
 @click.argument("mission", type=given_name, required=False, shell_complete=mission_ids)
 @with_server
-def resume(called: Called, mission: str | None) -> int:
+def resume(called: VerbCall, mission: str | None) -> int:
     """Continue a paused or parked MISSION; paid calls are not paid again. `last` is your newest.
 
     Without MISSION: run missions that an ended process left, and those that `submit` queued while no server ran. A
@@ -62,7 +62,7 @@ def resume(called: Called, mission: str | None) -> int:
     return run(_resume(called, open_door(called), FollowedMission(printer), mission))
 
 
-async def _resume(called: Called, opened: Opened, followed: FollowedMission, only: str | None) -> int:
+async def _resume(called: VerbCall, opened: Opened, followed: FollowedMission, only: str | None) -> int:
     async with opened as way:
         if only is None:
             waiting = await way.left_behind()
@@ -80,7 +80,7 @@ async def _resume(called: Called, opened: Opened, followed: FollowedMission, onl
         return await _run_all(called, way, followed, [str(told["id"])])
 
 
-async def _run_all(called: Called, way: Door, followed: FollowedMission, missions: list[str]) -> int:
+async def _run_all(called: VerbCall, way: Door, followed: FollowedMission, missions: list[str]) -> int:
     """Run missions in this process, one after another; gives the worst exit code."""
     codes, ended = [0], []
     for mission in missions:

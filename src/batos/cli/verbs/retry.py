@@ -10,7 +10,7 @@ from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 
 #: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
@@ -22,7 +22,7 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @with_server
-def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> int:
+def retry(called: VerbCall, mission: str, voices: bool, stream: bool | None) -> int:
     """Repeat a MISSION, or your `last`: its question, files and options.
 
     The retry is a new mission. Calls that the first one paid for are not paid again. The deadline is not repeated.

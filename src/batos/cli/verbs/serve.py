@@ -13,7 +13,7 @@ import click
 import structlog
 
 from batos import __version__
-from batos.cli.verb_options import Called, common, run
+from batos.cli.verb_options import VerbCall, common, run
 from batos.client.wire import server_file
 from batos.client.wire.addresses import Address, parse_listening
 from batos.client.wire.keys import Keyring
@@ -35,7 +35,7 @@ _log = structlog.get_logger("batos")
 @click.option("--bind", metavar="ADDRESS", help="The address for requests; beyond loopback clients need a key.")
 @click.option("--events", metavar="ADDRESS", help="The address for events.")
 @common
-def serve(called: Called) -> int:
+def serve(called: VerbCall) -> int:
     """Hold the image open, run missions and answer clients, until Ctrl-C.
 
     Running missions then go back to the queue and continue at the next start; a second Ctrl-C stops at once. Clients on
@@ -44,7 +44,7 @@ def serve(called: Called) -> int:
     return run(_serve(called))
 
 
-async def _serve(called: Called) -> int:
+async def _serve(called: VerbCall) -> int:
     # Where nobody has named a port another one does: clients find the server by the note in its home.
     unasked = frozenset(name for name in ("bind", "events") if called.loaded.sources.get(name) == "default")
     async with open_server(called.settings, unasked=unasked) as (uvm, places):
@@ -156,7 +156,7 @@ def _about(settings: Settings, mine: ServerRecord) -> dict[str, Any]:
     }
 
 
-def _tell(called: Called, places: Places) -> None:
+def _tell(called: VerbCall, places: Places) -> None:
     home = called.settings.home
     if called.console.as_json:
         called.console.document(

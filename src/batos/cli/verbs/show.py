@@ -15,7 +15,7 @@ from batos.cli.render.objects import inspected_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import given_name
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import OnEvent
@@ -34,7 +34,7 @@ STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancell
 @click.option("--mine", is_flag=True, help="Only those that you asked.")
 @click.option("--follow", "-f", "following", is_flag=True, help="Also print every change as it happens, until Ctrl-C.")
 @with_server
-def missions(called: Called, limit: int, status: str | None, mine: bool, following: bool) -> int:
+def missions(called: VerbCall, limit: int, status: str | None, mine: bool, following: bool) -> int:
     """List the newest missions; --follow watches the server's."""
     args: dict[str, Any] = {"limit": limit}
     if status is not None:
@@ -60,7 +60,7 @@ async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[
         return (await way.call("missions", args))["missions"], _SERVER if way.served else way.holder
 
 
-def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
+def tell_lines(called: VerbCall, found: list[dict[str, Any]], *, some: bool) -> None:
     """List missions; `some`: more may be there than were asked for."""
     if called.console.as_json:
         called.console.document({"missions": found})
@@ -80,7 +80,7 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: most turns in the list.")
 @with_server
-def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
+def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
     if mission.startswith("c-"):
         place = {"conversation": mission, "user": called.settings.asker, **page}
@@ -117,7 +117,7 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 @click.command()
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
 @with_server
-def inspect(called: Called, object: str | None) -> int:
+def inspect(called: VerbCall, object: str | None) -> int:
     """Show OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
     Without OBJECT: the names of the root. With -v: every slot in full, as with --json.

@@ -12,7 +12,7 @@ from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.render.short_names import local_time, short
-from batos.cli.verb_options import Called, run, with_server
+from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
 from batos.client.wire.protocol import error_of
 from batos.server.dispatch.background_genesis import in_words
@@ -26,7 +26,7 @@ _SHOWN = 8
 @click.command()
 @click.option("--ready", is_flag=True, help="Only report if a question would be answered now; exit with 0 if so.")
 @with_server
-def status(called: Called, ready: bool) -> int:
+def status(called: VerbCall, ready: bool) -> int:
     """Show the status: server, queue, running missions, totals, models in memory, newest failures.
 
     Without a server the last commit of the image is read. Ollama is asked as well, and has a moment to
@@ -49,7 +49,7 @@ def status(called: Called, ready: bool) -> int:
     return 0
 
 
-def _ready(called: Called, found: Mapping[str, Any]) -> int:
+def _ready(called: VerbCall, found: Mapping[str, Any]) -> int:
     """Say that all a question needs is there; raise the first thing that is not."""
     if not found["ready"]:
         raise error_of(found["reasons"][0])

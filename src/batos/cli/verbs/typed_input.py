@@ -36,7 +36,7 @@ class MessageSource(Protocol):
         ...
 
 
-class Typed:
+class TerminalInput:
     """A person at a terminal: readline's editing, and a history that only its owner may read.
 
     Lines that were pasted together are one message; a line that ends in a backslash goes on in the next.
@@ -93,7 +93,7 @@ class Typed:
             self._readline.write_history_file(self._history)
 
 
-class Piped:
+class PipedInput:
     """A pipe or a file: each line is a message, empty ones are none."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -124,8 +124,8 @@ class Piped:
 def source(history: Path, completions: Completions, *, interactive: bool) -> MessageSource:
     """Return the terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
     if interactive:
-        return Typed(history, completions)
+        return TerminalInput(history, completions)
     # Python has none when the process was started with it closed, whatever its types say.
     if sys.stdin is None:
         raise BriefError("stdin is closed", field="text", remedy="Give it a question a line, or a terminal.")
-    return Piped(sys.stdin.buffer)
+    return PipedInput(sys.stdin.buffer)

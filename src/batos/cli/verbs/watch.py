@@ -9,7 +9,7 @@ from typing import Any
 
 from batos.cli.doors.door import Opened, ServerDoor
 from batos.cli.render.mission import route_text
-from batos.cli.verb_options import Called
+from batos.cli.verb_options import VerbCall
 from batos.errors import NoServer
 from batos.terminal.console import Console
 
@@ -19,7 +19,7 @@ TOPICS = ("mission.",)
 _OVER = frozenset({"done", "failed", "cancelled", "parked", "undone"})
 
 
-async def follow(called: Called, opened: Opened, args: Mapping[str, Any]) -> int:
+async def follow(called: VerbCall, opened: Opened, args: Mapping[str, Any]) -> int:
     """Tell the newest missions, the newest last, then every change. Only Ctrl-C ends it, or NoServer.
 
     `args` are those of the verb `missions`.

@@ -96,10 +96,10 @@ def _send_to_itself(tree: ast.Module, helper: Def, receiver: str) -> None:
     if not _receives(helper, receiver) or helper.args.posonlyargs:
         return
     del helper.args.args[0]
-    _Unsent(helper.name, receiver).visit(tree)
+    _SendRemoval(helper.name, receiver).visit(tree)
 
 
-class _Unsent(ast.NodeTransformer):
+class _SendRemoval(ast.NodeTransformer):
     def __init__(self, name: str, receiver: str) -> None:
         self._name = name
         self._receiver = receiver

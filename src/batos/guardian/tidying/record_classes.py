@@ -57,7 +57,7 @@ def plain(tree: ast.Module, receiver: str) -> None:
     fields = {name for record in records.values() for name in record.fields}
     if any(not record.fields and not record.error for record in records.values()):
         fields |= _attributes_set(tree, receiver)
-    _Rewritten(records, fields, known, receiver).visit(tree)
+    _RecordRewriting(records, fields, known, receiver).visit(tree)
     for block in bound_names.blocks(tree):
         block[:] = [new for node in block for new in _replacement(node, records, uses)]
     bound_names.unimport(tree, "dataclasses")
@@ -279,7 +279,7 @@ class _Uses:
         return True
 
 
-class _Rewritten(ast.NodeTransformer):
+class _RecordRewriting(ast.NodeTransformer):
     """Attributes that are fields become keys, and the tools of `dataclasses` what they do to a dict."""
 
     def __init__(self, records: dict[str, _Record], fields: set[str], known: _Modules, receiver: str) -> None:

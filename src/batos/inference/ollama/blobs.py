@@ -32,7 +32,7 @@ def checked_digest(digest: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredFile:
     """A file with its digest and its size in bytes."""
 
     path: Path
@@ -40,16 +40,16 @@ class Measured:
     size: int
 
 
-def measure(path: Path, digest: str | None = None) -> Measured:
+def measure(path: Path, digest: str | None = None) -> MeasuredFile:
     """Return digest and size of a file. The file is read only if its digest is not given."""
     with path.open("rb") as file:
         if digest is not None:
-            return Measured(path, checked_digest(digest), os.fstat(file.fileno()).st_size)
+            return MeasuredFile(path, checked_digest(digest), os.fstat(file.fileno()).st_size)
         hashed = hashlib.file_digest(file, "sha256")
-        return Measured(path, f"sha256:{hashed.hexdigest()}", file.tell())
+        return MeasuredFile(path, f"sha256:{hashed.hexdigest()}", file.tell())
 
 
-async def send(http: httpx.AsyncClient, peer: DaemonPeer, file: Measured, on_bytes: Callable[[int], None]) -> None:
+async def send(http: httpx.AsyncClient, peer: DaemonPeer, file: MeasuredFile, on_bytes: Callable[[int], None]) -> None:
     """Upload a file that the daemon does not have; any other failure than of reading is an OllamaError."""
     content, length = chunks(file, on_bytes), {"Content-Length": str(file.size)}
     try:
@@ -60,7 +60,7 @@ async def send(http: httpx.AsyncClient, peer: DaemonPeer, file: Measured, on_byt
         raise failures.refusal(response.text, response.status_code)
 
 
-async def chunks(measured: Measured, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:
+async def chunks(measured: MeasuredFile, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:
     """Yield the file's bytes, a mebibyte at a time; `on_bytes` gets the number of bytes sent before each piece, and at
     the end.
 

@@ -66,7 +66,7 @@ def stream_of(message: httpx.Request | httpx.Response) -> httpx.AsyncByteStream:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ReplyLimit:
     """The most bytes that a reply may have: in all, and from one newline to the next."""
 
     total: int
@@ -81,33 +81,33 @@ _CHUNK_BYTES = 256  # what a chunk is counted beside its bytes: a million of one
 _VECTOR_BYTES = 256 * 1024  # one vector in JSON: 8192 numbers of 25 characters fit
 
 #: The most bytes of a verbose `show`: the words and merges of a vocabulary of 262,144 take 25 MB.
-WHOLE_CARD = Bound(96 << 20, 96 << 20)
-WHOLE = Bound(WHOLE_BYTES, WHOLE_BYTES)
+WHOLE_CARD = ReplyLimit(96 << 20, 96 << 20)
+WHOLE = ReplyLimit(WHOLE_BYTES, WHOLE_BYTES)
 #: No length of a stream of progress is too much, only that of a line.
-PROGRESS = Bound(1 << 62, LINE_BYTES)
+PROGRESS = ReplyLimit(1 << 62, LINE_BYTES)
 
-_bound: ContextVar[Bound] = ContextVar("bound", default=WHOLE)
+_bound: ContextVar[ReplyLimit] = ContextVar("bound", default=WHOLE)
 
 
-def bound_of_stream(lines: int) -> Bound:
+def bound_of_stream(lines: int) -> ReplyLimit:
     """Return the limits for a stream of so many lines."""
-    return Bound(LINE_BYTES + lines * _TOKEN_LINE_BYTES, LINE_BYTES)
+    return ReplyLimit(LINE_BYTES + lines * _TOKEN_LINE_BYTES, LINE_BYTES)
 
 
-def bound_of_answer(tokens: int) -> Bound:
+def bound_of_answer(tokens: int) -> ReplyLimit:
     """Return the limits for an answer of so many tokens in one piece."""
     most = LINE_BYTES + tokens * _TOKEN_BYTES
-    return Bound(most, most)
+    return ReplyLimit(most, most)
 
 
-def bound_of_vectors(count: int) -> Bound:
+def bound_of_vectors(count: int) -> ReplyLimit:
     """Return the limits for so many embeddings."""
     most = LINE_BYTES + count * _VECTOR_BYTES
-    return Bound(most, most)
+    return ReplyLimit(most, most)
 
 
 @contextmanager
-def limit_replies(bound: Bound) -> Iterator[None]:
+def limit_replies(bound: ReplyLimit) -> Iterator[None]:
     """Limit the replies to requests that this task sends inside the context.
 
     Raises: WireError: a reply has more bytes.
@@ -164,7 +164,7 @@ class _GuardedStream(httpx.AsyncByteStream):
     The client would keep each piece of a line as an object of its own: fifty bytes for a piece of one.
     """
 
-    def __init__(self, stream: httpx.AsyncByteStream, bound: Bound) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream, bound: ReplyLimit) -> None:
         self._stream = stream
         self._bound = bound
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from batos.errors import MethodFailed
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.resolution import ResolvedMessage
@@ -83,7 +83,7 @@ class Thought:
     """
 
     answer: str
-    citations: tuple[Quoted, ...] = ()
+    citations: tuple[Quotation, ...] = ()
     known: bool = True
     gist: str = ""
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from batos.cell.host import Raised, Sent, Writes
+from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
 from batos.errors import (
     CellKilled,
@@ -40,7 +40,7 @@ _WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))
 _RECALLS: Final = ("traits.recall", "catalog.search")
 
 
-class _Given(NamedTuple):
+class _PlainArguments(NamedTuple):
     """The arguments of a message as plain data."""
 
     args: tuple[Data, ...]
@@ -80,18 +80,18 @@ class MethodHost:
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         """Answer a message that the method sends; `pending` are the slots that it has changed so far.
 
         `to` is None for the receiver itself.
         """
         return await self._answer(lambda: self._send(to, selector, args, kwargs, pending))
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         """Return the value of another object's slot."""
         return await self._answer(lambda: self._read(of, slot))
 
-    async def _answer(self, work: Callable[[], Awaitable[Sent]]) -> Sent:
+    async def _answer(self, work: Callable[[], Awaitable[MessageAnswer]]) -> MessageAnswer:
         """Return the answer of `work`, or its error if the method may catch that.
 
         MessageNotUnderstood, MethodFailed and ObjectError may be caught. Any other error ends the run: it is raised
@@ -102,12 +102,12 @@ class MethodHost:
         try:
             return await work()
         except MessageNotUnderstood as error:
-            return Sent(raised=Raised("AttributeError", error.message))
+            return MessageAnswer(raised=RaisedError("AttributeError", error.message))
         except (CellKilled, CellMissing, _Unmarked) as error:
             self._ended = error
             raise
         except (MethodFailed, ObjectError) as error:
-            return Sent(raised=Raised("RuntimeError", _cause(error.message)))
+            return MessageAnswer(raised=RaisedError("RuntimeError", _cause(error.message)))
         except BaseException as error:
             self._ended = error
             raise
@@ -116,11 +116,11 @@ class MethodHost:
 
     async def _send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         """Check a message, find its slot, and answer it by the kind of the slot: primitive, intent or method, value."""
         self._invocation.tally.send()
         name = name_rules.check_selector(selector)
-        given = _Given(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
+        given = _PlainArguments(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
         target = self._invocation.message.receiver if to is None else self._other(to)
         kept = self._buffer.find(target, name)
         if kept is None:
@@ -133,7 +133,7 @@ class MethodHost:
             raise ObjectError(f"{name!r} of {label(target)} is a value and takes no arguments")
         return self._value(target, name)
 
-    async def _read(self, of: Ref, slot: str) -> Sent:
+    async def _read(self, of: Ref, slot: str) -> MessageAnswer:
         """Check the slot's name and return its value."""
         return self._value(self._other(of), name_rules.check_read(slot))
 
@@ -150,15 +150,17 @@ class MethodHost:
             raise MethodFailed(error.message) from None
         return found
 
-    def _value(self, target: UvmObject, slot: str) -> Sent:
+    def _value(self, target: UvmObject, slot: str) -> MessageAnswer:
         """Return a slot's value and note its trust. Raises: MessageNotUnderstood: there is no such slot."""
         kept = self._buffer.read(target, slot)
         if kept is None:
             raise MessageNotUnderstood(label(target), slot)
         self._lower_trust(kept.trust)
-        return Sent(self._view.table.to_cell(kept.value))
+        return MessageAnswer(self._view.table.to_cell(kept.value))
 
-    async def _kernel(self, target: UvmObject, selector: str, primitive: Primitive, given: _Given) -> Sent:
+    async def _kernel(
+        self, target: UvmObject, selector: str, primitive: Primitive, given: _PlainArguments
+    ) -> MessageAnswer:
         """Call one of the kernel's primitives that a method may send: inference, recall or log.
 
         Raises: ObjectError: the primitive is none of these, or the arguments are wrong.
@@ -169,19 +171,19 @@ class MethodHost:
             number, self._inferred = self._inferred, self._inferred + 1
             thought = await primitives.think(self._invocation, target, number, question)
             self._thought([thought], provenance.lineage_trust(self._invocation.evidence))
-            return Sent(thought.answer)
+            return MessageAnswer(thought.answer)
         if primitive.name in _RECALLS:
             found = await primitives.recall(self._invocation, *given)
             self._lower_trust(provenance.lineage_trust(found))
-            return Sent([*primitives.recalled_texts(found)])
+            return MessageAnswer([*primitives.recalled_texts(found)])
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
-            return Sent()
+            return MessageAnswer()
         raise ObjectError(f"{selector!r} of {label(target)} is the kernel's own ({primitive.name}): no method sends it")
 
     async def _behave(
-        self, target: UvmObject, selector: str, kept: BufferedSlot, given: _Given, pending: Writes
-    ) -> Sent:
+        self, target: UvmObject, selector: str, kept: BufferedSlot, given: _PlainArguments, pending: Writes
+    ) -> MessageAnswer:
         """Answer a message to a method, or to an intent: the intent becomes a method first, or is interpreted.
 
         Raises: MethodFailed: DEEPEST methods are nested already. CovenantViolation: a method would run while a change
@@ -201,11 +203,11 @@ class MethodHost:
             part = await interpretation.interpret_intent(self._inner(context, message, path))
             thought = Thought(part.answer, part.citations, part.known, part.gist)
             self._thought([thought], provenance.lineage_trust(invocation.evidence))
-            return Sent(thought.answer, self._reload_slots() if flushed else None)
+            return MessageAnswer(thought.answer, self._reload_slots() if flushed else None)
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.
         ran = await asyncio.ensure_future(self._run(self._inner(context, message, path)))
         self._thought(ran.thoughts, ran.trust)
-        return Sent(self._view.table.to_cell(ran.value), self._reload_slots())
+        return MessageAnswer(self._view.table.to_cell(ran.value), self._reload_slots())
 
     def _inner(self, context: MindContext, message: To, path: str) -> Invocation[To]:
         """Return the invocation of a message that the method sends: one level deeper, within the same limits."""

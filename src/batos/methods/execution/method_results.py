@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from batos.errors import MethodFailed
-from batos.gate.quotation_search import Quoted, stands
+from batos.gate.quotation_search import Quotation, stands
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data
@@ -85,7 +85,7 @@ def _fields(value: Data, selector: str) -> Mapping[str, Any]:
     raise _wrong(selector, f"it returned {_kind(value)}")
 
 
-def _read_citations(value: Data, selector: str) -> list[Quoted]:
+def _read_citations(value: Data, selector: str) -> list[Quotation]:
     """Read the citations of a facet's result; each quote is cut to QUOTE characters.
 
     Raises: MethodFailed: the form is wrong.
@@ -99,7 +99,7 @@ def _read_citations(value: Data, selector: str) -> list[Quoted]:
         number, quote = (each.get("document"), each.get("quote")) if isinstance(each, dict) else (None, None)
         if type(number) is not int or not isinstance(quote, str):
             raise _wrong(selector, "a citation of it is no {document, quote}")
-        found.append(Quoted(number, quote[:QUOTE]))
+        found.append(Quotation(number, quote[:QUOTE]))
     return found
 
 

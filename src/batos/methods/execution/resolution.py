@@ -14,7 +14,7 @@ from batos.minds import context_building
 from batos.minds.choices import Choice
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, IntentKind, Method
-from batos.objects.prototype import Found, UvmObject, label, reference
+from batos.objects.prototype import FoundSlot, UvmObject, label, reference
 
 #: The reasons for interpreting an intent: there is no method, for comparison with it, or no cell to run it.
 INTERPRETED: Final = "interpreted intent"
@@ -47,9 +47,9 @@ class SlotMessage:
         return (*self.args, *self.kwargs.values())
 
     @property
-    def lookup(self) -> Found:
+    def lookup(self) -> FoundSlot:
         """Return the slot as lookup finds it."""
-        return Found(self.holder, self.behaviour, 0)
+        return FoundSlot(self.holder, self.behaviour, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +174,14 @@ class _MissionMessage:
         return None if lineage is None else lineage.revisions.get(revision)
 
 
-class _Chosen(NamedTuple):
+class _ChosenBehaviour(NamedTuple):
     """A choice with the behaviour that it means for a message."""
 
     choice: Choice
     behaviour: Behaviour
 
 
-def _resolve(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
+def _resolve(asked: _MissionMessage, chosen: _ChosenBehaviour) -> ResolvedMessage:
     """Return the message as the behaviour that was chosen takes it.
 
     Raises: ObjectError: this is an intent, and the arguments are not one text.
@@ -201,7 +201,7 @@ def _resolve(asked: _MissionMessage, chosen: _Chosen) -> ResolvedMessage:
     return ToIntent(*slot, behaviour, text, asked.number)
 
 
-def _before(asked: _MissionMessage) -> _Chosen | None:
+def _before(asked: _MissionMessage) -> _ChosenBehaviour | None:
     """Return the earlier choice of this mission, or of the mission that it retries; None if there is none."""
     decided = asked.context.trace.decided
     choice = decided.choice(asked.slot) or _retried_choice(asked)
@@ -209,7 +209,7 @@ def _before(asked: _MissionMessage) -> _Chosen | None:
     if choice is None or behaviour is None:
         return None
     decided.choose(asked.slot, choice)
-    return _Chosen(choice, behaviour)
+    return _ChosenBehaviour(choice, behaviour)
 
 
 def _retried_choice(asked: _MissionMessage) -> Choice | None:
@@ -234,7 +234,7 @@ def _chosen_behaviour(asked: _MissionMessage, choice: Choice) -> Behaviour | Non
     return asked.method(choice.revision) if choice.revision else None
 
 
-async def _choose(asked: _MissionMessage) -> _Chosen:
+async def _choose(asked: _MissionMessage) -> _ChosenBehaviour:
     """Choose an installed method; otherwise a method made now; otherwise the intent.
 
     A mission in the control group of an installed method interprets the intent instead. The draw for the control group
@@ -247,7 +247,7 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
         lives = context.io.methods.lives
         drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
         answer = asked.spoken_intent if drawn else None
-        return _Chosen(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
+        return _ChosenBehaviour(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
     if not is_interpretable(behaviour):
         context = context.strict()
     elif not _interpretable(message.receiver, behaviour, asked.values):  # only a method can answer it
@@ -257,14 +257,14 @@ async def _choose(asked: _MissionMessage) -> _Chosen:
         made = await jit.method_for(context, message.receiver, message.lookup, message.selector, message.values)
         if made is not None:
             context.trace.note_method(reference(message.holder), message.selector, made)
-            return _Chosen(Choice("method", made.revision), made)
+            return _ChosenBehaviour(Choice("method", made.revision), made)
     if context.mind.policy.interpret == "never":
         what = f"{message.selector!r} of {label(message.receiver)}"
         raise GenerationFailed(
             f"{what} has no method, and policy lets no intent be interpreted",
             remedy="Allow interpretation (`interpret`), or let it become a method (`install`).",
         )
-    return _Chosen(Choice("interpreted"), behaviour)
+    return _ChosenBehaviour(Choice("interpreted"), behaviour)
 
 
 def _interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Data]) -> bool:

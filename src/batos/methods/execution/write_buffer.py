@@ -23,11 +23,11 @@ from batos.objects.prototype import UvmObject, delegation, label, own_slots, ref
 _USUAL: Final = ("user", "model")
 
 
-class _Gone:
+class _DeletedType:
     """The type of DELETED, which stands for a deleted slot."""
 
 
-DELETED: Final = _Gone()
+DELETED: Final = _DeletedType()
 
 
 class BufferedSlot(NamedTuple):
@@ -46,7 +46,7 @@ class BufferedWrite(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenValue:
     """The value that a run first read from below its buffer; `there` is False if there was no such slot."""
 
     data: Data | None
@@ -61,7 +61,7 @@ class WriteBuffer:
         self._below = below
         self._user: str = user or (below._user if below is not None else "")
         self._written: dict[UvmObject, dict[str, BufferedWrite]] = {}
-        self._seen: dict[tuple[UvmObject, str], _Seen] = {}
+        self._seen: dict[tuple[UvmObject, str], _SeenValue] = {}
 
     # -- reading
 
@@ -85,7 +85,7 @@ class WriteBuffer:
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
         if (receiver, slot) not in self._seen and not self._own(receiver, slot):
-            self._seen[receiver, slot] = _Seen(data, held is not None)
+            self._seen[receiver, slot] = _SeenValue(data, held is not None)
         return None if held is None else held._replace(value=data)
 
     def _own(self, receiver: UvmObject, slot: str) -> bool:

@@ -11,7 +11,7 @@ from batos.image import roots, tools
 from batos.image.roots import Root
 from batos.minds.context import MindContext
 from batos.objects.method import Intent
-from batos.objects.prototype import Found
+from batos.objects.prototype import FoundSlot
 
 
 class Appeared(Exception):
@@ -47,5 +47,5 @@ async def summon(context: MindContext, message: Message, intent: Intent) -> NoRe
             f"{name} is declared and does not exist, and policy lets nothing be made",
             remedy="Ask with `--install now` or `--install ask`.",
         )
-    await context.io.methods.jit.method_for(context.strict(), holder, Found(holder, intent, 0), name)
+    await context.io.methods.jit.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
     raise Appeared(name)

@@ -23,7 +23,7 @@ from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.prototypes import AllMethodsTrial
 from batos.methods.generation.quota import GenerationLimits
-from batos.methods.generation.trial import Judged, Trial
+from batos.methods.generation.trial import Trial, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class GenerationDeps:
         return Trial(wanted, self.cell, self.events)
 
     async def candidate(
-        self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: MethodProvenance
+        self, wanted: MethodSpec, trial: Trial, judged: TrialResult, provenance: MethodProvenance
     ) -> Candidate:
         """Return the candidate of a source that passed its trial, after counting the mutants that its checks kill."""
         verdict = judged.audit_verdict()

@@ -25,7 +25,7 @@ from batos.inference.session import Session, Step
 from batos.methods.generation import coder_prompt
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.trial import Judged
+from batos.methods.generation.trial import TrialResult
 from batos.minds import prompt
 from batos.minds.prompt import Message
 from batos.minds.trace import ratio
@@ -37,7 +37,7 @@ REPAIRS: Final = 3
 class Tries(Protocol):
     """Tries the replies of a dialogue."""
 
-    async def reply(self, text: str) -> Judged:
+    async def reply(self, text: str) -> TrialResult:
         """Try a reply, and return its faults and the parsed source and checks."""
         ...
 
@@ -64,7 +64,7 @@ class Dialogue:
     attempts: int = 0
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
 
-    async def run(self) -> Judged:
+    async def run(self) -> TrialResult:
         """Return the reply that passed its trial.
 
         Errors of Ollama, and CellMissing, pass through: they say nothing about the method.
@@ -72,7 +72,7 @@ class Dialogue:
         Raises: CovenantViolation: the guardian refuses the last attempt. GenerationFailed: the last attempt fails
         otherwise, the request does not fit, or the limits are used up.
         """
-        judged = Judged(())
+        judged = TrialResult(())
         for attempt in range(REPAIRS + 1):
             self.attempts = attempt + 1
             step = Step(f"{self.path}/attempt{attempt}")
@@ -85,13 +85,13 @@ class Dialogue:
                 self._emit_repair(attempt + 1, judged)
         raise self._failure(judged)
 
-    async def _attempt(self, step: Step) -> tuple[str, Judged]:
+    async def _attempt(self, step: Step) -> tuple[str, TrialResult]:
         """Ask the coder once and try its reply. An endless answer counts as a reply with a fault."""
         try:
             text = await self._ask(step)
         except Runaway as error:
             # An endless answer is a fault like any other, and the coder is asked again.
-            return "", Judged((f"The reply is not valid: {error.message}.",))
+            return "", TrialResult((f"The reply is not valid: {error.message}.",))
         except (Refused, TimedOut) as error:
             raise GenerationFailed(
                 f"{self._method_name()} has used up what it may cost: {error.message}",
@@ -149,7 +149,7 @@ class Dialogue:
         """Return the coder's tokens for each byte of prompt, as measured in this session."""
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
-    def _emit_repair(self, attempt: int, judged: Judged) -> None:
+    def _emit_repair(self, attempt: int, judged: TrialResult) -> None:
         """Emit the event of a repair."""
         first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
@@ -158,7 +158,7 @@ class Dialogue:
             MethodRepair(receiver=self.wanted.name, selector=self.wanted.selector, attempt=attempt, why=why),
         )
 
-    def _failure(self, judged: Judged) -> MethodFailed:
+    def _failure(self, judged: TrialResult) -> MethodFailed:
         """Return the error for a dialogue whose last attempt failed."""
         said = "; ".join(judged.faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
         if judged.refused:

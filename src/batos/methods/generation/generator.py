@@ -29,11 +29,11 @@ from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.context import MindContext
 from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import Found, UvmObject, own_slots, reference
+from batos.objects.prototype import FoundSlot, UvmObject, own_slots, reference
 
 
 @dataclass(slots=True)
-class Jit:
+class MethodGenerator:
     """Finds or makes methods for missions and people; a method made for one mission serves the others."""
 
     image: LivingImage
@@ -47,7 +47,7 @@ class Jit:
     # -- for missions
 
     async def method_for(
-        self, context: MindContext, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+        self, context: MindContext, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...] = ()
     ) -> Method | None:
         """Return the method for an intent that was sent a message; None if the intent is to be interpreted.
 
@@ -161,7 +161,7 @@ class Jit:
         generation_log.record(self.deps.journal, wish["mission"], {**told, "after": True})
         await self.deps.journal.flush(wish["mission"])
 
-    def _current_state(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
+    def _current_state(self, found: FoundSlot, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """Return what to make of the slot in the newest image.
 
         This is the specification to generate from, the method if one exists by now, or the reason to make none.
@@ -188,7 +188,9 @@ class Jit:
                 return "it may not learn"
             return methods.bar_reason(holder, selector, wanted.coder.digest) or wanted
 
-    def _existing_method(self, context: MindContext, found: Found, selector: str, there: Method | str) -> Method | None:
+    def _existing_method(
+        self, context: MindContext, found: FoundSlot, selector: str, there: Method | str
+    ) -> Method | None:
         """Return the method that exists; None, or the error of `_check_may_interpret`, if none is to be made."""
         if isinstance(there, Method):
             context.trace.generated[reference(found.holder), selector] = there

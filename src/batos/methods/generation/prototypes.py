@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.codex.declared_objects import Declared, api_of
+from batos.codex.declared_objects import ApiMethod, api_of
 from batos.errors import DecisionInvalid
 from batos.image import methods
 from batos.image.candidates import Candidate, digest_of_source
@@ -20,7 +20,7 @@ from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.trial import Judged, Trial, clean
+from batos.methods.generation.trial import Trial, TrialResult, clean
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
 
@@ -40,17 +40,17 @@ class AllMethodsTrial:
 
     trials: tuple[Trial, ...]
 
-    async def reply(self, text: str) -> Judged:
+    async def reply(self, text: str) -> TrialResult:
         """Try each method of a reply; a fault begins with its selector. Raises: CellMissing: there is no cell."""
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
-            return Judged((error.message,))
+            return TrialResult((error.message,))
         given = {each.selector: each for each in reply.methods}
         missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
         if missing:
-            return Judged(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
-        parts: list[Judged] = []
+            return TrialResult(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+        parts: list[TrialResult] = []
         for trial in self.trials:
             written = given[trial.wanted.selector]
             checks, faults = checking.parse(written.checks)
@@ -59,7 +59,7 @@ class AllMethodsTrial:
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
         refused = tuple(fault for part in parts for fault in part.refused)
-        return Judged(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
+        return TrialResult(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
 
     @property
     def decision(self) -> Decision[Any]:
@@ -85,7 +85,7 @@ def decision(selectors: tuple[str, ...]) -> Decision[Any]:
     return Decision(whole)
 
 
-def intent_of(declared: Declared) -> Intent:
+def intent_of(declared: ApiMethod) -> Intent:
     """Return the intent for the slot of a declared method, while it has no method or after it is retired."""
     return Intent(text=declared.text, signature=declared.signature, may_learn=True, kind="tool")
 
@@ -133,7 +133,7 @@ def task(parts: Sequence[MethodSpec]) -> str:
     return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
 
 
-def candidate(wanted: MethodSpec, judged: Judged, parts: Sequence[Candidate]) -> Candidate:
+def candidate(wanted: MethodSpec, judged: TrialResult, parts: Sequence[Candidate]) -> Candidate:
     """Return one candidate of all methods of an object, which is approved once and installed whole or not at all."""
     source = join_sources(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, cast
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import Sent, Writes
+from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
@@ -30,7 +30,7 @@ class Unscripted(MethodFailed):
 
 
 @dataclass(slots=True)
-class Scripted:
+class ScriptedHost:
     """The host of a rehearsal: answers every message from the check, in order. The only object is the receiver.
 
     No model is asked and nothing outside is reached, whatever the method sends.
@@ -48,7 +48,7 @@ class Scripted:
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
-    ) -> Sent:
+    ) -> MessageAnswer:
         """Return the check's next answer for the selector. Raises: Unscripted: there is none."""
         given = self.replies.get(selector, ())
         number = self.sent.count(selector)
@@ -56,13 +56,13 @@ class Scripted:
         if selector == _INFER:
             self.asked.append(" ".join(map(str, (*args, *kwargs.values()))).casefold())
         if number < len(given):
-            return Sent(cast(Value, given[number]))
+            return MessageAnswer(cast(Value, given[number]))
         if selector == _SILENT:
-            return Sent(None)
+            return MessageAnswer(None)
         has = f"{len(given)} answers" if given else "no answer"
         raise Unscripted(f"it sent `{selector}` {number + 1} times, and the check's `replies` has {has} for it")
 
-    async def read(self, of: Ref, slot: str) -> Sent:
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
         """Raise Unscripted: a check has no other object."""
         raise Unscripted(f"it read `{slot}` of another object, and a check has none")
 
@@ -90,7 +90,7 @@ class Rehearsal:
         before = {**self.given, **check.before}
         view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
         call = MethodCall(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
-        host = Scripted(check.replies)
+        host = ScriptedHost(check.replies)
         try:
             outcome = await self.cell.run(program, call, host)
         except CellMissing:

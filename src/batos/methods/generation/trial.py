@@ -32,7 +32,7 @@ _SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TrialResult:
     """The result of a trial: the `faults` in words, none if it passed.
 
     `refused` are the guardian's faults as plain data. `parts` are the results of each method of an object, in the order
@@ -45,7 +45,7 @@ class Judged:
     verdict: Verdict | None = None
     checks: tuple[Check, ...] = ()
     program: Program | None = None
-    parts: tuple[Judged, ...] = ()
+    parts: tuple[TrialResult, ...] = ()
 
     def audit_verdict(self) -> Verdict:
         """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
@@ -67,16 +67,16 @@ class Trial:
         """Return the rehearsal for this specification."""
         return Rehearsal(self.cell, self.wanted.given, self.wanted.kind in _SPEAKS)
 
-    async def reply(self, text: str) -> Judged:
+    async def reply(self, text: str) -> TrialResult:
         """Try a coder's whole reply. Raises: CellMissing: there is no cell."""
         try:
             reply = REPLY.parse(text)
         except DecisionInvalid as error:
-            return Judged((error.message,))
+            return TrialResult((error.message,))
         checks, faults = checking.parse(reply.checks)
         return await self.source(clean(reply.source), checks, faults)
 
-    async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
+    async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""
         verdict = await self._audit(source)
         found = [*map(str, verdict.faults), *faults]
@@ -86,10 +86,10 @@ class Trial:
         if verdict.listable:
             found += self._foreign_writes(verdict)
         refused = tuple(each.as_dict() for each in verdict.faults)
-        judged = Judged(tuple(found), refused, source, verdict, tuple(checks))
+        judged = TrialResult(tuple(found), refused, source, verdict, tuple(checks))
         return judged if found else await self._rehearse(judged, verdict)
 
-    async def worth(self, judged: Judged) -> MutantsDocument:
+    async def worth(self, judged: TrialResult) -> MutantsDocument:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
         verdict = judged.audit_verdict()
         made = killed = 0
@@ -136,14 +136,14 @@ class Trial:
             if not isinstance(check.result, str)
         ]
 
-    async def _rehearse(self, judged: Judged, verdict: Verdict) -> Judged:
+    async def _rehearse(self, judged: TrialResult, verdict: Verdict) -> TrialResult:
         """Run the checks on a source without faults, and return the result."""
         try:
             program = await self._prepare(judged.source, verdict)
         except MethodFailed as error:
-            return Judged((error.message,), (), judged.source, verdict, judged.checks)
+            return TrialResult((error.message,), (), judged.source, verdict, judged.checks)
         faults = await self._rehearsal.all(program, judged.checks)
-        return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
+        return TrialResult(tuple(faults), (), judged.source, verdict, judged.checks, program)
 
     async def _prepare(self, source: str, verdict: Verdict) -> Program:
         """Lower the source in a thread: for a hundred lines this takes most of the time that a callback may use."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import MOST_DOCUMENTS
 
@@ -38,7 +38,7 @@ _Citations: TypeAlias = list[Citation]
 _Gist: TypeAlias = Annotated[
     str, Field(max_length=GIST, description="the answer alone, in a few words: a number, yes or no, a name, a phrase")
 ]
-_Known: TypeAlias = Annotated[bool, Field(description="whether there is an answer")]
+_KnownModel: TypeAlias = Annotated[bool, Field(description="whether there is an answer")]
 
 
 @lru_cache(maxsize=16)
@@ -57,18 +57,18 @@ def _answer(longest: int, quotes: int, *, gist: bool, whole: bool) -> Decision[A
     if whole:
         fields["unanswered"] = (_Unanswered, ...)
     else:
-        fields["known"] = (_Known, ...)
+        fields["known"] = (_KnownModel, ...)
     shape: type[BaseModel] = create_model("Answer", **fields)
     return Decision(shape)
 
 
-class Changed(BaseModel):
+class ChangedAnswer(BaseModel):
     """The answer of a mission as a key protocol changes it."""
 
     answer: Annotated[str, Field(max_length=ANSWER)]
 
 
-CHANGED: Decision[Changed] = Decision(Changed)
+CHANGED: Decision[ChangedAnswer] = Decision(ChangedAnswer)
 
 
 def part(cites: bool, *, votes: bool = False) -> Decision[Any]:
@@ -95,10 +95,10 @@ def choice(candidates: int) -> Decision[BaseModel]:
     return Decision(shape)
 
 
-def citations_of(value: BaseModel) -> tuple[Quoted, ...]:
+def citations_of(value: BaseModel) -> tuple[Quotation, ...]:
     """Return the citations of a part or a woven answer."""
     cited: list[Citation] = getattr(value, "citations", [])
-    return tuple(Quoted(each.document, each.quote) for each in cited)
+    return tuple(Quotation(each.document, each.quote) for each in cited)
 
 
 @lru_cache(maxsize=MOST_PARTS)

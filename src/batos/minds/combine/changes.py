@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from batos.codex.protocol_conditions import fold
 from batos.gate import languages
 from batos.gate.checks import GateVerdict
-from batos.gate.quotation_search import Quoted
+from batos.gate.quotation_search import Quotation
 from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext
@@ -61,7 +61,7 @@ def own_words(text: str) -> frozenset[str]:
     return frozenset(words(text)) - languages.SMALL_WORDS
 
 
-def count_kept(citations: Sequence[Quoted], final: Sequence[Quoted]) -> int:
+def count_kept(citations: Sequence[Quotation], final: Sequence[Quotation]) -> int:
     """Count the citations that are among the final ones, whole or in part."""
     return sum(1 for each in citations if any(_overlap(each, other) for other in final))
 
@@ -73,7 +73,7 @@ def changed_words(before: str, after: str) -> float:
     return 1 - (one & other).total() / longer if longer else 0.0
 
 
-def _overlap(one: Quoted, other: Quoted) -> bool:
+def _overlap(one: Quotation, other: Quotation) -> bool:
     shorter, longer = sorted((line_of(each.quote) for each in (one, other)), key=len)
     return one.document == other.document and bool(shorter.strip()) and shorter in longer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from batos.approvals import documents
-from batos.approvals.approvals import Answered
+from batos.approvals.approvals import ApprovalAnswers
 from batos.approvals.reasons import refusal
 from batos.client.wire.verb_shapes import ApproveArgs, RejectArgs
 from batos.errors import BriefError, NotFound, ProtocolError
@@ -60,7 +60,7 @@ async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
     if not given.why.strip():
         raise BriefError("why: it has only blanks", field="why", remedy="Give a reason: the one who asked is told.")
     (name,) = await asyncio.to_thread(_resolve_ids, uvm, [given.approval], given.user if given.mine else None)
-    answered: Answered = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
+    answered: ApprovalAnswers = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
     answer = answered.answers[0]
     if not _said(answer, "rejected"):
         raise refusal(answer)

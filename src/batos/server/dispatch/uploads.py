@@ -33,7 +33,7 @@ FILES = 256
 
 
 @dataclass(slots=True)
-class _Spooled:
+class _SpooledFile:
     """A file as far as it has come."""
 
     path: Path
@@ -53,7 +53,7 @@ class Uploads:
     each: int
     total: int = 0
     clock: Callable[[], float] = time.monotonic
-    _files: dict[str, _Spooled] = field(default_factory=dict)
+    _files: dict[str, _SpooledFile] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _clean: bool = False
 
@@ -109,7 +109,7 @@ class Uploads:
         told = {"sha256": sha256, "have": spooled.have}
         return {**told, "size": spooled.have} if spooled.digest.hexdigest() == sha256 else told
 
-    def _write(self, name: str, spooled: _Spooled, fresh: bytes) -> None:
+    def _write(self, name: str, spooled: _SpooledFile, fresh: bytes) -> None:
         try:
             with spooled.path.open("ab") as file:
                 file.write(fresh)
@@ -119,15 +119,15 @@ class Uploads:
                 raise disk_full(error, spooled.path) from error
             raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
 
-    def _begin(self, name: str) -> _Spooled:
+    def _begin(self, name: str) -> _SpooledFile:
         if len(self._files) >= FILES and not self._made_room():
             raise Busy(f"{FILES} files are being sent already", remedy="Send it again in a while.")
         path = self.folder / name
         path.unlink(missing_ok=True)
-        self._files[name] = _Spooled(path, self.clock())
+        self._files[name] = _SpooledFile(path, self.clock())
         return self._files[name]
 
-    def _compare(self, name: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
+    def _compare(self, name: str, spooled: _SpooledFile, offset: int, piece: bytes) -> None:
         """Compare a piece that came before with what is there; end the upload where it differs."""
         with spooled.path.open("rb") as file:
             file.seek(offset)
