@@ -47,7 +47,7 @@ class VerbCall:
 
 
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that all have, and a `VerbCall` first. An option named as a setting changes the setting."""
+    """Give a verb the options that all have, and a `VerbCall` first. An option named like a setting changes it."""
 
     @common_options
     @functools.wraps(verb)
