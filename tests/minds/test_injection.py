@@ -54,6 +54,7 @@ VOICE = PersonaPrompt(
         "protocol": "So far:\n$answer\n\nApply $name.\n$intent\n\nAgain.",
     },
 )
+KOAN = {"name": "Koan", "inspiration": "a smile", "intent": "Say it.", "line": ""}
 PLAIN = "Nothing but a text."
 
 
@@ -71,7 +72,7 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
     shared = SharedContext("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
     part = PartResult(1, "a_facet_", text, text, text, (Quotation(1, text),), known=True)
     spoken = [ShownPart(1, part.name, part.query, shown_answer(part))]
-    facet = {"name": "The Sage", "inspiration": "a book", "intent": "Look."}
+    facet = {"name": "The Sage", "inspiration": "a book", "intent": "Look.", "line": ""}
     tasks = [
         prompt.decompose_task(VOICE, text, [("a_", "The Sage", "a book")]),
         prompt.facet_task(VOICE, facet, text),
@@ -79,9 +80,9 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
         prompt.select_task(VOICE, text, spoken),
         prompt.reflex_task(VOICE, text),
         prompt.forge_task(VOICE, "Gadget", "Make one.", text),
-        prompt.protocol_task(VOICE, "Koan", "Say it.", text),
+        prompt.protocol_task(VOICE, KOAN, text),
     ]
-    composed = [prompt.compose(shared, VOICE, prompt.with_guide(task, "`answer`")) for task in tasks]
+    composed = [prompt.compose(shared, VOICE, task.then("Reply with:\n`answer`")) for task in tasks]
     composed.append(prompt.compose(shared, VOICE, tasks[0], prompt.revision(VOICE, text, [f"It says {text!r}."])))
     return [marks.messages(each, own) for each in composed]
 
@@ -139,11 +140,11 @@ def test_no_line_of_a_text_stands_among_those_of_a_task(name: str) -> None:
         prompt.weave_task(VOICE, question, spoken),
         prompt.select_task(VOICE, question, spoken),
         prompt.forge_task(VOICE, "Gadget", "Make one.", text),
-        prompt.protocol_task(VOICE, "Koan", "Say it.", text),
+        prompt.protocol_task(VOICE, KOAN, text),
     ):
-        opened = re.findall(r'^<answer digest="([0-9a-f]{8})">$', made, re.MULTILINE)
+        opened = re.findall(r'^<answer digest="([0-9a-f]{8})">$', made.text, re.MULTILINE)
         end = next(each for each in opened if each not in text)
-        head, _, rest = made.partition(f'<answer digest="{end}">\n')
+        head, _, rest = made.text.partition(f'<answer digest="{end}">\n')
         inside, closed, tail = rest.partition(f"\n</answer {end}>")
         assert closed
         assert end not in inside

@@ -21,6 +21,7 @@ from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds import prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
+from batos.minds.task import Task
 
 VOICE = PersonaPrompt(
     "BRICK",
@@ -66,7 +67,7 @@ def test_messages_go_from_stable_to_volatile(
     assert last.startswith("You are BRICK.\n\nDeconstruction.\n\n")
     assert question.strip() in last
     assert last.endswith("\n\nAsked at 2026-01-02T03:04:05.678Z.")
-    assert prompt.compose(shared(found), VOICE, "another")[:-1] == messages[:-1]
+    assert prompt.compose(shared(found), VOICE, Task("another"))[:-1] == messages[:-1]
 
 
 @given(files=files.filter(bool))
@@ -104,7 +105,7 @@ def test_shortening_takes_from_parts_alone(question: str, parts: list[str], exce
     """Persona and question stay whole; each part is whole, a beginning with a notice, or left out."""
     spoken = [ShownPart(number, f"F{number}", "why", text) for number, text in enumerate(parts, start=1)]
     shortened, lost = prompt.shorten(spoken, excess)
-    assert question.strip() in prompt.weave_task(VOICE, question, shortened)
+    assert question.strip() in prompt.weave_task(VOICE, question, shortened).text
     changed = [(before, after) for before, after in zip(spoken, shortened, strict=True) if before != after]
     assert len(changed) == lost
     for before, after in changed:
@@ -223,7 +224,7 @@ def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
 @given(text=texts)
 def test_a_call_goes_on_by_appending(text: str) -> None:
     """Reasoning and its conclusion begin with the call's own messages, in turns of user and assistant."""
-    call = prompt.compose(shared(Evidence()), VOICE, "task")
+    call = prompt.compose(shared(Evidence()), VOICE, Task("task"))
     going_on = prompt.Continuation()
     reasoned = going_on.reason(call)
     for messages in (reasoned, going_on.conclude(reasoned, text)):

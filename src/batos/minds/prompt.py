@@ -1,4 +1,6 @@
-"""Every call's messages, composed in one place: append-only from stable to volatile, so that calls share a cache.
+"""Every call's messages, composed in one place and in one of two forms, as the voice's model needs it.
+
+The full form is append-only from stable to volatile, so that all calls of a mission share a cache:
 
 system   charter, house rules                      the same for every mission of a codex
 user     what older turns were compacted to        the same until the next compaction; absent without one
@@ -6,20 +8,30 @@ user     evidence                                  the same for every call of a 
 ...      the conversation's turns                  the same for every call of a mission
 user     persona, task (facet, sub-query), clock   this call's own
 ...      an answer and its faults                  a revision, appended
+
+The lean form, for small models, is short:
+
+system   who speaks, and the task, in one line
+...      the conversation's turns
+user     the text in focus for this call, then the question or the task
+...      an answer and its faults                  a revision, appended
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from batos.codex.meta_prompts import fill
 from batos.errors import ObjectError
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, mark
+from batos.minds import lean
+from batos.minds.task import Task
 
 Message: TypeAlias = dict[str, str]
+Form: TypeAlias = Literal["full", "lean"]
 
 #: Tokens kept free beside prompt and answer, for the template's own marks.
 MARGIN = 64
@@ -39,12 +51,19 @@ _LEFT_OUT = "(left out for want of room)"
 
 @dataclass(frozen=True, slots=True)
 class PersonaPrompt:
-    """A persona as its prompts need it."""
+    """A persona as its prompts need it; `line` says in the lean form who speaks."""
 
     name: str
     core_identity: str
     core_method: str
     prompts: Mapping[str, str]
+    form: Form = "full"
+    line: str = ""
+
+    @property
+    def speaks(self) -> str:
+        """Return the line that says who speaks: the persona's own, else the first sentence of its identity."""
+        return one_line(self.line) or one_line(lean.first_sentence(self.core_identity))
 
     def prompt(self, which: str, **values: object) -> str:
         """Fill one of the persona's meta-prompts.
@@ -62,12 +81,16 @@ class PersonaPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SharedContext:
-    """The parts that all calls of a mission share: the rules, the evidence, the question and the moment of asking."""
+    """The parts that all calls of a mission share: the rules, the evidence and the moment of asking.
+
+    `clock` is what the model is told of that moment: "" where the matter does not ask for the time.
+    """
 
     charter: str
     house_rules: str
     evidence: Evidence
     asked_at: str
+    clock: str = ""
 
     def with_evidence(self, evidence: Evidence) -> SharedContext:
         """Return the same context with other evidence."""
@@ -85,12 +108,25 @@ class ShownPart:
 
 
 def compose(
-    shared: SharedContext, voice: PersonaPrompt, task: str, then: Sequence[Message] = ()
+    shared: SharedContext, voice: PersonaPrompt, task: Task, then: Sequence[Message] = (), most: int | None = None
 ) -> tuple[Message, ...]:
-    """Return the messages of a call; `then` holds later ones (an answer and its faults)."""
+    """Return the messages of a call; `then` holds later ones (an answer and its faults).
+
+    In lean form at most `most` characters of evidence are shown.
+    """
+    if voice.form == "lean":
+        return (*_lean(shared, voice, task, most), *then)
     persona = f"{voice.core_identity.strip()}\n\n{voice.core_method.strip()}"
-    last = f"{persona}\n\n{task.strip()}\n\nAsked at {shared.asked_at}."
+    last = f"{persona}\n\n{task.text.strip()}\n\nAsked at {shared.asked_at}."
     return (*prefix(shared), {"role": "user", "content": last}, *then)
+
+
+def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | None) -> Iterator[Message]:
+    text = task.material or lean.shown(shared.evidence, task.query, most).lines
+    line = (task.line if text else task.alone) or voice.speaks
+    yield {"role": "system", "content": " ".join(filter(None, (line, shared.clock)))}
+    yield from _turns(shared.evidence)
+    yield {"role": "user", "content": lean.user_message(text, task.text, asks=task.asks)}
 
 
 def prefix(shared: SharedContext) -> tuple[Message, ...]:
@@ -98,17 +134,29 @@ def prefix(shared: SharedContext) -> tuple[Message, ...]:
     older = "\n".join(summary.block() for summary in shared.evidence.view)
     compacted = ({"role": "user", "content": f"{_OLDER}\n{older}"},) if older else ()
     shown = _documents(shared.evidence)
-    turns: list[Message] = []
-    for turn in shared.evidence.turns:
-        turns.append({"role": "user", "content": turn.question})
-        turns.append({"role": "assistant", "content": turn.answer})
     system = f"{shared.charter.strip()}\n\n{shared.house_rules.strip()}"
-    return ({"role": "system", "content": system}, *compacted, {"role": "user", "content": shown}, *turns)
+    return (
+        {"role": "system", "content": system},
+        *compacted,
+        {"role": "user", "content": shown},
+        *_turns(shared.evidence),
+    )
 
 
-def compose_short(shared: SharedContext, task: str) -> tuple[Message, ...]:
-    """Return the messages of a call in nobody's voice: the beginning that all calls share, and the task alone."""
-    return (*prefix(shared), {"role": "user", "content": task.strip()})
+def _turns(evidence: Evidence) -> Iterator[Message]:
+    for turn in evidence.turns:
+        yield {"role": "user", "content": turn.question}
+        yield {"role": "assistant", "content": turn.answer}
+
+
+def compose_short(shared: SharedContext, voice: PersonaPrompt, task: Task) -> tuple[Message, ...]:
+    """Return the messages of a call in nobody's voice: the beginning that all calls share, and the task alone.
+
+    In lean form this is the same as any other call.
+    """
+    if voice.form == "lean":
+        return compose(shared, voice, task)
+    return (*prefix(shared), {"role": "user", "content": task.text.strip()})
 
 
 def _documents(evidence: Evidence) -> str:
@@ -121,46 +169,64 @@ def _documents(evidence: Evidence) -> str:
     return "\n".join((_DOCUMENTS, *blocks, *([_SOME_LEFT_OUT.format(many)] if left else [])))
 
 
-def decompose_task(voice: PersonaPrompt, question: str, pillars: Sequence[tuple[str, str, str]]) -> str:
+def decompose_task(voice: PersonaPrompt, question: str, pillars: Sequence[tuple[str, str, str]]) -> Task:
     """Ask for one sub-query a pillar; pillars are (slot, name, inspiration).
 
     The slots are not shown: a small model copies them.
     """
     listed = "\n".join(f"- {name} ({inspiration})" for _, name, inspiration in pillars)
-    return voice.prompt("decompose", count=len(pillars), pillars=listed, query=question)
+    return Task(voice.prompt("decompose", count=len(pillars), pillars=listed, query=question))
 
 
-def facet_task(voice: PersonaPrompt, facet: Mapping[str, str], query: str) -> str:
-    """Ask one facet its sub-query; `facet` has name, inspiration and intent."""
-    return voice.prompt("facet", **facet, query=query)
+def facet_task(voice: PersonaPrompt, facet: Mapping[str, str], query: str) -> Task:
+    """Ask one facet its sub-query; `facet` has name, inspiration, intent and line."""
+    if voice.form == "lean":
+        return _question(one_line(facet["line"]) or f"{voice.speaks} {lean.first_sentence(facet['intent'])}", query)
+    return Task(voice.prompt("facet", **facet, query=query))
 
 
-def method_task(guide: str, text: str) -> str:
+def method_task(guide: str, text: str) -> Task:
     """Return the task of a method's own call: its guide, if it gives one, then its question."""
-    return f"{guide.strip()}\n\n{text.strip()}".strip()
+    return Task(f"{guide.strip()}\n\n{text.strip()}".strip(), query=text)
 
 
-def weave_task(voice: PersonaPrompt, question: str, parts: Sequence[ShownPart]) -> str:
+def weave_task(voice: PersonaPrompt, question: str, parts: Sequence[ShownPart]) -> Task:
     """Ask for one answer from the parts."""
+    if voice.form == "lean":
+        said = lean.text_lines(part.text for part in parts)
+        return Task(question.strip(), f"{voice.speaks} {lean.JOIN}", voice.speaks, material=said, asks=True)
     heads = (f"{part.number}. {one_line(part.name)}, asked: {one_line(part.query)}" for part in parts)
     shown = "\n\n".join(f"{head}\n{fence(part.text)}" for head, part in zip(heads, parts, strict=True))
-    return voice.prompt("weave", query=question, parts=shown)
+    return Task(voice.prompt("weave", query=question, parts=shown))
 
 
-def select_task(voice: PersonaPrompt, question: str, answers: Sequence[ShownPart]) -> str:
+def select_task(voice: PersonaPrompt, question: str, answers: Sequence[ShownPart]) -> Task:
     """Ask which of several answers to the same question stands; who gave one is not shown."""
+    if voice.form == "lean":
+        listed = "\n".join(f"{each.number}. {one_line(each.text)}" for each in answers)
+        return Task(question.strip(), f"{voice.speaks} {lean.CHOOSE}", material=listed, asks=True)
     shown = "\n\n".join(f"{each.number}.\n{fence(each.text)}" for each in answers)
-    return voice.prompt("select", query=question, answers=shown)
+    return Task(voice.prompt("select", query=question, answers=shown))
 
 
-def reflex_task(voice: PersonaPrompt, question: str) -> str:
+def reflex_task(voice: PersonaPrompt, question: str) -> Task:
     """Ask for the answer at once."""
-    return voice.prompt("reflex", query=question)
+    if voice.form == "lean":
+        return _question(voice.speaks, question)
+    return Task(voice.prompt("reflex", query=question))
 
 
-def forge_task(voice: PersonaPrompt, name: str, intent: str, answer: str) -> str:
+def _question(speaks: str, question: str) -> Task:
+    """Return the lean task of a question to whoever speaks, with the text in focus for it where there is one."""
+    line, alone = f"{speaks} {lean.FROM_TEXT}", f"{speaks} {lean.ALONE}"
+    return Task(question.strip(), line, alone, query=question, asks=True)
+
+
+def forge_task(voice: PersonaPrompt, name: str, intent: str, answer: str) -> Task:
     """Ask what tool an answer holds; what the protocol's intent says of it stands in the persona's own codex."""
-    return f"""{voice.name}, this is your answer so far:
+    if voice.form == "lean":
+        return Task(lean.FORGE, voice.speaks, material=lean.text_lines((answer,)))
+    return Task(f"""{voice.name}, this is your answer so far:
 {fence(answer)}
 
 Now apply {name} to it.
@@ -168,12 +234,22 @@ Now apply {name} to it.
 
 Say what the tool is called, what it is given and what it answers, so that somebody who has never seen this answer could
 write it as one small function. It computes with what it is given and knows nothing else. Where the answer did nothing
-by hand that will be needed again, say that there is no such tool."""
+by hand that will be needed again, say that there is no such tool.""")
 
 
-def protocol_task(voice: PersonaPrompt, name: str, intent: str, answer: str) -> str:
-    """Ask for the answer as a key protocol changes it."""
-    return voice.prompt("protocol", name=name, intent=intent, answer=fence(answer))
+def protocol_task(voice: PersonaPrompt, intent: Mapping[str, str], answer: str, *, fenced: bool = True) -> Task:
+    """Ask for the answer as a key protocol changes it; `intent` has name, inspiration, intent and line.
+
+    The answer is not `fenced` where a method put it into words of its own.
+    """
+    if voice.form == "lean":
+        line = one_line(intent["line"]) or lean.first_sentence(intent["intent"])
+        return Task(line, f"{voice.speaks} {lean.REWRITE}", material=lean.text_lines((answer,)))
+    return Task(
+        voice.prompt(
+            "protocol", name=intent["name"], intent=intent["intent"], answer=fence(answer) if fenced else answer
+        )
+    )
 
 
 def fence(text: str) -> str:
@@ -194,8 +270,10 @@ def with_guide(task: str, guide: str) -> str:
 
 def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
     """Return the messages that are appended for a revision: the answer and its faults."""
-    listed = "\n".join(f"- {fault}" for fault in faults)
-    asked = voice.prompt("revise", faults=listed)
+    if voice.form == "lean":
+        asked = "\n".join((*map(one_line, faults), lean.REVISE))
+    else:
+        asked = voice.prompt("revise", faults="\n".join(f"- {fault}" for fault in faults))
     return ({"role": "assistant", "content": answer}, {"role": "user", "content": asked})
 
 

@@ -27,6 +27,7 @@ from batos.minds.combine import weave
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import task_of
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
+from batos.minds.task import Task
 from batos.missions.addressing import INFER, START, AddressedMessage, address, checked_question
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
@@ -200,7 +201,7 @@ async def _infer_text(step: _Step) -> _Result:
     return _Result(said.answer, draft=await _judge(step, said))
 
 
-async def _recall_evidence(step: _Step, text: str, task: str, decision: Decision[Any]) -> None:
+async def _recall_evidence(step: _Step, text: str, task: Task, decision: Decision[Any]) -> None:
     """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
     room = room_for_evidence(step.context, [(task, decision)])
     recalled = await states.recall(step.context, step.interpreter, text, room)

@@ -52,7 +52,8 @@ class Intent(Persistent):
 
     `text` says what the behaviour should do, `signature` how it is called, `examples` what it is tested with. `when` is
     the condition under which a protocol applies. `makes` says that a tool is made instead of an answer. `given` is what
-    the model is told beside the answer: the last audit, or the cost of the thought. An intent of kind `prototype`
+    the model is told beside the answer: the last audit, or the cost of the thought. `line` is the intent in one
+    sentence, for small models. An intent of kind `prototype`
     stands for an object that does not exist yet, and its text is that object's API. Intents are made by genesis, the
     codex, the `method` verbs and protocols that make tools. Each field is written once: a changed wish is a new Intent.
     """
@@ -67,6 +68,7 @@ class Intent(Persistent):
     when: dict[str, Any] | None = None
     makes: Literal["", "tool"] = ""
     given: Literal["", "audit", "cost"] = ""
+    line: str = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_p_"):

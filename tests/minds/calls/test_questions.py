@@ -39,6 +39,7 @@ from batos.minds import prompt
 from batos.minds.calls import decisions, questions
 from batos.minds.context import Thinking
 from batos.minds.prompt import MARGIN
+from batos.minds.task import Task
 from batos.minds.trace import ratio
 from batos.mission_documents import as_mission
 
@@ -141,7 +142,7 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
         assert (len(evidence.passages), len(evidence.turns)) == (1, 2)
         parts = [prompt.ShownPart(1, "F", "why", "x" * 500)]
 
-        def shorter(excess: int) -> tuple[str, int]:
+        def shorter(excess: int) -> tuple[Task, int]:
             shortened, lost = prompt.shorten(parts, excess)
             return prompt.weave_task(context.mind.voice, QUESTION, shortened), lost
 
@@ -288,15 +289,17 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
 def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens: float, question: str) -> None:
     """Whatever the window, the density and the question: room is 0 or more, and what is recalled takes no more."""
     context: Any = _context(window, tokens, question)
-    room = questions.room_for_evidence(context, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
+    room = questions.room_for_evidence(
+        context, [(Task(question), decisions.WOVEN), (Task("other"), decisions.PLAIN_WOVEN)]
+    )
     assert room >= 0
     candidates = _some(question)
     found = recall(candidates, Past(), question, room)
-    bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, question))
-    full = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, question))
+    bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, Task(question)))
+    full = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, Task(question)))
     assert full - bare <= room + prompt.EVIDENCE_SIZE
     if found.passages:
-        guide = prompt.with_guide(question, decisions.WOVEN.guide)
+        guide = Task(prompt.with_guide(question, decisions.WOVEN.guide))
         size = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, guide))
         spent = size * max(tokens, LEAST_RATIO) + context.mind.thinking.answer_tokens(decisions.WOVEN)
         assert spent <= window - MARGIN + 1

@@ -20,7 +20,8 @@ from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
-from batos.minds.parts.interpret import task_of
+from batos.minds.parts.interpret import describe_intent, task_of
+from batos.minds.task import Task
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference
@@ -141,7 +142,7 @@ def _decision(invocation: Invocation[ToMethod], context: MindContext) -> tuple[D
     return decisions.part(bool(invocation.evidence.passages), votes=votes), votes
 
 
-def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> str:
+def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> Task:
     """Return the task of the prompt. Without a system text the method asks as its intent would be interpreted.
 
     A tool has no voice: its question is the whole task.
@@ -150,7 +151,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
         # The method's prompt already contains the answer, so the prompt is the task.
-        return context.mind.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
+        return prompt.protocol_task(context.mind.voice, describe_intent(intent), question.prompt, fenced=False)
     return task_of(context.mind.voice, intent, question.prompt)
 
 

@@ -24,7 +24,7 @@ def question_of(context: MindContext, pillars: Sequence[tuple[str, str, str]]) -
     labels = [label for pillar in pillars for label in pillar]
 
     def fault(value: Any) -> str:
-        return degenerate.fault(decisions.sub_queries(value), asked, request, labels)
+        return degenerate.fault(decisions.sub_queries(value), asked, request.text, labels)
 
     task = prompt.decompose_task(voice, asked, pillars)
     return Question(f"{context.mind.name}/decomposing#0", task, short=True, fault=fault)

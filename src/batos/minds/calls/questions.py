@@ -17,6 +17,7 @@ from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
+from batos.minds.task import Task
 from batos.objects.message import Interpreter, send
 
 M = TypeVar("M", bound=BaseModel)
@@ -33,11 +34,11 @@ class Question:
     """
 
     path: str
-    task: str
+    task: Task
     then: tuple[Message, ...] = ()
     on_token: Callable[[str], None] | None = None
     on_again: Callable[[], None] | None = None
-    shorter: Callable[[int], tuple[str, int]] | None = None
+    shorter: Callable[[int], tuple[Task, int]] | None = None
     short: bool = False
     fault: Callable[[Any], str] = no_fault
 
@@ -62,8 +63,9 @@ class _Call:
 
     def messages(self, context: MindContext) -> tuple[Message, ...]:
         if self.question.short:
-            return prompt.compose_short(self.shared, self.question.task)
-        task = prompt.with_guide(self.question.task, self.guide)
+            return prompt.compose_short(self.shared, context.mind.voice, self.question.task)
+        task = self.question.task
+        task = replace(task, text=prompt.with_guide(task.text, self.guide))
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then)
 
     def lighter(self, context: MindContext, most: int) -> _Call:
@@ -150,13 +152,13 @@ def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOver
     return ContextOverflow(overflow.prompt_tokens, overflow.window, told)
 
 
-def room_for_evidence(context: MindContext, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
+def room_for_evidence(context: MindContext, tasks: Sequence[tuple[Task, Decision[Any]]]) -> int:
     """Return the bytes that evidence may take so that each of these tasks still fits beside it; never negative."""
     return max(0, min(_room_beside(context, task, decision) for task, decision in tasks))
 
 
-def _room_beside(context: MindContext, task: str, decision: Decision[Any]) -> int:
+def _room_beside(context: MindContext, task: Task, decision: Decision[Any]) -> int:
     thinking = context.mind.thinking
-    task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
+    task = replace(task, text=prompt.with_guide(task.text, decision.in_mode(thinking.mode).guide))
     bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
     return prompt.room(thinking.window, thinking.reserved_tokens(decision), context.ratio) - bare

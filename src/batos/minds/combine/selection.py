@@ -17,6 +17,7 @@ from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import ShownPart
 from batos.minds.results import MindAnswer, PartResult, Synthesis
+from batos.minds.task import Task
 from batos.objects.message import Interpreter
 
 _NO_VOTES: Final[Mapping[int, int]] = {}
@@ -119,7 +120,7 @@ async def _ask_for_best(
     """
     spoken = [ShownPart(at, "", "", answers.shown_answer(part)) for at, part in enumerate(shown, start=1)]
 
-    def shorter(excess: int) -> tuple[str, int]:
+    def shorter(excess: int) -> tuple[Task, int]:
         parts, lost = prompt.shorten(spoken, excess)
         return prompt.select_task(context.mind.voice, context.mind.question, parts), lost
 

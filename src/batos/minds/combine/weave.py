@@ -10,6 +10,7 @@ from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import ShownPart
 from batos.minds.results import MindAnswer, PartResult, Synthesis
+from batos.minds.task import Task
 from batos.objects.message import Interpreter
 
 
@@ -29,7 +30,7 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
     """Return the weave's question, in which the parts' answers may be shortened as the last resort."""
     spoken = _shown_parts(synthesis.parts)
 
-    def shorter(excess: int) -> tuple[str, int]:
+    def shorter(excess: int) -> tuple[Task, int]:
         parts, lost = prompt.shorten(spoken, excess)
         return prompt.weave_task(context.mind.voice, context.mind.question, parts), lost
 

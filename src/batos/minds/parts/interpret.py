@@ -15,6 +15,7 @@ from batos.minds.context import MindContext
 from batos.minds.parts import protocol_context
 from batos.minds.prompt import PersonaPrompt
 from batos.minds.results import PartResult, Synthesis
+from batos.minds.task import Task
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
 
@@ -73,21 +74,21 @@ async def _ask_for_change(
     shown = protocol_context.text(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
-    told = Question(question.path, f"{question.task}\n\n{shown}".strip())
+    told = Question(question.path, question.task.then(shown))
     value, _ = await answers.infer_streamed(interpreter, context, synthesis, told, decisions.CHANGED)
     return value
 
 
-def task_of(voice: PersonaPrompt, intent: Intent, text: str) -> str:
+def task_of(voice: PersonaPrompt, intent: Intent, text: str) -> Task:
     """Return the task that an intent makes of a text: a protocol changes an answer, all others answer a question."""
     if intent.kind == "protocol":
-        return prompt.protocol_task(voice, intent.name, intent.text, text)
+        return prompt.protocol_task(voice, describe_intent(intent), text)
     return prompt.facet_task(voice, describe_intent(intent), text)
 
 
 def describe_intent(intent: Intent) -> dict[str, str]:
-    """Return an intent as a facet's prompt names it."""
-    return {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
+    """Return an intent as a prompt names it."""
+    return {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text, "line": intent.line}
 
 
 def decision_of(context: MindContext, intent: Intent, evidence: Evidence) -> Decision[Any]:

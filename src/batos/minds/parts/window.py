@@ -11,11 +11,12 @@ from batos.minds.calls import decisions
 from batos.minds.calls.questions import room_for_evidence
 from batos.minds.context import MindContext
 from batos.minds.parts import council, delegate
+from batos.minds.task import Task
 
 #: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
 PART_BYTES: Final = 700
 
-Task: TypeAlias = tuple[str, Decision[Any]]
+Asked: TypeAlias = tuple[Task, Decision[Any]]
 
 
 def bytes_for_evidence(context: MindContext) -> int:
@@ -39,7 +40,7 @@ def _like_a_part_of(question: str) -> str:
     return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
 
 
-def _tasks(context: MindContext) -> list[Task]:
+def _tasks(context: MindContext) -> list[Asked]:
     """Return the largest tasks of a mind: its decomposition and its weave, or its only call."""
     slots, question, woven = (
         delegate.slots_of(context),
@@ -51,6 +52,6 @@ def _tasks(context: MindContext) -> list[Task]:
     expected = "x" * (PART_BYTES * len(slots))
     described = delegate.describe(context, slots)
     return [
-        (prompt.weave_task(context.mind.voice, question, ()) + expected, woven),
+        (prompt.weave_task(context.mind.voice, question, ()).then(expected), woven),
         (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(len(slots))),
     ]

@@ -1,0 +1,26 @@
+"""The task of one call: its words, and for the lean form who speaks and which text the model is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The task of one call. `text` ends the prompt: in full form the whole task, in lean form the question or the task.
+
+    The other fields are the lean form's. `line` says who speaks and what is done with a text, `alone` the same where
+    none is shown; an empty one is the voice's own line. Evidence is brought into focus for `query`, none for "".
+    `material` is shown in place of evidence. `asks` says that `text` is a question.
+    """
+
+    text: str
+    line: str = ""
+    alone: str = ""
+    query: str = ""
+    material: str = ""
+    asks: bool = False
+
+    def then(self, more: str) -> Task:
+        """Return the task with further lines at its end, such as a description of the reply."""
+        return replace(self, text=f"{self.text.strip()}\n\n{more.strip()}".strip())
