@@ -32,7 +32,7 @@ _LABEL = re.compile(r"\W*(?:text|question)\s*[:：]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a call is shown of the evidence: spans of passages, and the number of sentences that it is not shown."""
+    """The evidence as one call is shown it: spans of passages, and the number of sentences that it is not shown."""
 
     passages: tuple[Passage, ...] = ()
     omitted: int = 0
