@@ -102,14 +102,14 @@ def test_the_conversation_stays_as_turns() -> None:
 
 def test_the_beginning_is_shown_where_nothing_matches() -> None:
     """A request such as a summary names nothing of the text, whose beginning is shown in whole sentences."""
-    found = lean.shown(Evidence((passage(LAMP),)), "Pourquoi?", 100)
+    found = lean.select(Evidence((passage(LAMP),)), "Pourquoi?", 100)
     assert found.lines.splitlines() == ["The lighthouse stands on a rock.", "Gulls nest below the gallery."]
     assert found.omitted == 4
 
 
 def test_what_is_not_shown_is_counted() -> None:
     """Shown and omitted sentences make up the passages."""
-    found = lean.shown(Evidence((passage(LAMP),)), ASKED)
+    found = lean.select(Evidence((passage(LAMP),)), ASKED)
     assert len(found.lines.splitlines()) + found.omitted == 6
 
 

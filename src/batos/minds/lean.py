@@ -21,7 +21,7 @@ JOIN = "Answer the question from the text in one to three sentences."
 CHOOSE = "Give the number of the answer in the text that answers the question best."
 REWRITE = "Change the text as asked, and write the whole text again."
 FORGE = "Describe one small function that does again what this text did by hand, or say that there is none."
-#: What a revision asks for, after the faults.
+#: The task of a revision, behind the faults.
 REVISE = "Answer the question again, without that."
 
 #: Characters of a text in which nothing matches the question: its beginning is shown.
@@ -43,7 +43,7 @@ class Shown:
         return text_lines(each.text for each in self.passages)
 
 
-def shown(evidence: Evidence, query: str, most: int | None = None) -> Shown:
+def select(evidence: Evidence, query: str, most: int | None = None) -> Shown:
     """Return what a call with this query is shown: the sentences in focus, at most so many characters of them.
 
     Where no sentence has enough of the query's words in it, the beginning of the passages is shown, because a request

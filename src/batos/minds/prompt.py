@@ -122,7 +122,7 @@ def compose(
 
 
 def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | None) -> Iterator[Message]:
-    text = task.material or lean.shown(shared.evidence, task.query, most).lines
+    text = task.material or lean.select(shared.evidence, task.query, most).lines
     line = (task.line if text else task.alone) or voice.speaks
     yield {"role": "system", "content": " ".join(filter(None, (line, shared.clock)))}
     yield from _turns(shared.evidence)
