@@ -31,7 +31,7 @@ _LABEL = re.compile(r"\W*(?:text|question)\s*[:：]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownEvidence:
     """The evidence as one call is shown it: spans of passages, and the number of sentences that it is not shown."""
 
     passages: tuple[Passage, ...] = ()
@@ -43,21 +43,21 @@ class Shown:
         return text_lines(each.text for each in self.passages)
 
 
-def select(evidence: Evidence, query: str, most: int | None = None) -> Shown:
+def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvidence:
     """Return what a call with this query is shown: the sentences in focus, at most so many characters of them.
 
     Where no sentence has enough of the query's words in it, the beginning of the passages is shown, because a request
     such as "Summarise the report" names nothing in it.
     """
     if not query or not evidence.passages:
-        return Shown()
+        return ShownEvidence()
     found = focus(evidence.passages, query)
     limit = UNFOCUSED if most is None else min(most, UNFOCUSED)
     chosen = found or _beginning(evidence.passages, limit)
     if most is not None:
         chosen = _beginning(chosen, most)
     all_of_them = sum(len(sentence_spans(each.text)) for each in evidence.passages)
-    return Shown(chosen, all_of_them - sum(len(sentence_spans(each.text)) for each in chosen))
+    return ShownEvidence(chosen, all_of_them - sum(len(sentence_spans(each.text)) for each in chosen))
 
 
 def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
