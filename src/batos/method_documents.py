@@ -57,7 +57,7 @@ class MethodProvenance(TypedDict, total=False):
     """The origin of a method; `image.methods.PROVENANCE` names the keys that every candidate has.
 
     `digest` and `intent` come with its installation, `approval` to `approved_at` with a person's yes. `by` is the
-    person who redefined it.
+    person who redefined it. `written` has the changes by which its source was read from the model's reply.
     """
 
     generation: str
@@ -67,6 +67,7 @@ class MethodProvenance(TypedDict, total=False):
     prompt_digest: str
     dialect: str
     attempts: int
+    written: list[str]
     trust: str
     missions: list[str]
     by: str

@@ -40,7 +40,10 @@ WRONG = {
         "check 2: it returned 1, not 2",
     ),
     "a method that raises": (method_reply(GOOD.replace("+= item", "+= item['x']"), CHECKS), "it failed"),
-    "another selector": (method_reply(GOOD.replace("add_up_", "add_down_"), CHECKS), "add_up_"),
+    "another selector": (
+        method_reply(GOOD.replace("add_up_", "one_") + GOOD.replace("add_up_", "two_"), CHECKS),
+        "`add_up_` is wanted",
+    ),
     "another signature": (method_reply(GOOD.replace("items)", "items, more)"), CHECKS), "(self, items) are wanted"),
     "a message that nobody answers": (method_reply(ASKING, CHECKS), "`replies` has no answer"),
     "hostile": (method_reply("import os\ndef add_up_(self, items):\n    return os.getcwd()\n", CHECKS), "os"),
@@ -225,3 +228,18 @@ async def test_an_author_that_fences_its_code_is_understood() -> None:
     """What models put around a source is taken off before anything is done with it."""
     async with bench(method_reply(f"```python\n{GOOD}```\n", CHECKS)) as found:
         assert (await found.make()).source == GOOD
+
+
+async def test_what_changes_no_meaning_is_corrected_without_another_call() -> None:
+    """A method of another name, without `self` and with an example below it is accepted; its provenance tells all."""
+    source = "def total(items):\n    return sum(items)\n\nprint(total([1, 2]))\n"
+    async with bench(method_reply(f"Here it is:\n\n{source}", CHECKS)) as found:
+        candidate = await found.make()
+        assert candidate.source == "def add_up_(self, items):\n    return sum(items)\n"
+        assert len(found.asked) == 1
+        assert candidate.provenance["written"] == [
+            "text around the code was left out",
+            "`total` was renamed to `add_up_`",
+            "`self` was put first",
+            "left out, because the method does not use it: `print(total([1, 2]))`",
+        ]

@@ -21,6 +21,8 @@ from ollama_emulator.speech.authoring.authors import AUTHORS, BROKEN, ENDLESS, w
 
 #: Attacks that are no fault of form: a cell ends them.
 CONTAINED: Final = ("loop", "memory", "flood")
+#: An attack beside the method, which is left out because the method does not use it.
+LEFT_OUT: Final = "twin"
 PLAIN: Final = {
     "count_words_(self, text)": "Count the words of a text.",
     "shout_(self, text)": "Give the text in upper case.",
@@ -144,7 +146,8 @@ async def test_no_attack_passes(cell: Cell, kind: str) -> None:
     """Form gives most of them away; the cell ends the others, and goes on working."""
     judged = await tried(cell, of_codex("guide_facet_"), f"hostile-{kind}")
     assert judged.faults
-    assert bool(judged.refused) == (kind not in CONTAINED)
+    assert bool(judged.refused) == (kind not in (*CONTAINED, LEFT_OUT))
+    assert kind != LEFT_OUT or "install" not in judged.source
     assert (await tried(cell, of_codex("guide_facet_"), "good")).faults == ()
 
 

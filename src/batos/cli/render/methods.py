@@ -46,6 +46,8 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
     yield f"intent   {wrap(method['intent'], ' ' * 9).strip()}"
     provenance = method["provenance"]
     yield f"made     {moment_text(provenance['at'])} by {_maker(provenance)}"
+    for change in provenance.get("written", ()):
+        yield f"read     {wrap(change, ' ' * 9).strip()}"
     yield f"trust    {provenance['trust']}{_approval_text(provenance)}"
     missions = provenance["missions"]
     if missions:

@@ -136,6 +136,8 @@ class GenerationDeps:
                 killed=mutants["killed"],
             ),
         )
+        if judged.changes:
+            provenance = {**provenance, "written": list(judged.changes)}
         return Candidate(
             holder=wanted.holder,
             selector=wanted.selector,

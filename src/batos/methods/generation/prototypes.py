@@ -20,7 +20,7 @@ from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.trial import Trial, TrialResult, clean
+from batos.methods.generation.trial import Trial, TrialResult
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
 
@@ -54,7 +54,7 @@ class AllMethodsTrial:
         for trial in self.trials:
             written = given[trial.wanted.selector]
             checks, faults = checking.parse(written.checks)
-            parts.append(await trial.source(clean(written.source), checks, faults))
+            parts.append(await trial.reply_source(written.source, checks, faults))
             await asyncio.sleep(0)  # auditing six at once would block the event loop
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]

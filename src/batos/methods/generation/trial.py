@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batos.cell import program as programs
@@ -24,6 +24,7 @@ from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
 from batos.methods.generation.rehearsal import Rehearsal
+from batos.methods.generation.written_source import read_source
 from batos.objects.method import IntentKind
 
 _FENCE: Final = "```"
@@ -46,6 +47,8 @@ class TrialResult:
     checks: tuple[Check, ...] = ()
     program: Program | None = None
     parts: tuple[TrialResult, ...] = ()
+    #: The changes by which the source was read from the reply, as short sentences.
+    changes: tuple[str, ...] = ()
 
     def audit_verdict(self) -> Verdict:
         """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
@@ -74,7 +77,12 @@ class Trial:
         except DecisionInvalid as error:
             return TrialResult((error.message,))
         checks, faults = checking.parse(reply.checks)
-        return await self.source(clean(reply.source), checks, faults)
+        return await self.reply_source(reply.source, checks, faults)
+
+    async def reply_source(self, text: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
+        """Try a source as a model wrote it: what changes no meaning is corrected first. Raises: as `source`."""
+        read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
+        return replace(await self.source(read.source, checks, faults), changes=read.changes)
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""
