@@ -85,6 +85,10 @@ class Settings(BaseModel):
         le=DAY,
         description="Longest time that a process without a server makes methods after its answer.",
     )
+    lean_parameters: float = Field(
+        default=4.0, ge=0, le=1e6, description="A model of fewer billions of parameters gets prompts in the lean form."
+    )
+    lean_window: int = Field(default=4_096, ge=0, le=2**30, description="A model with a smaller window gets them too.")
     interpret: Literal["allow", "never"] = Field(
         default="allow", description="An intent without a method is answered by interpretation, or never."
     )
@@ -97,9 +101,7 @@ class Settings(BaseModel):
     generation_tokens: int = Field(
         default=24_000, ge=1, le=10**9, description="Most tokens that one generation may spend, in and out."
     )
-    generation_seconds: float = Field(
-        default=600.0, gt=0, le=DAY, description="Longest time that one generation may take."
-    )
+    generation_seconds: float = Field(default=600.0, gt=0, le=DAY, description="Longest time of one generation.")
     generation_again: float = Field(
         default=3_600.0, ge=0, le=30 * DAY, description="Time until a failed generation is tried again."
     )

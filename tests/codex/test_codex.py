@@ -290,7 +290,19 @@ def test_the_page_names_every_key() -> None:
     """docs/codex.md tells of every key, option, condition, template, place and pillar that a person may write."""
     page = (Path(__file__).parents[2] / "docs" / "codex.md").read_text(encoding="utf-8")
     keys = {key for name in codices.read_shipped() for key in tomllib.loads(codices.read_shipped()[name])}
-    intents = {"slot", "name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes", "given"}
+    intents = {
+        "slot",
+        "name",
+        "inspiration",
+        "intent",
+        "signature",
+        "examples",
+        "may_learn",
+        "when",
+        "makes",
+        "given",
+        "form",
+    }
     places = {f"${place}" for shape in meta_prompts.SHAPES.values() for place in shape.may}
     named = {
         *keys,

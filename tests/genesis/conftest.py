@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.genesis.stages import Stage, staged
+from tests.minds.conftest import mind
 from transaction import TransactionManager
 from ZODB.Connection import Connection
 from ZODB.DB import DB
@@ -22,6 +23,8 @@ from batos.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, ModelRow, PullProgress, RunnerRow
+
+__all__ = ["mind"]
 
 Edit = Callable[[str, str, str], int]
 

@@ -159,7 +159,7 @@ def test_learnt_method_stays(connection: Connection, codex: Codex, folder: Path,
     graph.build(root, codices.load(folder))
     assert robin.sage_facet_ is learnt
     assert robin.prompts["reflex"] == "tuned: $query"
-    edit("robin.toml", "Offer no solution, no technique, no lesson.", "x")
+    edit("robin.toml", "Show lightly what is already whole.", "x")
     edit("robin.toml", "Give acceptance and company", "Give company")
     told = "robin_prototype_obj.sage_facet_ changed; revision 1 of its method is retired"
     assert told in graph.build(root, codices.load(folder))

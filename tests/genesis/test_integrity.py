@@ -121,7 +121,7 @@ async def test_learnt_method_is_a_pillar(connection: Connection, codex: Codex) -
 def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) -> None:
     """A window that the fixed texts would half fill is found before a mission meets it."""
     for name in ("robin", "brick", "babs", "alfred"):
-        edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 2048")
+        edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 1792")
     found = wrong(audit(root_of(connection), codices.load(folder), None))
     assert {"window.robin", "window.brick", "window.babs", "window.alfred"} <= set(found)
 

@@ -46,7 +46,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
             seeded(uvm, "robin_prototype_obj", slot, "async def SELECTOR(self, query):\n    return query\n")
         )
     uvm.events.subscribe(told)
-    stage.edit("robin.toml", "Offer no solution, no technique, no lesson.", "Offer company.")
+    stage.edit("robin.toml", "Give acceptance and company, no solution and no lesson.", "Offer company.")
     await stage.ask()
     (gone,) = [keys for event, keys in told if event == "method.retired"]
     assert (gone["receiver"], gone["selector"], gone["revision"]) == ("robin_prototype_obj", "sage_facet_", 1)

@@ -62,8 +62,7 @@ def kind(request: ChatRequest) -> str:
     assert request.schema is not None
     otherwise = "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
     found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), otherwise)
-    # A call's own message ends with the clock; what is appended to it does not.
-    appended = "\n\nAsked at " not in request.messages[-1]["content"]
+    appended = "was checked by counting and comparing" in request.messages[-1]["content"]
     return "revised" if appended and found.endswith("woven") else found
 
 

@@ -50,6 +50,8 @@ class IntentText:
     makes: str = ""
     #: "audit" or "cost" where a protocol is told of it beside the answer.
     given: str = ""
+    #: The intent in one sentence, for small models; "" where its first sentence says enough.
+    line: str = ""
 
     @property
     def digest(self) -> str:
@@ -57,12 +59,16 @@ class IntentText:
         return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
                         list(self.examples), self.may_learn, dict(self.when) if self.when else None,
                         *([self.makes] if self.makes else []),
-                        *([f"given {self.given}"] if self.given else [])])  # fmt: skip
+                        *([f"given {self.given}"] if self.given else []),
+                        *([f"line {self.line}"] if self.line else [])])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A persona's codex; `model` is None where it thinks with the profile's model."""
+    """A persona's codex; `model` is None where it thinks with the profile's model.
+
+    `form` is the form of its prompts, `auto` where the model's size decides. `line` says who speaks in the lean form.
+    """
 
     name: str
     core_identity: str
@@ -74,6 +80,8 @@ class Persona:
     prompts: Mapping[str, str]
     pillars: tuple[IntentText, ...]
     protocols: tuple[IntentText, ...]
+    form: str = "auto"
+    line: str = ""
 
     @property
     def key(self) -> str:
@@ -295,7 +303,10 @@ def _persona(name: str, table: TomlTable) -> Persona:
         prompts=MappingProxyType(meta_prompts.read(table.table("prompts"))),
         pillars=tuple(_intent(item, FACET_SUFFIX) for item in table.tables("pillars")),
         protocols=tuple(_intent(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
+        form=table.text("form", default="auto"),
+        line=table.text("line", default=""),
     )
+    rules.refuse_form(table, persona.form)
     for key in ("core_identity", "core_method"):
         rules.refuse_quotes(table, key, getattr(persona, key))
     _refuse_slots(persona, table)
@@ -317,6 +328,7 @@ def _intent(table: TomlTable, suffix: str) -> IntentText:
         when=None if conditions is None else MappingProxyType(conditions),
         makes=table.text("makes", default=""),
         given=table.text("given", default=""),
+        line=table.text("line", default=""),
     )
     if slot:
         other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX

@@ -65,8 +65,9 @@ def entries(codex: Codex, profile: str) -> Iterator[CodexEntry]:
     yield from _shared_entries(codex)
     for name, persona in codex.personas.items():
         file = f"{persona.key}.toml"
-        for key in ("core_identity", "core_method"):
-            yield CodexEntry(name, key, getattr(persona, key), ((file, (key,), ""),))
+        for key in ("core_identity", "core_method", "line", "form"):
+            if getattr(persona, key):
+                yield CodexEntry(name, key, getattr(persona, key), ((file, (key,), ""),))
         yield CodexEntry(name, "model", codex.model_for(name, profile), ((file, ("model",), ""), *_models(profile)))
         yield from _options(codex, name, profile)
         for key in ("triggers", "exemplars"):
@@ -121,9 +122,20 @@ def _profile_label(profile: str) -> str:
 
 
 def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[CodexEntry]:
-    for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes", "given"):
+    for key in (
+        "name",
+        "inspiration",
+        "intent",
+        "line",
+        "signature",
+        "examples",
+        "may_learn",
+        "when",
+        "makes",
+        "given",
+    ):
         value = getattr(intent, key)
-        if key not in ("when", "makes", "given") or value:
+        if key not in ("line", "when", "makes", "given") or value:
             yield CodexEntry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
 
 

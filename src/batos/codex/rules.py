@@ -17,6 +17,9 @@ _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a protocol's")}
 
+#: The forms of a persona's prompts, as a codex names them; `auto` is decided by the model's size.
+FORMS = ("auto", "full", "lean")
+
 #: The most characters of a signature; Python's own parser reads it.
 _SIGNATURE = 200
 
@@ -101,7 +104,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
     top = "at the top of the file, above the first line with brackets"
     mind, persona = (top, "in a persona's file") if in_mind else ("in mind.toml", top)
     places = (
-        (("core_identity", "core_method", "triggers", "exemplars"), persona),
+        (("core_identity", "core_method", "triggers", "exemplars", "form"), persona),
         (("charter", "house_rules", "default_model", "coder", "embedder"), mind),
         (("model",), top if not in_mind else "as `default_model` at the top of the file, or under a profile"),
         (
@@ -157,6 +160,12 @@ def refuse_makes(table: TomlTable, makes: str, *, protocol: bool) -> None:
         table.fault("makes", "a facet makes only its answer", "Write it under a [[protocols]].")
     elif makes and makes != "tool":
         table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
+
+
+def refuse_form(table: TomlTable, form: str) -> None:
+    """Refuse a form of prompts that does not exist."""
+    if form not in FORMS:
+        table.fault("form", f"`form` is {form[:40]!r}", f"Write one of: {', '.join(FORMS)}.")
 
 
 def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:

@@ -10,7 +10,7 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.codex import model_options
-from batos.codex.codex import Codex, IntentText, Persona, digest_of
+from batos.codex.codex import PILLARS, Codex, IntentText, Persona, digest_of
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
@@ -75,6 +75,26 @@ def record_models(root: Root, models: Mapping[str, str]) -> list[str]:
         name = prototype_name(persona)
         _Slots(roots.named_objects(root)[name], name, changes).put("persona_model", model)
     return changes
+
+
+def record_forms(root: Root, forms: Mapping[str, str]) -> list[str]:
+    """Write down the form of each persona's prompts (slot `persona_form`); answers what changed."""
+    changes = _Changes(lambda holder, slot, intent: 0)
+    for persona, form in forms.items():
+        name = prototype_name(persona)
+        _Slots(roots.named_objects(root)[name], name, changes).put("persona_form", form)
+    return changes
+
+
+def recorded_forms(root: Root) -> dict[str, str]:
+    """Return the form of each persona's prompts that the image knows."""
+    objects = roots.named_objects(root)
+    found = {persona: objects.get(prototype_name(persona)) for persona in PILLARS}
+    return {
+        persona: own_slots(prototype)["persona_form"]
+        for persona, prototype in found.items()
+        if prototype is not None and "persona_form" in own_slots(prototype)
+    }
 
 
 class _Changes(list[str]):
@@ -156,6 +176,7 @@ def _stored_value(value: Any, slot: str) -> Any:
         when=None if value.when is None else dict(value.when),
         makes="tool" if value.makes else "",
         given="audit" if value.given == "audit" else "cost" if value.given else "",
+        line=value.line,
     )
 
 
@@ -228,6 +249,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
     declared: dict[str, Any] = {
         "model": codex.model_for(persona.name, profile),
         "options": codex.options_for(persona.name, profile),
+        "line": persona.line,
         "triggers": persona.triggers,
         "exemplars": persona.exemplars,
         "prompts": dict(persona.prompts),

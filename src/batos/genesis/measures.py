@@ -17,7 +17,8 @@ _KEPT = "bases"
 class Measure:
     """Describes one base, by its name: bytes and tokens of the sample prompt, marks of its own, capabilities.
 
-    Without tokens nothing was counted: it does not chat, or the daemon did not answer.
+    Without tokens nothing was counted: it does not chat, or the daemon did not answer. `parameters` is their number and
+    `trained` the window that it was trained for, 0 where the daemon does not tell them.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Measure:
     tokens: int
     marks: tuple[str, ...]
     capabilities: tuple[str, ...]
+    parameters: int = 0
+    trained: int = 0
 
 
 def _genesis_state(root: Root) -> Mapping[str, Any]:

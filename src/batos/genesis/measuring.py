@@ -84,7 +84,8 @@ async def _read_card(base: _Base, daemon: GenesisDaemon, tell: OnProgress) -> Me
     except OllamaError as error:
         tell(StepProgress(f"measure {base.name}", f"left: {error.message}"))
         return None
-    return Measure(base.name, 0, 0, marks.marks_of(card.template, card.info), card.capabilities)
+    own = marks.marks_of(card.template, card.info)
+    return Measure(base.name, 0, 0, own, card.capabilities, card.parameter_count, card.trained_window or 0)
 
 
 async def _count_tokens(

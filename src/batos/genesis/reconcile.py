@@ -15,7 +15,17 @@ from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
-from batos.genesis import adapter_check, advice, budget_check, file_stamps, graph, modelfile, provision, register
+from batos.genesis import (
+    adapter_check,
+    advice,
+    budget_check,
+    file_stamps,
+    graph,
+    modelfile,
+    prompt_forms,
+    provision,
+    register,
+)
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
@@ -103,6 +113,7 @@ class Reconciler:
     _last: _Read | None = field(default=None)
     _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
     _version: str | None = field(default=None)
+    _formed: Plan | None = field(default=None)
     _unfit: adapter_check.UnfitAdapters = field(default_factory=adapter_check.UnfitAdapters)
 
     # -- reading
@@ -190,6 +201,7 @@ class Reconciler:
                 after = await self._again(after)
                 changes += await self._record(after, None)
             await measure_missing(after, self.daemon, self.image, tell)
+            changes += await prompt_forms.record(self.image, after, self.settings)
             findings, at = await self.auditing.audit_after(after)
             if begin is not None and all(finding.ok for finding in findings):
                 await begin(_baseline_of(after))
@@ -217,6 +229,9 @@ class Reconciler:
             await self._record(found, None)
         elif found.steps_of("graph"):
             await self._record(found, None)
+        elif found is not self._formed:  # a setting, or a card that was read since, may ask for another form
+            await prompt_forms.record(self.image, found, self.settings)
+        self._formed = found
         return _baseline_of(found)
 
     def baseline(self) -> Baseline | None:
@@ -314,6 +329,7 @@ class Reconciler:
 
             changes = graph.build(root, done.codex, done.profile, retire_revision)
             changes += graph.record_models(root, done.models)
+            changes += graph.record_forms(root, prompt_forms.choose(root, done, self.settings))
             changes += register.record(root, _models_to_record(done, register.read_record(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
             return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone

@@ -159,6 +159,15 @@ class Evidence:
                 break
             dropped.add(passage.number)
             excess -= passage.size
+        passages = tuple(each for each in self.passages if each.number not in dropped)
+        lighter = replace(self, passages=passages, omitted_passages=self.omitted_passages + len(dropped))
+        return lighter.without_turns(excess)
+
+    def without_turns(self, excess: int) -> Evidence:
+        """Return the evidence with at least `excess` bytes of turns less, or with none: summaries first, then turns.
+
+        The oldest go first.
+        """
         view, turns, omitted = list(self.view), list(self.turns), 0
         while view and excess > 0:
             summary = view.pop(0)
@@ -167,14 +176,7 @@ class Evidence:
         while turns and excess > 0:
             excess -= turns.pop(0).size
             omitted += 1
-        return replace(
-            self,
-            passages=tuple(each for each in self.passages if each.number not in dropped),
-            turns=tuple(turns),
-            view=tuple(view),
-            omitted_passages=self.omitted_passages + len(dropped),
-            omitted_turns=self.omitted_turns + omitted,
-        )
+        return replace(self, turns=tuple(turns), view=tuple(view), omitted_turns=self.omitted_turns + omitted)
 
 
 def mark(text: str) -> str:

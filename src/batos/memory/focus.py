@@ -14,6 +14,8 @@ from batos.memory.terms import terms
 
 #: Sentences in focus: so many at least, and at most where more of them match about as well.
 LEAST, MOST = 2, 4
+#: The share of the weight of a question's words that the best sentence has at least: else nothing is in focus.
+COVERED = 0.05
 #: A further sentence comes into focus if it matches at least so well, as a share of the match before it.
 ALIKE = 0.9
 #: Letters of a word that are compared: what follows is taken for its ending.
@@ -47,7 +49,7 @@ def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
 
     The best LEAST come into focus and up to MOST that match about as well, each with the sentence before it if it
     begins with a pronoun. A returned passage is a span of the one that has its number; its `start` is its place in the
-    file. Where no sentence has a word of the question, nothing is in focus.
+    file. Where no sentence has more than a common word of the question ("Summarise the report"), nothing is in focus.
 
     >>> lamp = Passage(1, "lamp.txt", "0", 0, "Oil is dear. The man winds the lamp. This happens at night. Gulls cry.")
     >>> [each.text for each in focus([lamp], "When does the man wind the lamp at night?")]
@@ -77,8 +79,10 @@ def _stems(text: str) -> frozenset[str]:
 def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     """Return the places of the candidates in focus, the best first; only those with a word of the question."""
     holding = Counter(term for each in candidates for term in each.terms)
-    weights = {term: _rarity(term, holding[term], len(candidates)) for term in _stems(question) if holding[term]}
+    weights = {term: _rarity(term, holding[term], len(candidates)) for term in _stems(question)}
     scores = [sum(weights[term] for term in each.terms & weights.keys()) for each in candidates]
+    if max(scores, default=0) < COVERED * sum(weights.values()):
+        return []
     matching = [place for place, score in enumerate(scores) if score]
     fine = {place: scores[place] - LENGTH_COST * len(candidates[place].terms) for place in matching}
     ranked = sorted(matching, key=lambda place: (-fine[place], place))

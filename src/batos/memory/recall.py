@@ -14,15 +14,20 @@ MOST_PASSAGES = 15
 VIEW_SHARE = 3
 
 
-def recall(candidates: Sequence[Passage], past: Past, query: str, room: int) -> Evidence:
+def recall(candidates: Sequence[Passage], past: Past, query: str, room: int, turns: int | None = None) -> Evidence:
     """Return the evidence that fits into `room` bytes: earlier turns in at most half of it, passages in the rest.
+
+    With `turns`, that is the bytes for earlier turns, and all of `room` is the passages'.
 
     All passages are returned if they fit; else the best matches, or the first ones if none matches. Passages keep the
     order of their files, since neighbours explain each other, and are numbered from 1. Turns are loaded, newest first,
     until one does not fit.
     """
-    kept = recall_turns(past, room // 2 if candidates else room)
-    room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
+    if turns is not None:
+        kept = recall_turns(past, turns)
+    else:
+        kept = recall_turns(past, room // 2 if candidates else room)
+        room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
     passages_ = _select_passages(candidates, query, room)
     numbered = tuple(replace(each, number=number) for number, each in enumerate(passages_, start=1))
     return replace(kept, passages=numbered, omitted_passages=len(candidates) - len(numbered))

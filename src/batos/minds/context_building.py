@@ -19,10 +19,11 @@ from batos.image.records import Attachment, Brief
 from batos.image.roots import Root, named_objects
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
-from batos.memory.evidence import Passage
+from batos.memory.evidence import Evidence, Passage
 from batos.memory.passages import passages
+from batos.minds import clock
 from batos.minds.context import MindContext, Thinking
-from batos.minds.prompt import PersonaPrompt
+from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import ratio
 from batos.objects.prototype import UvmObject, lookup
 
@@ -103,7 +104,22 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
 
 def voice_of(persona: UvmObject) -> PersonaPrompt:
     """Return the persona's texts as prompts need them."""
-    return PersonaPrompt(persona.name, persona.core_identity, persona.core_method, persona.prompts)
+    form, line = (lookup(persona, slot) for slot in ("persona_form", "line"))
+    return PersonaPrompt(
+        persona.name,
+        persona.core_identity,
+        persona.core_method,
+        persona.prompts,
+        "lean" if form is not None and form.value == "lean" else "full",
+        line.value if line is not None and isinstance(line.value, str) else "",
+    )
+
+
+def shared_context_of(root: Root, question: str, asked_at: str) -> SharedContext:
+    """Return what all calls of a mission share, without evidence; the time where the question asks for it."""
+    orchestrator = root["orchestrator_obj"]
+    told = clock.describe(asked_at) if clock.asks_time(question) else ""
+    return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told)
 
 
 def thinking_of(persona: UvmObject) -> Thinking:

@@ -21,6 +21,8 @@ JOIN = "Answer the question from the text in one to three sentences."
 CHOOSE = "Give the number of the answer in the text that answers the question best."
 REWRITE = "Change the text as asked, and write the whole text again."
 FORGE = "Describe one small function that does again what this text did by hand, or say that there is none."
+#: The question to which summaries of older turns are the answer.
+EARLIER = "What did we say before?"
 #: The task of a revision, behind the faults.
 REVISE = "Answer the question again, without that."
 

@@ -6,7 +6,7 @@ system   charter, house rules                      the same for every mission of
 user     what older turns were compacted to        the same until the next compaction; absent without one
 user     evidence                                  the same for every call of a mission
 ...      the conversation's turns                  the same for every call of a mission
-user     persona, task (facet, sub-query), clock   this call's own
+user     persona, the time if asked for, task      this call's own, the question or the task last
 ...      an answer and its faults                  a revision, appended
 
 The lean form, for small models, is short:
@@ -117,7 +117,7 @@ def compose(
     if voice.form == "lean":
         return (*_lean(shared, voice, task, most), *then)
     persona = f"{voice.core_identity.strip()}\n\n{voice.core_method.strip()}"
-    last = f"{persona}\n\n{task.text.strip()}\n\nAsked at {shared.asked_at}."
+    last = "\n\n".join(filter(None, (persona, shared.clock, task.text.strip())))
     return (*prefix(shared), {"role": "user", "content": last}, *then)
 
 
@@ -125,6 +125,9 @@ def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | N
     text = task.material or lean.select(shared.evidence, task.query, most).lines
     line = (task.line if text else task.alone) or voice.speaks
     yield {"role": "system", "content": " ".join(filter(None, (line, shared.clock)))}
+    if shared.evidence.view:
+        yield {"role": "user", "content": lean.EARLIER}
+        yield {"role": "assistant", "content": lean.text_lines(each.text for each in shared.evidence.view)}
     yield from _turns(shared.evidence)
     yield {"role": "user", "content": lean.user_message(text, task.text, asks=task.asks)}
 

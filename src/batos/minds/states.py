@@ -31,7 +31,7 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
         council.check_budget(context)
     recalled = context.mind.inherited
     if recalled is None:
-        recalled = await recall(context, interpreter, question, window.bytes_for_evidence(context))
+        recalled = await recall(context, interpreter, question, *window.rooms(context))
     synthesis.recalled = synthesis.evidence = recalled
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
@@ -121,9 +121,11 @@ def open_synthesis(cycle: UvmObject) -> Synthesis:
     return synthesis
 
 
-async def recall(context: MindContext, interpreter: Interpreter, query: str, room: int) -> Evidence:
-    """Return what the mind's persona recalls for a query, within `room` bytes. ObjectError: it is no evidence."""
-    recalled = await send(interpreter, context.mind.persona, "recall_", query, room)
+async def recall(context: MindContext, interpreter: Interpreter, query: str, *rooms: int) -> Evidence:
+    """Return what the mind's persona recalls for a query, within so many bytes (for passages, and for turns if there is
+    a second number). ObjectError: it is no evidence.
+    """
+    recalled = await send(interpreter, context.mind.persona, "recall_", query, *rooms)
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     return recalled

@@ -21,6 +21,12 @@ class Task:
     material: str = ""
     asks: bool = False
 
+    def beside(self, more: str) -> Task:
+        """Return the task with further text to be told of: beside the text that a small model is shown, else behind."""
+        if not self.material or not more.strip():
+            return self.then(more)
+        return replace(self, material=f"{self.material}\n{more.strip()}")
+
     def then(self, more: str) -> Task:
         """Return the task with further lines at its end, such as a description of the reply."""
         return replace(self, text=f"{self.text.strip()}\n\n{more.strip()}".strip())

@@ -182,14 +182,17 @@ async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 
 
 async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
-    """Recall evidence for a query from the mission's own files and its conversation, within `room` bytes."""
-    query, room = str(args[0]), int(args[1])
+    """Recall evidence for a query from the mission's own files and its conversation, within `room` bytes.
+
+    A third argument is the room for turns, which are recalled beside the passages then.
+    """
+    query, room, *turns = str(args[0]), *map(int, args[1:3])
     context = interpreter.context
     # Loading turns takes longer than reading their text: those of a long conversation are loaded in a thread.
     size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
         room if context.mission.past.count else 0
     )
-    return await offload(size, lambda: recall(context.mission.passages, context.mission.past, query, room))
+    return await offload(size, lambda: recall(context.mission.passages, context.mission.past, query, room, *turns))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:

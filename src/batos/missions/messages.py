@@ -22,9 +22,9 @@ from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
-from batos.minds.calls.questions import room_for_evidence
 from batos.minds.combine import weave
 from batos.minds.context import MindContext
+from batos.minds.parts import window
 from batos.minds.parts.interpret import task_of
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.minds.task import Task
@@ -203,8 +203,8 @@ async def _infer_text(step: _Step) -> _Result:
 
 async def _recall_evidence(step: _Step, text: str, task: Task, decision: Decision[Any]) -> None:
     """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
-    room = room_for_evidence(step.context, [(task, decision)])
-    recalled = await states.recall(step.context, step.interpreter, text, room)
+    rooms = window.rooms_beside(step.context, task, decision)
+    recalled = await states.recall(step.context, step.interpreter, text, *rooms)
     step.synthesis.recalled = step.synthesis.evidence = recalled
 
 

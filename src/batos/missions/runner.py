@@ -46,14 +46,12 @@ from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
-from batos.memory.evidence import Evidence
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
 from batos.minds.choices import MissionChoices
 from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
 from batos.minds.parts import council
-from batos.minds.prompt import SharedContext
 from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import Trace
 from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
@@ -307,7 +305,6 @@ class MissionRunner:
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)
-        orchestrator = root["orchestrator_obj"]
         facts = MissionFacts(
             id=mission,
             brief=brief,
@@ -316,7 +313,7 @@ class MissionRunner:
             thought=thought,
             past=conversations.past(root, brief, reached),
             passages=await context_building.passages_of(root, brief),
-            shared=SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked.asked_at),
+            shared=context_building.shared_context_of(root, brief.text, asked.asked_at),
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )

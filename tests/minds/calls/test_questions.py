@@ -96,7 +96,7 @@ async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind:
 
 async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> None:
     """When rules, persona and question alone are too long, the second refusal is the mission's reason."""
-    mind.bridge.respond = daemon = Daemon(mind.script, 0.4)
+    mind.bridge.respond = daemon = Daemon(mind.script, 0.25)
     with pytest.raises(ContextOverflow, match=r"left out already: .* passages, 0 turns") as raised:
         await ask(mind.uvm, files=(LONG,), effort="reflex")
     assert raised.value.window == WINDOW
@@ -108,7 +108,7 @@ async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> Non
 
 async def test_nothing_to_leave_out_is_not_tried_again(mind: Mind) -> None:
     """Without evidence a refusal is final at once: the same bytes would be refused again."""
-    mind.bridge.respond = daemon = Daemon(mind.script, 0.4)
+    mind.bridge.respond = daemon = Daemon(mind.script, 0.25)
     with pytest.raises(ContextOverflow, match="persona and question never are"):
         await ask(mind.uvm, files=(), effort="reflex")
     assert len(daemon.refused) == 1
@@ -167,7 +167,7 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
 async def test_parts_are_shortened_as_the_last_resort(mind: Mind) -> None:
     """A weave whose parts alone are too long is woven from shortened ones, and provenance says how many."""
     mind.script.part = {"answer": "The clockwork is wound. " * 37, "citations": [], "known": True}
-    mind.bridge.respond = daemon = Daemon(mind.script, 1.1)
+    mind.bridge.respond = daemon = Daemon(mind.script, 0.9)
     shown = await ask(mind.uvm, files=())
     assert shown["status"] == "done"
     assert shown["provenance"]["omitted"]["parts"] == 3
@@ -320,7 +320,7 @@ def _context(window: int, tokens: float, question: str) -> Any:
 
 async def test_a_long_question_is_never_cut(mind: Mind) -> None:
     """A question that leaves no room for documents is asked whole, without them."""
-    question = "Why does the lamp burn so low tonight, keeper? " * 120
+    question = "Why does the lamp burn so low tonight, keeper? " * 160
     mind.script.woven = {**GOOD, "citations": []}
     shown = await ask(mind.uvm, question.strip(), effort="reflex")
     assert question.strip() in mind.bridge.history[0].messages[-1]["content"]

@@ -31,7 +31,7 @@ async def test_a_protocol_whose_conditions_hold_is_applied(mind: Mind) -> None:
     assert shown["cost"]["calls"] == 6
     last = mind.bridge.history[-1].messages[-1]["content"]
     assert f"{WINDS}." in last
-    assert "gallery of the rogues" in last
+    assert "two to four rogues" in last
     assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
     assert shown["provenance"]["methods"][-1]["selector"] == SLOT
 

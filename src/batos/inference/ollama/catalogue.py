@@ -16,6 +16,8 @@ from batos.inference.ollama.client import ListResponse, ProcessResponse, Progres
 
 _VERSION_MOST = 100  # characters
 _FROM = re.compile(r"^FROM (.+)$", re.MULTILINE)
+_SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([KMBT]?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 _ADAPTER = re.compile(r"^ADAPTER (.+)$", re.MULTILINE)
 
 
@@ -66,6 +68,12 @@ class ModelCard:
         return tuple(path.strip() for path in _ADAPTER.findall(self.modelfile))
 
     @property
+    def parameter_count(self) -> int:
+        """Return the number of the model's parameters, 0 if the daemon does not tell it."""
+        found = self.info.get("general.parameter_count")
+        return found if type(found) is int and found > 0 else parameters_in(self.parameter_size)
+
+    @property
     def trained_window(self) -> int | None:
         """Return the context length in tokens that the model was trained for, or None."""
         found = self.info.get(f"{self.info.get('general.architecture', '')}.context_length")
@@ -102,6 +110,16 @@ class Embedding:
     prompt_tokens: int
     load_seconds: float
     total_seconds: float
+
+
+def parameters_in(size: str) -> int:
+    """Return the number of parameters that a size such as `134.52M` means, 0 if it means none.
+
+    >>> parameters_in("134.52M"), parameters_in("8.0B"), parameters_in("")
+    (134520000, 8000000000, 0)
+    """
+    found = _SIZE.fullmatch(size.strip())
+    return round(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
 
 
 def version_of(body: bytes) -> str:

@@ -14,7 +14,7 @@ from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
-from batos.minds import prompt
+from batos.minds import lean, prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
 from batos.minds.task import Task
@@ -60,13 +60,28 @@ class _Call:
     question: Question
     guide: str
     shortened: int = 0
+    #: The most characters of evidence that a lean prompt shows; None: as many as are in focus.
+    most: int | None = None
 
     def messages(self, context: MindContext) -> tuple[Message, ...]:
         if self.question.short:
             return prompt.compose_short(self.shared, context.mind.voice, self.question.task)
         task = self.question.task
         task = replace(task, text=prompt.with_guide(task.text, self.guide))
-        return prompt.compose(self.shared, context.mind.voice, task, self.question.then)
+        return prompt.compose(self.shared, context.mind.voice, task, self.question.then, self.most)
+
+    def _with_less_evidence(self, context: MindContext, excess: int) -> _Call:
+        """Leave out evidence; a lean prompt shows few sentences of it, so that its turns go first."""
+        evidence = self.shared.evidence
+        if context.mind.voice.form == "full":
+            return replace(self, shared=self.shared.with_evidence(evidence.lighten(context.mission.brief.text, excess)))
+        fewer = evidence.without_turns(excess)
+        call = replace(self, shared=self.shared.with_evidence(fewer))
+        freed = prompt.size(self.messages(context)) - prompt.size(call.messages(context))
+        if freed >= excess or not evidence.passages:
+            return call
+        shown = sum(len(each.text) for each in lean.select(evidence, self.question.task.query, self.most).passages)
+        return replace(call, most=max(0, shown - (excess - freed)))
 
     def lighter(self, context: MindContext, most: int) -> _Call:
         """Shorten the call to at most so many bytes, as far as possible: first recalled passages, then old turns, then
@@ -75,8 +90,7 @@ class _Call:
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
-            shared = call.shared.with_evidence(call.shared.evidence.lighten(context.mission.brief.text, excess))
-            call = replace(call, shared=shared)
+            call = call._with_less_evidence(context, excess)
             excess = prompt.size(call.messages(context)) - most
         if excess > 0 and call.question.shorter is not None:
             task, shortened = call.question.shorter(excess)

@@ -74,7 +74,7 @@ async def _ask_for_change(
     shown = protocol_context.text(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
-    told = Question(question.path, question.task.then(shown))
+    told = Question(question.path, question.task.beside(shown))
     value, _ = await answers.infer_streamed(interpreter, context, synthesis, told, decisions.CHANGED)
     return value
 

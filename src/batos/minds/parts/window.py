@@ -1,4 +1,8 @@
-"""The bytes left for evidence beside the largest prompt that any mind of a mission will need."""
+"""The bytes left for evidence beside the largest prompt that any mind of a mission will need.
+
+A mind in lean form is shown a few sentences of the passages, which need not fit into its window for that: how many are
+recalled does not follow from the window, and how many turns are does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
-from batos.minds import prompt
+from batos.minds import lean, prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import room_for_evidence
 from batos.minds.context import MindContext
@@ -16,14 +20,32 @@ from batos.minds.task import Task
 #: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
 PART_BYTES: Final = 700
 
+#: Bytes of passages that are recalled where no mind is shown them whole: what comes after these helps no more.
+FOCUSED: Final = 24 * 1024
+
 Asked: TypeAlias = tuple[Task, Decision[Any]]
 
 
-def bytes_for_evidence(context: MindContext) -> int:
-    """Return the bytes for evidence, recalled once for all minds of the mission and shown to each; never negative."""
-    return min(
-        room_for_evidence(mind, _tasks(mind)) for mind in council.minds(context, _like_a_part_of(context.mind.question))
-    )
+def rooms(context: MindContext) -> tuple[int, ...]:
+    """Return the bytes for evidence, recalled once for all minds of the mission and shown to each; never negative.
+
+    Where all of them have the lean form there are two numbers: for passages, and for turns beside them.
+    """
+    minds = council.minds(context, _like_a_part_of(context.mind.question))
+    whole = [mind for mind in minds if mind.mind.voice.form == "full"]
+    least = min(room_for_evidence(mind, _tasks(mind)) for mind in whole or minds)
+    return (least,) if whole else rooms_in_lean(least)
+
+
+def rooms_beside(context: MindContext, task: Task, decision: Decision[Any]) -> tuple[int, ...]:
+    """Return the same for a mind that is asked one question."""
+    room = room_for_evidence(context, [(task, decision)])
+    return (room,) if context.mind.voice.form == "full" else rooms_in_lean(room)
+
+
+def rooms_in_lean(room: int) -> tuple[int, int]:
+    """Return the bytes for passages and for turns, where so many are left in a lean prompt."""
+    return FOCUSED, max(0, room - lean.UNFOCUSED)
 
 
 def fit(context: MindContext, evidence: Evidence) -> Evidence:
@@ -31,8 +53,9 @@ def fit(context: MindContext, evidence: Evidence) -> Evidence:
 
     Evidence is left out once for all calls: if each call left out its own, they would share no beginning.
     """
-    excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - bytes_for_evidence(context)
-    return evidence.lighten(context.mission.brief.text, excess) if excess > 0 else evidence
+    found = rooms(context)
+    excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - found[0]
+    return evidence.lighten(context.mission.brief.text, excess) if excess > 0 and len(found) == 1 else evidence
 
 
 def _like_a_part_of(question: str) -> str:
