@@ -16,16 +16,16 @@ from batos.inference.ollama.catalogue import parameters_in
 _BILLION: Final = 10**9
 
 
-def choose(root: Root, plan: Plan, settings: Settings) -> dict[str, str]:
+def choose_forms(root: Root, plan: Plan, settings: Settings) -> dict[str, str]:
     """Return the form of each persona's prompts, by what the daemon tells of the base that it thinks with."""
     known = measures.recorded_measures(root)
     return {name: _form(name, plan, settings, known) for name in plan.models}
 
 
-async def record(image: LivingImage, plan: Plan, settings: Settings) -> list[str]:
+async def record_forms(image: LivingImage, plan: Plan, settings: Settings) -> list[str]:
     """Write the form of each persona's prompts into the image, where it is another than the one there."""
     with image.snapshot() as root:
-        found = choose(root, plan, settings)
+        found = choose_forms(root, plan, settings)
         if found == graph.recorded_forms(root):
             return []
     return await image.writer.apply(lambda root: graph.record_forms(root, found))

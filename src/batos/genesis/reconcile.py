@@ -15,17 +15,7 @@ from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
-from batos.genesis import (
-    adapter_check,
-    advice,
-    budget_check,
-    file_stamps,
-    graph,
-    modelfile,
-    prompt_forms,
-    provision,
-    register,
-)
+from batos.genesis import adapter_check, advice, budget_check, file_stamps, graph, modelfile, provision, register
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
@@ -37,6 +27,7 @@ from batos.genesis.genesis_documents import GenesisDocument
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import measure_missing
 from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
+from batos.genesis.prompt_forms import choose_forms, record_forms
 from batos.genesis.provision import OnProgress, Pull, StepProgress
 from batos.genesis.register import MadeModel
 from batos.image import methods, roots
@@ -201,7 +192,7 @@ class Reconciler:
                 after = await self._again(after)
                 changes += await self._record(after, None)
             await measure_missing(after, self.daemon, self.image, tell)
-            changes += await prompt_forms.record(self.image, after, self.settings)
+            changes += await record_forms(self.image, after, self.settings)
             findings, at = await self.auditing.audit_after(after)
             if begin is not None and all(finding.ok for finding in findings):
                 await begin(_baseline_of(after))
@@ -230,7 +221,7 @@ class Reconciler:
         elif found.steps_of("graph"):
             await self._record(found, None)
         elif found is not self._formed:  # a setting, or a card that was read since, may ask for another form
-            await prompt_forms.record(self.image, found, self.settings)
+            await record_forms(self.image, found, self.settings)
         self._formed = found
         return _baseline_of(found)
 
@@ -329,7 +320,7 @@ class Reconciler:
 
             changes = graph.build(root, done.codex, done.profile, retire_revision)
             changes += graph.record_models(root, done.models)
-            changes += graph.record_forms(root, prompt_forms.choose(root, done, self.settings))
+            changes += graph.record_forms(root, choose_forms(root, done, self.settings))
             changes += register.record(root, _models_to_record(done, register.read_record(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
             return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone
