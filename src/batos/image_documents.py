@@ -70,7 +70,7 @@ class WaitingDocument(TypedDict):
 
 
 class ScreenDocument(TypedDict):
-    """Status on one screen; `models` has the model of each persona."""
+    """Status on one screen; `models` has the model of each persona, `forms` the form of its prompts."""
 
     queue: QueueDocument
     approvals: WaitingDocument
@@ -81,6 +81,7 @@ class ScreenDocument(TypedDict):
     vram: list[SampleDocument]
     failures: list[FailureLine]
     models: dict[str, str]
+    forms: dict[str, str]
 
 
 class LoadedModel(TypedDict):

@@ -231,17 +231,35 @@ class LateReport(TypedDict):
     new: NotRequired[int]
 
 
+class FocusSpan(TypedDict):
+    """A span of a document that a call was shown, its place in characters."""
+
+    document: int
+    start: int
+    length: int
+
+
+class FocusDocument(TypedDict):
+    """The spans that a call in lean form was shown of the evidence; `omitted` counts the other sentences."""
+
+    path: str
+    shown: list[FocusSpan]
+    omitted: int
+
+
 class ProvenanceDocument(TypedDict, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
     journal: list[str]
     models: dict[str, str]
+    forms: dict[str, str]
     placements: list[PlacementDocument]
     methods: list[RanDocument]
     generated: list[LearntDocument]
     written: list[dict[str, Any]]
     recalled: list[Recalled]
     omitted: OmittedDocument
+    focus: list[FocusDocument]
     citations: list[CitationDocument]
     unanswered: list[int]
     combined: CombinedDocument

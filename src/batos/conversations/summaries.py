@@ -94,7 +94,8 @@ def recorder(context: MindContext) -> MindContext:
     own model.
     """
     thinking = replace(context.mind.thinking, mode="direct", think=False)
-    return context.with_mind(voice=RECORDER, thinking=thinking, name="compaction")
+    voice = replace(RECORDER, form=context.mind.voice.form)
+    return context.with_mind(voice=voice, thinking=thinking, name="compaction")
 
 
 def most(window: int, level: int) -> int:
@@ -155,7 +156,7 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
                 piece = Piece(first, last, text, _trust(parts, by_model=True), by_model=True)
                 return RecordedPiece(piece, shortened)
             why = faults[0]
-            question = replace(question, then=prompt.revision(RECORDER, replied.text, faults))
+            question = replace(question, then=prompt.revision(context.mind.voice, replied.text, faults))
     except (DecisionInvalid, Runaway, ContextOverflow) as unusable:  # another try would end the same
         why = unusable.message
     piece = Piece(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)

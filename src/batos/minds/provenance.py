@@ -68,6 +68,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
     return {
         "journal": list(context.io.session.keys),
         "models": context.io.session.models,
+        "forms": dict(sorted(context.trace.forms.items())),
         "placements": placements(context.io.session),
         "methods": list(context.trace.behaviour),
         "generated": list(context.trace.learned),
@@ -78,6 +79,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
             "turns": evidence.omitted_turns,
             "parts": synthesis.shortened,
         },
+        "focus": [context.trace.focus[path] for path in sorted(context.trace.focus)],
         "citations": verbatim(said.citations, recalled),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from batos.inference.cost import LEAST_RATIO
-from batos.memory.evidence import Evidence
+from batos.memory.evidence import Evidence, Passage
 from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
-from batos.mission_documents import LearntDocument, RanDocument
+from batos.mission_documents import FocusDocument, FocusSpan, LearntDocument, RanDocument
 from batos.objects.method import Method
 
 
@@ -74,6 +74,10 @@ class Trace:
     written: list[dict[str, Any]] = field(default_factory=list)
     #: Trust classes of values that methods read, recalled or were given, beside the mission's evidence.
     trusts: list[str] = field(default_factory=list)
+    #: The form of the prompts that each model was sent.
+    forms: dict[str, str] = field(default_factory=dict)
+    #: The part of the evidence that each call was shown in lean form, by the call's path.
+    focus: dict[str, FocusDocument] = field(default_factory=dict)
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
 
@@ -88,6 +92,15 @@ class Trace:
     def note_changes(self, slots: Iterable[dict[str, Any]]) -> None:
         """Note slots that methods have changed in the image, with their former values."""
         self.written.extend(slots)
+
+    def note_form(self, model: str, form: str) -> None:
+        """Note the form of the prompts that a model is sent."""
+        self.forms[model] = form
+
+    def note_focus(self, path: str, passages: Iterable[Passage], omitted: int) -> None:
+        """Note the sentences of the evidence that a call was shown, and the number of those that it was not shown."""
+        shown = [FocusSpan(document=each.number, start=each.start, length=len(each.text)) for each in passages]
+        self.focus[path] = FocusDocument(path=path, shown=shown, omitted=omitted)
 
     def note_trust(self, trust: str) -> None:
         """Note how far a method's result is to be trusted."""

@@ -28,6 +28,8 @@ _FRAME = re.compile(
     r"|^<answer digest=\"[0-9a-f]{8}\">\n|\n</answer [0-9a-f]{8}>$",
     re.MULTILINE,
 )
+# the lean form of BAT OS' prompts: sentences one a line, then the question
+_LEAN = re.compile(r"\AText:\n((?:[^\n]+\n)*)\n(Question: )?")
 _CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
@@ -92,6 +94,10 @@ def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """Split a message into its evidence blocks (number and text) and the rest."""
     content = _FRAME.sub("", content)
+    lean = _LEAN.match(content)
+    if lean:
+        label = "Question:\n" if lean[2] else ""
+        return ((1, lean[1]),), f"{label}{content[lean.end() :]}"
     if "<document " not in content:
         return (), content
     blocks = tuple((int(match[1]), match[3]) for match in _BLOCK.finditer(content))

@@ -85,7 +85,9 @@ def test_nothing_is_written(tmp_path: Path) -> None:
 
 def test_a_sound_codex(newcomer: User) -> None:
     """A check of sound files ends with 0, with a document and in words."""
-    assert newcomer.run("codex", "check", "--json").document["data"] == {"ok": True, "faults": []}
+    found = newcomer.run("codex", "check", "--json").document["data"]
+    assert (found["ok"], found["faults"]) == (True, [])
+    assert {each["persona"] for each in found["prompts"]} == {"ROBIN", "BRICK", "BABS", "ALFRED"}
     ran = newcomer.run("codex", "check")
     assert (ran.code, ran.out.split(":")[0]) == (0, "The codex is sound")
 

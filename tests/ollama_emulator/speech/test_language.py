@@ -228,3 +228,11 @@ def test_a_follow_up_is_answered_from_what_the_person_said() -> None:
     assert [one.text for one in said.spoken] == ["I sold my boat."]
     other = gather([*told, {"role": "user", "content": task.format("How do tides work?")}], ())
     assert [one.text for one in other.spoken] == ["How do tides work?"]
+
+
+def test_a_text_and_a_question_are_read_from_the_lean_form() -> None:
+    """The sentences below `Text:` are the evidence, and the question has no label."""
+    message = {"role": "user", "content": "Text:\nThe lamp burns.\nGulls cry.\n\nQuestion: Does it burn? Why?"}
+    found = gather([message], ())
+    assert [each.text for each in found.evidence] == ["The lamp burns.", "Gulls cry."]
+    assert found.question == "Does it burn? Why?"

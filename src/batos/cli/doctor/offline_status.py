@@ -28,6 +28,7 @@ _NOTHING: Mapping[str, Any] = {
     "vram": [],
     "failures": [],
     "models": {},
+    "forms": {},
     "learning": {"waiting": 0, "making": None},
 }
 

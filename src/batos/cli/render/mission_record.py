@@ -12,7 +12,8 @@ from batos.cli.render.mission import cost_text, moment, notes_text, placements, 
 from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
 from batos.errors import NotFound
-from batos.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
+from batos.mission_documents import FocusDocument, MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
+from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
 
 #: The words for missions that nobody works on.
@@ -48,7 +49,11 @@ def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False
         provenance = mission["provenance"]
         lines += [str(mission["answer"]), "", notes_text(mission, voices=voices, named=True)]
         lines += [] if voices else changes_lines(provenance)
-        lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
+        lean = {name for name, form in provenance.get("forms", {}).items() if form == "lean"}
+        lines += [
+            f"model    {name} ({digest[:12]}){', prompts in lean form' if name in lean else ''}"
+            for name, digest in provenance["models"].items()
+        ]
         lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
         lines += [f"read at  {provenance['read_at']}"]
     else:
@@ -132,12 +137,16 @@ def find_calls(calls: Sequence[PromptDocument], name: str) -> list[PromptDocumen
     return found
 
 
-def prompts_text(calls: Sequence[PromptDocument]) -> str:
-    """Write every call's exact prompt; signs in it that cannot be seen are named."""
+def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument] = ()) -> str:
+    """Write every call's exact prompt, and what it was not shown; signs in it that cannot be seen are named."""
+    omitted = {each["path"]: each["omitted"] for each in focus if each["omitted"]}
     lines = []
     for call in calls:
         lines.append(f"\n=== {call_name(call)} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
+        path = call["path"].partition("/again")[0]
+        if path in omitted and "method" not in call:
+            lines.append(f"--- not shown: {count_text(omitted[path], 'further sentence')} of the documents")
         if "input" in call:
             lines.append(f"--- embedded\n{call['input']}")
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from batos.cli.render import prompt_tokens
 from batos.cli.verb_options import VerbCall, common
 from batos.cli.wrong_usage import Subverbs
 from batos.codex import codex as codices
@@ -134,11 +135,16 @@ def _row_text(each: Mapping[str, Any]) -> str:
 @codex.command(short_help="Print every fault of every file.")
 @common
 def check(called: VerbCall) -> int:
-    """Read every file and print every fault with its line and remedy; exit 1 if there is any."""
+    """Read every file and print every fault with its line and remedy; exit 1 if there is any.
+
+    The tokens of each persona's prompts beside evidence and question are told too, with a warning for long ones.
+    """
     found = codices.read(_folder(called.settings))
     faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
+    weighed = [] if found.codex is None else prompt_tokens.weigh(found.codex, called.settings)
     if called.console.as_json:
-        called.console.document({"ok": not faults, "faults": [_fault(each) for each in faults]})
+        told = [each.as_dict() for each in weighed]
+        called.console.document({"ok": not faults, "faults": [_fault(each) for each in faults], "prompts": told})
         return 1 if faults else 0
     for fault in faults:
         called.console.write(f"{fault.message}\n    {fault.remedy}")
@@ -149,6 +155,8 @@ def check(called: VerbCall) -> int:
         intents = [intent for each in found.codex.personas.values() for intent in (*each.pillars, *each.protocols)]
         counts = f"{count_text(len(found.codex.personas), 'persona')}, {count_text(len(intents), 'intent')}"
         called.console.write(f"The codex is sound: {counts}, digest {found.codex.digest[:12]}.")
+        for line in prompt_tokens.describe(weighed):
+            called.console.write(line)
     return 1 if faults else 0
 
 

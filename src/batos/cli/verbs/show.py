@@ -99,12 +99,13 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
     if called.console.as_json:
         called.console.document(found)
         return 0
+    focus = found.get("provenance", {}).get("focus", ())
     if call is not None:
-        called.console.write(prompts_text(found["prompts"]).lstrip("\n"))
+        called.console.write(prompts_text(found["prompts"], focus).lstrip("\n"))
         return 0
     called.console.write(mission_text(as_mission(found), voices=voices, served=served))
     if prompts:
-        called.console.write(prompts_text(found["prompts"]))
+        called.console.write(prompts_text(found["prompts"], focus))
     return 0
 
 

@@ -67,6 +67,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
     lines += _totals(found.get("counters") or {})
     lines += _methods(found.get("counters") or {})
+    lines += _forms(found.get("forms") or {})
     lines += [f"memory   {placement_text(each)}" for each in (found.get("ollama") or {}).get("loaded", ())]
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
@@ -137,6 +138,14 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
 def _personas_text(running: Mapping[str, Any]) -> str:
     """Name the personas at work; none before the mission is routed."""
     return personas_text({"personas": running.get("personas") or (), "effort": running.get("effort")})
+
+
+def _forms(forms: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line on the personas whose prompts have the lean form, if there are any."""
+    lean = [persona for persona, form in forms.items() if form == "lean"]
+    if lean:
+        who = "all personas" if len(lean) == len(forms) else ", ".join(lean)
+        yield f"prompts  in lean form for {who}"
 
 
 def _since(moment: str | None, now: datetime) -> str:

@@ -70,6 +70,13 @@ class _Call:
         task = replace(task, text=prompt.with_guide(task.text, self.guide))
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then, self.most)
 
+    def note_form(self, context: MindContext) -> None:
+        """Note the form of the call, and in lean form the part of the evidence that it was shown."""
+        context.trace.note_form(context.mind.thinking.model, context.mind.voice.form)
+        if context.mind.voice.form == "lean" and self.question.task.query and self.shared.evidence.passages:
+            found = lean.select(self.shared.evidence, self.question.task.query, self.most)
+            context.trace.note_focus(self.question.path, found.passages, found.omitted)
+
     def _with_less_evidence(self, context: MindContext, excess: int) -> _Call:
         """Leave out evidence; a lean prompt shows few sentences of it, so that its turns go first."""
         evidence = self.shared.evidence
@@ -137,6 +144,7 @@ async def ask(
             value, text = await decide(deciding, call.messages(context))
         except (ContextOverflow, AnswerCut) as again:
             raise _too_long(again, call) from again
+    call.note_form(context)
     return value, ModelReply(text, call.shared.evidence, call.shortened)
 
 

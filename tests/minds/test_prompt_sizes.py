@@ -1,0 +1,40 @@
+"""The sizes of prompts: the shipped codex stays within the bounds of both forms, and each prompt is weighed."""
+
+from __future__ import annotations
+
+import pytest
+
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
+from batos.codex.meta_prompts import FIRST_RATIO
+from batos.minds import prompt_sizes
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Codex:
+    """The codex that ships."""
+    return codices.parse(codices.read_shipped()).sound()
+
+
+def test_the_shipped_prompts_are_within_their_bounds(shipped: Codex) -> None:
+    """By the estimate, which takes more than a model does: 700 tokens in full form, 60 in lean form."""
+    for each in prompt_sizes.list_sizes(shipped):
+        for form, most in prompt_sizes.MOST.items():
+            assert each.sizes[form] * FIRST_RATIO <= most, (each.persona, each.prompt, form)
+
+
+def test_every_prompt_of_every_persona_is_weighed(shipped: Codex) -> None:
+    """The calls of a cycle, and one for each facet and each protocol."""
+    found = prompt_sizes.list_sizes(shipped)
+    for persona in shipped.personas.values():
+        slots = {intent.slot for intent in (*persona.pillars, *persona.protocols)}
+        mine = {each.prompt for each in found if each.persona == persona.name}
+        assert mine == slots | {"reflex", "decompose", "weave", "select", "revise"}
+
+
+def test_facets_differ_in_lean_form_too(shipped: Codex) -> None:
+    """Each facet has a line of its own, which is another than its persona's."""
+    for persona in shipped.personas.values():
+        lines = [persona.line, *(facet.line for facet in persona.pillars)]
+        assert all(lines)
+        assert len(set(lines)) == len(lines)
