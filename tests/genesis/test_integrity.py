@@ -126,6 +126,19 @@ def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) 
     assert {"window.robin", "window.brick", "window.babs", "window.alfred"} <= set(found)
 
 
+def test_a_small_window_has_room_for_the_lean_form(
+    codex: Codex, connection: Connection, folder: Path, edit: Edit
+) -> None:
+    """A persona whose prompts have that form has only its line in each of them."""
+    root = root_of(connection)
+    for name in ("robin", "brick", "babs", "alfred"):
+        edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 1792")
+    changed = codices.load(folder)
+    graph.build(root, changed)
+    graph.record_forms(root, dict.fromkeys(changed.personas, "lean"))
+    assert not [each for each in wrong(audit(root, changed, None)) if each.startswith("window.")]
+
+
 async def test_models_not_recorded(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """Models that are made and unknown to the image are found."""
     root = root_of(connection)

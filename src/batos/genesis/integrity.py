@@ -144,8 +144,15 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     mission.
     """
     options = codex.options_for(persona.name, profile)
-    texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
-             max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
+    intents = (*persona.pillars, *persona.protocols)
+    if _recorded_form(root, persona) == "lean":
+        texts = (
+            persona.line or persona.core_identity,
+            *sorted((each.line or each.intent for each in intents), key=len)[-1:],
+        )
+    else:
+        texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
+                 max((each.intent for each in intents), key=len))  # fmt: skip
     known = list(measures.recorded_measures(root).values())
     base = next((each for each in known if model_names.same(each.name, codex.model_for(persona.name, profile))), None)
     density = FIRST_RATIO if base is None or not base.tokens else base.tokens / base.size
@@ -159,6 +166,11 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     if fixed * 2 > window - answer:
         return Finding(f"window.{persona.key}", False, what, "Shorten the codex, or raise num_ctx for all personas.")
     return Finding(f"window.{persona.key}", True, what)
+
+
+def _recorded_form(root: Root, persona: Persona) -> str:
+    prototype = named_objects(root).get(prototype_name(persona.name))
+    return "full" if prototype is None else str(own_slots(prototype).get("persona_form", "full"))
 
 
 def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
