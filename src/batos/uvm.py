@@ -172,8 +172,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
 
     # The one circle: a mission that runs may ask a person, and the answer wakes missions. No worker works before all
     # is built, so that the readiness, which is built below, may be named here.
-    async def perform(mission: str, hold: StopRequest) -> None:
-        await readiness.perform(mission, hold)
+    async def perform(mission: str, stop_request: StopRequest) -> None:
+        await readiness.perform(mission, stop_request)
 
     async def answers() -> bool:
         return await readiness.answers()

@@ -133,7 +133,7 @@ async def test_a_held_cycle_stands_where_it_stood(mind: Mind) -> None:
         steps = opened.machine.steps(opened.cycle)
         while await anext(steps) != "DELEGATING":
             pass
-        opened.attempt.hold.request_stop("paused", BatosError("told so"), force=False)
+        opened.attempt.stop_request.request_stop("paused", BatosError("told so"), force=False)
         with pytest.raises(Stopped):
             await anext(steps)
         assert state_of(opened.cycle) == "DELEGATING"

@@ -19,15 +19,15 @@ WORDS: tuple[StatusWord, ...] = ("paused", "queued", "failed", "cancelled")
 @given(said=st.lists(st.sampled_from(WORDS), min_size=1))
 async def test_the_strongest_word_stands(said: list[StatusWord]) -> None:
     """In whatever order a mission is told to pause, go back, time out and be cancelled, the strongest is what it is."""
-    hold = StopRequest()
-    hold()
+    stop_request = StopRequest()
+    stop_request.check()
     for word in said:
-        hold.request_stop(word, BatosError(word), force=word != "paused")
+        stop_request.request_stop(word, BatosError(word), force=word != "paused")
     strongest = max(said, key=WORDS.index)
     with pytest.raises(Stopped):
-        hold()
+        stop_request.check()
     for error in (Stopped(strongest), asyncio.CancelledError()):
-        assert (await hold.outcome(error))[0] == strongest
+        assert (await stop_request.outcome(error))[0] == strongest
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ async def test_without_a_word_the_error_says_it(error: BaseException, word: str)
 
 async def test_a_gentle_word_hides_no_failure() -> None:
     """A mission that was to pause and failed has failed; one that was broken off stands as it was told."""
-    hold = StopRequest()
-    hold.request_stop("paused", BatosError("paused"), force=False)
-    assert (await hold.outcome(BatosError("no")))[0] == "failed"
-    hold.request_stop("failed", BatosError("late"), force=True)
-    assert (await hold.outcome(KeyError("on the way out")))[1].message == "late"
+    stop_request = StopRequest()
+    stop_request.request_stop("paused", BatosError("paused"), force=False)
+    assert (await stop_request.outcome(BatosError("no")))[0] == "failed"
+    stop_request.request_stop("failed", BatosError("late"), force=True)
+    assert (await stop_request.outcome(KeyError("on the way out")))[1].message == "late"
 
 
 @pytest.mark.parametrize("patient", [True, False])
@@ -64,7 +64,7 @@ async def test_patience_is_asked_about_ollamas_errors_alone(patient: bool) -> No
         asked.append(error)
         return patient
 
-    hold, away = StopRequest(ask), OllamaUnreachable("nothing listens")
-    assert (await hold.outcome(away))[0] == ("waiting" if patient else "failed")
-    assert (await hold.outcome(BatosError("no")))[0] == "failed"
+    stop_request, away = StopRequest(ask), OllamaUnreachable("nothing listens")
+    assert (await stop_request.outcome(away))[0] == ("waiting" if patient else "failed")
+    assert (await stop_request.outcome(BatosError("no")))[0] == "failed"
     assert asked == [away]

@@ -117,7 +117,7 @@ async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None
             held.came.clear()
             await mind.uvm.missions.submit({"text": "Why?", "effort": "reflex"})
             await held.came.wait()
-        assert mind.uvm.workers.rests()
+        assert mind.uvm.workers.is_idle()
         held.may.set()
 
 

@@ -85,7 +85,7 @@ async def test_what_is_refused_gives_its_worker_back(tmp_path: Path) -> None:
         waits = await uvm.missions.submit(QUESTION)
         with pytest.raises(Busy):
             await uvm.missions.submit(QUESTION, begin=True)
-        assert uvm.workers.rests()
+        assert uvm.workers.is_idle()
         assert (await uvm.missions.run(waits))["status"] == "done"
         assert (await uvm.missions.ask(QUESTION))["status"] == "done"
 
@@ -119,7 +119,7 @@ def test_who_leaves_while_it_is_accepted_leaves_nothing_running(turns: int, stop
                 asked.cancel()
             with suppress(asyncio.CancelledError):
                 await asked
-            while not (stops or uvm.workers.rests()):
+            while not (stops or uvm.workers.is_idle()):
                 uvm.workers.rested.clear()
                 await uvm.workers.rested.wait()
             assert all(word in {"queued", "cancelled", "done"} for word, _ in statuses(uvm))

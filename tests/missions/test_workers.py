@@ -343,7 +343,8 @@ async def test_a_cancellation_meets_what_is_being_written_down(tmp_path: Path, w
     async with scripted_uvm(tmp_path, ScriptedBridge(Script()), missions=1) as uvm:
         mission = await submit(uvm, "Why?")
         uvm.missions.enqueue(mission)
-        assert uvm.workers._running[mission].hold.request_stop(word, OllamaUnreachable("nothing listens"), force=False)
+        stop_request = uvm.workers._running[mission].stop_request
+        assert stop_request.request_stop(word, OllamaUnreachable("nothing listens"), force=False)
         while not uvm.image.writer._flushing:  # noqa: ASYNC110 - what it came to, as ordered
             await asyncio.sleep(0)
         async with asyncio.timeout(5):

@@ -53,7 +53,7 @@ class Machine:
         yield state
         while True:
             try:
-                self._hold()
+                self._check_stop()
                 state = self._enter(cycle, await self._next(cycle, state))
             except Stopped:
                 self._context.doom()
@@ -91,7 +91,7 @@ class Machine:
         self._context.note_state(state)
         return state
 
-    def _hold(self) -> None:
+    def _check_stop(self) -> None:
         """Stop here too if the mission was asked to stop, and not only before a call."""
         if not self._context.mind.inner:
             self._context.io.session.check_stop()

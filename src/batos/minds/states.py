@@ -36,9 +36,7 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
 
-async def decomposing(
-    context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
-) -> str:
+async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
     synthesis, slots = synthesis_of(cycle), delegate.slots_of(context)
     if combination.mode(context) != "weave":
@@ -60,7 +58,7 @@ async def decomposing(
     return "DELEGATING"
 
 
-async def delegating(
+async def delegate_to_parts(
     context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
 ) -> str:
     """Let the parts think, all at once unless they vote, and join their results (DELEGATING)."""
@@ -73,7 +71,7 @@ async def delegating(
     return "SYNTHESIZING"
 
 
-async def synthesizing(
+async def synthesize(
     context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]
 ) -> str:
     """Combine the parts, judge, revise once; then apply at most one key protocol (SYNTHESIZING)."""
@@ -106,9 +104,9 @@ async def fail(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
 
 STATES: Final[dict[str, StateWork]] = {
     "psm.idle": idle,
-    "psm.decomposing": decomposing,
-    "psm.delegating": delegating,
-    "psm.synthesizing": synthesizing,
+    "psm.decomposing": decompose,
+    "psm.delegating": delegate_to_parts,
+    "psm.synthesizing": synthesize,
     "psm.complete": complete,
     "psm.failed": fail,
 }

@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 @dataclass(slots=True)
 class StopRequest:
-    """A possible request to stop a mission. Called before each paid call and at each state of the outer cycle.
+    """A request to stop a mission, or none. Checked before each paid call and at each state of the outer cycle.
 
     `waits_for_ollama` decides for an error of Ollama if the mission waits until the daemon is back, instead of failing.
     """
@@ -33,16 +33,16 @@ class StopRequest:
     #: Its task was cancelled for it: whatever is raised on the way out, this is why.
     forced: bool = False
     #: True once the mission was told and is ending.
-    held: bool = False
+    stopped: bool = False
     #: True if the mission runs with no other beside it.
     alone: bool = False
     #: True if the mission's status says already that it runs: it was accepted for a worker that was free.
     runs: bool = False
 
-    def __call__(self) -> None:
+    def check(self) -> None:
         """Return if the mission may continue. Raises: Stopped: the mission was asked to stop."""
         if self.word is not None:
-            self.held = True
+            self.stopped = True
             raise Stopped(self.word)
 
     def request_stop(self, word: StatusWord, reason: BatosError, *, force: bool) -> bool:
@@ -57,11 +57,11 @@ class StopRequest:
         self.forced = True
 
     @property
-    def marks(self) -> Mapping[str, Any]:
+    def status_facts(self) -> Mapping[str, Any]:
         """Return unusual facts about how the mission runs, for its status."""
         return {"alone": True} if self.alone else {}
 
-    def release(self) -> None:
+    def withdraw(self) -> None:
         """Withdraw the request: the mission may continue."""
         self.word, self.reason = None, None
 

@@ -125,7 +125,7 @@ class LateMethods:
         told: list[LearntDocument] = []
         left: set[str] = set()
         may = self._parts.settings.install != "never"
-        while may and self._task is None and self._parts.workers.rests() and most():
+        while may and self._task is None and self._parts.workers.is_idle() and most():
             wish = self._next(left)
             if wish is None:
                 break

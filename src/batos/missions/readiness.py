@@ -110,14 +110,14 @@ class Readiness:
                 return self._ready
             return await self._check()
 
-    async def perform(self, mission: str, hold: StopRequest) -> None:
+    async def perform(self, mission: str, stop_request: StopRequest) -> None:
         """Run one mission for a worker; raises why it ended otherwise than done."""
         prepared = self._prepared.pop(mission, None)
         ready = await (self.ready() if prepared is None else prepared)
         run = object()
         self._parts.thinking[run] = ready.footing.models
         try:
-            await ready.conductor.run(mission, hold)
+            await ready.conductor.run(mission, stop_request)
         finally:
             del self._parts.thinking[run]
 

@@ -88,7 +88,7 @@ class Attempt:
     #: The transaction id of the commit; from then on the mission is done, whatever happens.
     tid: str | None = None
     #: The request to stop; called before each paid call and at each state of the outer cycle.
-    hold: StopRequest = field(default_factory=StopRequest)
+    stop_request: StopRequest = field(default_factory=StopRequest)
     #: The verdict on the answer that was committed.
     gate: GateDocument | None = None
 
@@ -137,8 +137,8 @@ class MissionRunner:
     def __post_init__(self) -> None:
         self.watch = Watch(self.bridge, self.events)
 
-    async def run(self, mission: str, hold: StopRequest | None = None) -> None:
-        """Run a mission until it ends or `hold` stops it.
+    async def run(self, mission: str, stop_request: StopRequest | None = None) -> None:
+        """Run a mission until it ends or `stop_request` stops it.
 
         An error is raised after the status and the journal record it.
 
@@ -146,12 +146,12 @@ class MissionRunner:
 
         Raises: Refused: the mission has ended without an answer, or another process runs it.
         """
-        attempt = Attempt(mission, hold=hold or StopRequest())
-        began = attempt.hold.runs
+        attempt = Attempt(mission, stop_request=stop_request or StopRequest())
+        began = attempt.stop_request.runs
         try:
-            attempt.hold()
+            attempt.stop_request.check()
             if not began:
-                await self.image.move(mission, "running", None, _RUNNABLE, **attempt.hold.marks)
+                await self.image.move(mission, "running", None, _RUNNABLE, **attempt.stop_request.status_facts)
                 began = True
             await self._think_without_conflict(attempt)
         except (Exception, asyncio.CancelledError) as error:
@@ -188,9 +188,9 @@ class MissionRunner:
             try:
                 await self._think(attempt)
             except absent_objects.Appeared:
-                attempt.hold()
+                attempt.stop_request.check()
             except ConflictError:
-                attempt.hold()
+                attempt.stop_request.check()
                 await self._start_attempt(attempt)
             else:
                 return
@@ -235,7 +235,7 @@ class MissionRunner:
     async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
         """Record the reason for the end in the journal and, in a transaction of its own, in the mission's status."""
         mission = attempt.mission
-        word, reason = await attempt.hold.outcome(error)
+        word, reason = await attempt.stop_request.outcome(error)
         if isinstance(reason, InternalError):
             # Format it now: a renderer that reads the frames' locals would load objects of a closed connection.
             trace = "".join(traceback.format_exception(error))
@@ -359,7 +359,7 @@ class MissionRunner:
             marks=measures.marks(root),
             watch=self.watch,
             turns=CallOrder(self.parallel),
-            check_stop=attempt.hold,
+            check_stop=attempt.stop_request.check,
             warning=warning,
         )
         if attempt.context is not None:

@@ -52,7 +52,7 @@ class Run:
     """A mission at a worker. `begun` is needed because a task that is cancelled before it began never runs at all."""
 
     place: QueueEntry
-    hold: StopRequest
+    stop_request: StopRequest
     left: asyncio.Future[None]
     #: Resolved when the acceptance of a mission with a reserved worker has ended.
     accepted: asyncio.Future[None]

@@ -59,7 +59,7 @@ class Workers:
         """Test if a mission waits here for its turn or for the daemon, runs, or has its status changed just now."""
         return any(mission in kept for kept in (self._running, self._queue, self._patient, self._settling))
 
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """Test if no mission runs or waits for its turn."""
         return not (self._running or self._reserved or len(self._queue) or self.stopping)
 
@@ -116,7 +116,7 @@ class Workers:
         run = self._release(mission)
         leaving = server_stop_reason() if self.stopping else leaving
         if leaving is not None:
-            run.hold.request_stop("queued", leaving, force=True)
+            run.stop_request.request_stop("queued", leaving, force=True)
         self._start(run)
         if not self.watch_deadline(run.place):
             self._ring(mission)
@@ -146,14 +146,14 @@ class Workers:
     def _after_one(self) -> None:
         """Start what waits for the worker that has become free, and tell if none works any more."""
         self._go_on()
-        if self.rests():
+        if self.is_idle():
             self.rested.set()
 
     def _run_of(self, place: QueueEntry, give_up: Callable[[], None] | None = None) -> Run:
         """Return a run for a mission; with `give_up`, for one that is stored as one that runs."""
         loop, patience = asyncio.get_running_loop(), self._patience if place.patient else waits_its_turn
-        hold = StopRequest(patience, alone=place.alone, runs=give_up is not None)
-        return Run(place, hold, loop.create_future(), loop.create_future(), give_up or nothing)
+        stop_request = StopRequest(patience, alone=place.alone, runs=give_up is not None)
+        return Run(place, stop_request, loop.create_future(), loop.create_future(), give_up or nothing)
 
     def _start(self, run: Run) -> None:
         """Start a run in a task of its own."""
@@ -169,8 +169,8 @@ class Workers:
         mission = run.begin()
         error: BaseException | None = None
         try:
-            run.hold()
-            await self._trade.perform(mission, run.hold)
+            run.stop_request.check()
+            await self._trade.perform(mission, run.stop_request)
         except (Exception, asyncio.CancelledError) as failure:  # any error ends this mission and no other
             error = failure
         run.give_up()
@@ -202,14 +202,14 @@ class Workers:
             word, answered = self._mission_state(mission)
             # A committed mission has not failed, even if its answer could not be folded in.
             if word in ("queued", "running") and not answered:
-                word, reason = await run.hold.outcome(error)
+                word, reason = await run.stop_request.outcome(error)
                 await self._move(mission, word, reason, ("queued", "running"))
                 return MissionOutcome(word, reason if isinstance(error, asyncio.CancelledError) else error)
         except Exception as unwritten:  # an image that cannot be written must not end the workers
             _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
             return MissionOutcome("failed", error)
         if isinstance(error, asyncio.CancelledError):
-            error = run.hold.reason or cancelled_error()
+            error = run.stop_request.reason or cancelled_error()
         return MissionOutcome(word, error)
 
     def _mission_state(self, mission: str) -> tuple[StatusWord, bool]:
@@ -265,7 +265,7 @@ class Workers:
             if run is None:
                 await self.wait_settled(mission)
                 continue
-            if run.hold.request_stop(word, reason, force=force) and force:
+            if run.stop_request.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
             now = self._mission_state(mission)[0]
@@ -301,9 +301,9 @@ class Workers:
         A mission that is already stopping cannot be released.
         """
         run = self._running.get(mission)
-        if run is None or run.hold.held or run.hold.word not in (None, "paused"):
+        if run is None or run.stop_request.stopped or run.stop_request.word not in (None, "paused"):
             return False
-        run.hold.release()
+        run.stop_request.withdraw()
         return True
 
     async def _settle(
@@ -345,9 +345,9 @@ class Workers:
             self._tell(place.mission, MissionOutcome("queued"))
         self._patient.clear()
         for run in self._running.values():
-            if run.hold.word == "paused":
-                run.hold.force()
-            elif not run.hold.request_stop("queued", server_stop_reason(), force=True):
+            if run.stop_request.word == "paused":
+                run.stop_request.force()
+            elif not run.stop_request.request_stop("queued", server_stop_reason(), force=True):
                 continue
             run.break_off()
         while self._running or self._settling:

@@ -117,10 +117,10 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
     mission = await mind.uvm.missions.submit(
         {"text": "add", "message": {"receiver": BRICK, "selector": "add_", "arguments": [7]}}
     )
-    hold = StopRequest()
-    _meddle(mind, 1, lambda: hold.request_stop("cancelled", cancelled_error(), force=False))
+    stop_request = StopRequest()
+    _meddle(mind, 1, lambda: stop_request.request_stop("cancelled", cancelled_error(), force=False))
     with pytest.raises(Stopped):
-        await (await mind.uvm.readiness.ready()).conductor.run(mission, hold)
+        await (await mind.uvm.readiness.ready()).conductor.run(mission, stop_request)
     assert mind.uvm.readings.mission(mission)["status"] == "cancelled"
     assert mind.slots()["total"] == 0
 

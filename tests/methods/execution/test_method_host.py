@@ -120,10 +120,10 @@ async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted)
 
 
 def _raising(error: BaseException) -> Any:
-    def hold() -> None:
+    def check_stop() -> None:
         raise error
 
-    return hold
+    return check_stop
 
 
 async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Crafted) -> None:

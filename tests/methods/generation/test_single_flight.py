@@ -25,7 +25,7 @@ class Work:
     async def __call__(self, flight: Flight[str]) -> str:
         self.begun += 1
         for _ in range(self.steps):
-            flight.hold()
+            flight.raise_if_abandoned()
             self.paid += 1
             await self.gate.wait()
         self.done += 1

@@ -69,10 +69,10 @@ class Bench:
         """The keys of each event of that name, in order."""
         return [keys for name, keys in self.told if name == event]
 
-    async def make(self, wanted: MethodSpec = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
+    async def make(self, wanted: MethodSpec = WISH, *, check_stop: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
         opened = generation_log.current(self.deps.journal, wanted.log("dialect"))
-        session = self.deps.session(wanted, opened, hold)
+        session = self.deps.session(wanted, opened, check_stop)
         return await self.deps.make(wanted, opened, session, {"missions": ["m-1"]})
 
     @property

@@ -59,7 +59,7 @@ class GenerationDeps:
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
     def session(
-        self, wanted: MethodSpec, opened: Round, hold: Callable[[], None], turns: CallOrder | None = None
+        self, wanted: MethodSpec, opened: Round, check_stop: Callable[[], None], turns: CallOrder | None = None
     ) -> Session:
         """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
         return Session(
@@ -72,7 +72,7 @@ class GenerationDeps:
             earlier=opened.paid,
             marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
-            check_stop=hold,
+            check_stop=check_stop,
             turns=turns or CallOrder(),
         )
 

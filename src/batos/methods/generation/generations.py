@@ -58,7 +58,7 @@ class GenerationRequest:
     #: The order of the mission's calls, in which the calls of the generation take their turns.
     turns: CallOrder = field(default_factory=CallOrder)
     #: Raises if the mission was asked to stop.
-    hold: Callable[[], None] = lambda: None
+    check_stop: Callable[[], None] = lambda: None
 
     @property
     def waits(self) -> str | None:
@@ -128,7 +128,7 @@ class Generations:
         Raises: Refused: the quota is used up.
         """
         wanted = request.wanted
-        request.hold()  # a mission that was asked to stop begins nothing more
+        request.check_stop()  # a mission that was asked to stop begins nothing more
         if not self.flights.flying(wanted.key):
             refusal = self._quota.refusal(sum(bool(each.get("began")) for each in request.learned))
             if refusal:
@@ -186,7 +186,7 @@ class Generations:
     async def _fly(self, flight: Flight[GenerationOutcome], request: GenerationRequest) -> GenerationOutcome:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
         opened = generation_log.current(self.deps.journal, request.log)
-        session = self.deps.session(request.wanted, opened, flight.hold, request.turns)
+        session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns)
         try:
             candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
         except (CovenantViolation, GenerationFailed) as error:
@@ -250,7 +250,7 @@ class Generations:
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
             opened = generation_log.current(self.deps.journal, log)
-            session = self.deps.session(wanted, opened, flight.hold)
+            session = self.deps.session(wanted, opened, flight.raise_if_abandoned)
             try:
                 candidate = await self.deps.make(wanted, opened, session, {"by": by})
             except (CovenantViolation, GenerationFailed) as error:

@@ -253,7 +253,7 @@ def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) 
         insists=context.mind.policy.interpret == "never",
         learned=context.trace.learned,
         turns=context.io.session.turns,
-        hold=context.io.session.check_stop,
+        check_stop=context.io.session.check_stop,
     )
 
 

@@ -25,7 +25,7 @@ class Flight(Generic[T]):
     #: The wishes of all waiters: if one of them may install the method, it is installed.
     wishes: set[str] = field(default_factory=set)
 
-    def hold(self) -> None:
+    def raise_if_abandoned(self) -> None:
         """Raise Abandoned if nobody waits any more. The session calls this before each paid call."""
         if not self.waiting:
             raise Abandoned
