@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage, texts
 
-from batos.memory.focus import LEAST, MOST, focus
+from batos.memory.focus import USUAL, MOST, focus
 from batos.memory.sentences import sentence_spans
 
 LAMP = (
@@ -61,7 +61,7 @@ def test_few_sentences_lead_and_more_come_where_they_match_alike() -> None:
     """Two sentences are in focus where they lead; of many equal ones not more than the most."""
     clear = "Anna Lund built the lighthouse in 1869. Anna Lund was a mason. The lighthouse is white. The sea is grey."
     one = focus([passage(clear)], "Which mason built the lighthouse in 1869, Anna Lund?")
-    assert sum(len(sentence_spans(each.text)) for each in one) == LEAST
+    assert sum(len(sentence_spans(each.text)) for each in one) == USUAL
     alike = " ".join(
         f"The keeper called {name} winds the clock." for name in ("Ana", "Ben", "Cem", "Dan", "Eva", "Fay")
     )
@@ -94,3 +94,14 @@ def test_what_is_in_focus_stands_in_the_passages_in_order(found: list[str], ques
         assert each.text.strip() == each.text != ""
     places = [(each.number, each.start, each.start + len(each.text)) for each in shown]
     assert all(one[0] < other[0] or one[2] <= other[1] for one, other in pairwise(places))
+
+
+def test_a_sentence_that_hardly_matches_stays_out() -> None:
+    """Where one sentence has all that was asked for, another one with a common word is not shown beside it."""
+    (found,) = focus([passage(LAMP)], "How many cans of oil does the lamp burn each winter?")
+    assert found.text == "The lamp burns 1,200 cans of oil each winter."
+
+
+def test_a_request_that_names_nothing_of_the_text_has_no_focus() -> None:
+    """A word that stands in every text brings no sentence into focus."""
+    assert focus([passage(LAMP)], "Summarise the attached report") == ()

@@ -12,8 +12,10 @@ from batos.memory.evidence import Passage
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import terms
 
-#: Sentences in focus: so many at least, and at most where more of them match about as well.
-LEAST, MOST = 2, 4
+#: Sentences in focus: so many, and at most the second number where more of them match about as well.
+USUAL, MOST = 2, 4
+#: A sentence that matches less well than this share of the best one stays out: small models read it into the answer.
+FAINT = 0.3
 #: The share of the weight of a question's words that the best sentence has at least: else nothing is in focus.
 COVERED = 0.05
 #: A further sentence comes into focus if it matches at least so well, as a share of the match before it.
@@ -47,8 +49,8 @@ class _Candidate:
 def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
     """Return the sentences that match a question best, in the order of the passages, each run of neighbours as one.
 
-    The best LEAST come into focus and up to MOST that match about as well, each with the sentence before it if it
-    begins with a pronoun. A returned passage is a span of the one that has its number; its `start` is its place in the
+    The best USUAL come into focus and up to MOST that match about as well, each with the sentence before it if it
+    begins with a pronoun. A sentence that matches much less well than the best one does not. A returned passage is a span of the one that has its number; its `start` is its place in the
     file. Where no sentence has more than a common word of the question ("Summarise the report"), nothing is in focus.
 
     >>> lamp = Passage(1, "lamp.txt", "0", 0, "Oil is dear. The man winds the lamp. This happens at night. Gulls cry.")
@@ -86,7 +88,8 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     matching = [place for place, score in enumerate(scores) if score]
     fine = {place: scores[place] - LENGTH_COST * len(candidates[place].terms) for place in matching}
     ranked = sorted(matching, key=lambda place: (-fine[place], place))
-    many = min(LEAST, len(ranked))
+    ranked = [place for place in ranked if scores[place] >= FAINT * scores[ranked[0]]]
+    many = min(USUAL, len(ranked))
     while many < min(MOST, len(ranked)) and scores[ranked[many]] >= ALIKE * scores[ranked[many - 1]]:
         many += 1
     return ranked[:many]
