@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage, texts
 
-from batos.memory.focus import USUAL, MOST, focus
+from batos.memory.focus import MOST, USUAL, focus
 from batos.memory.sentences import sentence_spans
 
 LAMP = (

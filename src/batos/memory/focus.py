@@ -49,9 +49,10 @@ class _Candidate:
 def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
     """Return the sentences that match a question best, in the order of the passages, each run of neighbours as one.
 
-    The best USUAL come into focus and up to MOST that match about as well, each with the sentence before it if it
-    begins with a pronoun. A sentence that matches much less well than the best one does not. A returned passage is a span of the one that has its number; its `start` is its place in the
-    file. Where no sentence has more than a common word of the question ("Summarise the report"), nothing is in focus.
+    The best USUAL come into focus and up to MOST that match about as well, none that matches much less well than the
+    best one, each with the sentence before it if it begins with a pronoun. A returned passage is a span of the one that
+    has its number; its `start` is its place in the file. Where no sentence has more than a common word of the question
+    ("Summarise the report"), nothing is in focus.
 
     >>> lamp = Passage(1, "lamp.txt", "0", 0, "Oil is dear. The man winds the lamp. This happens at night. Gulls cry.")
     >>> [each.text for each in focus([lamp], "When does the man wind the lamp at night?")]
