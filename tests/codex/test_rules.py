@@ -34,6 +34,7 @@ REFUSALS = [
     ("robin.toml", "num_ctx = 4096", "num_ctx = 2097152", "`num_ctx` is 2097152, and may be"),
     ("brick.toml", "num_ctx = 4096", "num_batch = 256", "`num_batch` is 256, but left to the daemon for ROBIN"),
     ("robin.toml", 'mode = "direct"', 'mode = "reason_feild"', "did you mean 'reason_field'?"),
+    ("robin.toml", "# Who speaks", 'form = "slim"\n# Who speaks', "`form` is 'slim'"),
     ("robin.toml", 'name = "The Sage"', 'name = "  "', "`name` is empty"),
     ("robin.toml", 'name = "The Sage"', "name = 5", "must be a text, and is a whole number"),
     ("robin.toml", 'name = "The Sage"', 'name = "a\\u0007b"', "the control character U+0007"),

@@ -41,3 +41,12 @@ def test_lightening_drops_weak_passages_then_summaries_then_old_turns(excess: in
     assert left.omitted_passages == len(found) - len(left.passages)
     gone = sum(each.turns for each in view[: len(view) - len(left.view)])
     assert left.omitted_turns == len(turns) - len(left.turns) + gone
+
+
+def test_turns_alone_can_be_left_out() -> None:
+    """Summaries go first, then the oldest turns; no passage does."""
+    turns = tuple(Turn(f"m-{number}", "q" * 40, "a" * 40, "model", number) for number in (3, 4))
+    evidence = Evidence((passage("The lamp burns."),), turns, view=(Summary(1, 2, "s", "model"),))
+    less = evidence.without_turns(evidence.view[0].size + 1)
+    assert (less.passages, less.view, less.turns, less.omitted_turns) == (evidence.passages, (), turns[1:], 3)
+    assert evidence.without_turns(0) == evidence

@@ -103,3 +103,13 @@ def test_a_citation_can_number_every_passage_that_is_shown() -> None:
     """However large the window, no more documents are shown than a citation's schema can name."""
     candidates = [passage("w", number) for number in range(1, 400)]
     assert max(each.number for each in recall(candidates, Past(), "w", 10**6).passages) <= MOST_DOCUMENTS
+
+
+def test_turns_have_a_room_of_their_own_where_they_are_given_one() -> None:
+    """The passages have all of the other room then, and the turns none of it."""
+    candidates = passages([("a", SHA, "One.\n\n" + "x" * 1_190 + "\n\nTwo.")])
+    past = Past.from_turns([Turn(f"m-{number}", "q" * 40, "a" * 40, "model") for number in range(9)])
+    evidence = recall(candidates, past, "One", 5_000, 3 * 112)
+    assert len(evidence.turns) == 3
+    assert len(evidence.passages) == len(candidates)
+    assert recall(candidates, past, "One", 5_000, 0).turns == ()

@@ -133,3 +133,18 @@ async def test_sentences_go_where_there_is_nothing_else_to_leave_out(small: Mind
     shown = await ask(small.uvm, effort="reflex")
     assert shown["status"] == "done"
     assert sizes[1] < sizes[0]
+
+
+async def test_a_council_may_have_both_forms(mind: Mind) -> None:
+    """A persona with a small model gets its own form, and evidence that the others can be shown whole."""
+    file = mind.uvm.settings.home / "codex" / "robin.toml"
+    file.write_text(f'form = "lean"\n{file.read_text(encoding="utf-8")}', encoding="utf-8")
+    mind.bridge.respond = say
+    shown = await ask(mind.uvm, effort="council")
+    assert shown["status"] == "done"
+    forms = {
+        request.messages[0]["content"].startswith("You are ROBIN") or "Architect" not in request.messages[0]["content"]
+        for request in mind.bridge.history
+    }
+    assert forms == {True, False}
+    assert sorted(set(shown["provenance"]["forms"].values())) == ["full", "lean"]
