@@ -26,6 +26,17 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
     "decisions.py": ("usable", "by_model", "alike", "calls", "tokens"),
+    "coder.py": (
+        "form",
+        "syntax",
+        "accepted",
+        "right",
+        "made",
+        "made_right",
+        "calls",
+        "prompt_tokens",
+        "answer_tokens",
+    ),
     "quality.py": ("arms", "n"),
     "routing.py": (
         "accuracy",
@@ -131,6 +142,11 @@ def check_decisions(document: Mapping[str, Any]) -> None:
     assert document["tokens"] > 0
 
 
+def check_coder(document: Mapping[str, Any]) -> None:
+    """The emulator's authors write methods in plain words and calls that check them, in two calls each."""
+    assert (document["form"], document["made"], document["made_right"], document["calls"]) == ("lean", 1.0, 1.0, 2.0)
+
+
 def check_quality(document: Mapping[str, Any]) -> None:
     """Each arm answered every question, and has all of its figures."""
     assert list(document["arms"]) == ["bare", "reflex", "cycle", "council"]
@@ -145,6 +161,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
     "decisions.py": check_decisions,
+    "coder.py": check_coder,
     "quality.py": check_quality,
     "guardian.py": check_guardian,
     "first_minute.py": check_minute,

@@ -198,11 +198,16 @@ def _code_reply(asked: _Question, source: sources.Sources, manner: Manner) -> Au
 
     The author is the one that a fault names, else the next of the roster.
     """
+    plain = orders.plain_order(asked.form, asked.messages)
     shape = orders.shape_of(asked.form)
-    if shape is None:
+    if shape is None and plain is None:
         return None
     fault = manner.fault
     author = fault.text("author", authors.GOOD) if fault is not None and fault.do == "author" else manner.roster.next()
+    if plain is not None:
+        return authors.write_plain(author, plain, source.number("author"))
+    if shape is None:
+        return None
     drawn = _draw_instance(asked.form, source, sorted_keys=manner.sorted_keys)
     return authors.write(author, orders.read(shape, asked.messages), drawn, source.number("author"))
 

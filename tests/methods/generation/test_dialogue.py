@@ -9,6 +9,7 @@ import pytest
 from tests.methods.generation.workshops import CHECKS, GOOD, RIGHT, bench, wish
 
 from batos.errors import (
+    BatosError,
     ContextOverflow,
     CovenantViolation,
     GenerationFailed,
@@ -30,9 +31,6 @@ TICK = wish(selector="tick_", signature="tick_(self)", text="Count.", arguments=
 ASKING = 'async def add_up_(self, items):\n    return await self.infer_(f"What is {items}?")\n'
 #: Replies that are wrong, each with what its author is told.
 WRONG = {
-    "broken JSON": ('{"checks": [', "it stops in the middle"),
-    "nothing": ("", "it is empty"),
-    "no checks": (json.dumps({"checks": [], "source": GOOD}), "checks"),
     "checks that are no JSON": (RIGHT.replace("[[1, 2, 3]]", "one, two"), "JSON is broken"),
     "checks that doing nothing passes": (method_reply(GOOD, [{}, {}]), "returns None and changes nothing"),
     "a check that fails": (
@@ -53,6 +51,14 @@ WRONG = {
     ),
 }
 
+#: Replies in which nothing can be read.
+UNREADABLE: dict[str, tuple[str | BatosError, str]] = {
+    "broken JSON": ('{"checks": [', "it stops in the middle"),
+    "nothing": ("", "it is empty"),
+    "no checks": (json.dumps({"checks": [], "source": GOOD}), "checks"),
+    "without end": (Runaway("blanks", 400), "the answer was stopped"),
+}
+
 
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_what_is_wrong_is_told_and_mended(wrong: str) -> None:
@@ -63,7 +69,7 @@ async def test_what_is_wrong_is_told_and_mended(wrong: str) -> None:
         first, second = found.asked
         assert second.messages[: len(first.messages)] == first.messages
         assistant, told = second.messages[len(first.messages) :]
-        assert assistant == {"role": "assistant", "content": reply or "{}"}
+        assert assistant == {"role": "assistant", "content": reply}
         assert told["content"].startswith(REFUSED)
         assert said in told["content"]
         assert candidate.source == GOOD
@@ -72,7 +78,29 @@ async def test_what_is_wrong_is_told_and_mended(wrong: str) -> None:
         assert repair["attempt"] == 1
 
 
-@pytest.mark.parametrize("wrong", ["broken JSON", "a check that fails", "checks that doing nothing passes"])
+@pytest.mark.parametrize("wrong", UNREADABLE)
+async def test_a_reply_that_cannot_be_read_is_never_shown(wrong: str) -> None:
+    """The same is asked anew, each time with another seed and temperature; the reason is told to people."""
+    reply, said = UNREADABLE[wrong]
+    async with bench(reply, reply, RIGHT) as found:
+        assert (await found.make()).source == GOOD
+        assert all(request.messages == found.asked[0].messages for request in found.asked)
+        assert [request.options.get("seed", 0) for request in found.asked] == [0, 1, 2]
+        assert [request.options.get("temperature") for request in found.asked] == [None, 0.7, 0.3]
+        assert all(said in keys["why"] for keys in found.names("method.repair"))
+
+
+async def test_a_model_is_not_shown_its_own_loop() -> None:
+    """A reply that it has given before, or that says the same lines over and over, is asked for anew."""
+    wrong = WRONG["a check that fails"][0]
+    loop = method_reply(GOOD.replace("    return", "    total += 1\n" * 20 + "    return"), CHECKS)
+    async with bench(wrong, wrong, loop, RIGHT) as found:
+        assert (await found.make()).source == GOOD
+        assert [len(request.messages) for request in found.asked] == [2, 4, 4, 4]
+        assert [request.options.get("seed", 0) for request in found.asked] == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("wrong", ["a check that fails", "checks that doing nothing passes"])
 async def test_it_is_given_up_after_three_repairs(wrong: str) -> None:
     """A coder that never mends it is asked four times, and the message ends in GenerationFailed with why."""
     reply, said = WRONG[wrong]
@@ -147,17 +175,10 @@ async def test_what_ollama_lacks_is_no_fault_of_the_method(error: Exception) -> 
         assert found.names("method.repair") == []
 
 
-async def test_an_answer_without_end_is_asked_again() -> None:
-    """A coder that rambles is stopped and asked again, as after any reply that is none."""
-    async with bench(Runaway("blanks", 400), RIGHT) as found:
-        assert (await found.make()).source == GOOD
-        assert found.asked[1].messages[-2]["content"] == "{}"
-
-
 async def test_a_dialogue_keeps_to_its_window() -> None:
     """Where the daemon says that it is too long, the earlier attempts go; where even one is, it is given up."""
-    wrong = WRONG["a check that fails"][0]
-    async with bench(wrong, wrong, ContextOverflow(5000, 4096), RIGHT) as found:
+    wrong, other = WRONG["a check that fails"][0], WRONG["a method that raises"][0]
+    async with bench(wrong, other, ContextOverflow(5000, 4096), RIGHT) as found:
         assert (await found.make()).source == GOOD
         assert [len(request.messages) for request in found.asked] == [2, 4, 6, 4]
     async with bench(ContextOverflow(5000, 4096)) as found:
@@ -177,7 +198,7 @@ async def test_a_small_window_forgets_what_is_long_ago() -> None:
 @pytest.mark.parametrize("allowance", [GenerationLimits(calls=2), GenerationLimits(tokens=1500)])
 async def test_it_has_a_budget(allowance: GenerationLimits) -> None:
     """A generation that has spent what it may ends, whatever repairs it had left."""
-    async with bench(WRONG["broken JSON"][0], allowance=allowance) as found:
+    async with bench(UNREADABLE["broken JSON"][0], allowance=allowance) as found:
         with pytest.raises(GenerationFailed, match="used up"):
             await found.make()
         assert len(found.asked) <= 2

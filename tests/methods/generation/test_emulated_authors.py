@@ -12,12 +12,12 @@ import pytest
 from batos.cell.cell import Cell
 from batos.codex import codex
 from batos.events import Events
-from batos.methods.generation import coder_prompt
+from batos.methods.generation import coder_prompt, lean_request
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
 from ollama_emulator.speech.authoring import hostile, orders
-from ollama_emulator.speech.authoring.authors import AUTHORS, BROKEN, ENDLESS, write
+from ollama_emulator.speech.authoring.authors import AUTHORS, BROKEN, ENDLESS, write, write_plain
 
 #: Attacks that are no fault of form: a cell ends them.
 CONTAINED: Final = ("loop", "memory", "flood")
@@ -116,6 +116,22 @@ async def test_plain_intents_become_methods_whose_checks_tell_mutants(cell: Cell
     worth = await Trial(brief, cell, Events(log=False)).worth(judged)
     assert worth["made"] >= 1
     assert worth["killed"] >= worth["made"] / 2
+
+
+@pytest.mark.parametrize("signature", PLAIN)
+async def test_plain_requests_are_answered_in_their_form(cell: Cell, signature: str) -> None:
+    """A method in a fence, and calls that check it, by the words of the request alone."""
+    brief = wanted(signature.partition("(")[0], signature, "method", PLAIN[signature])
+    replies = []
+    for messages in (lean_request.method_messages(brief), lean_request.check_messages(brief)):
+        order = orders.plain_order(None, messages)
+        assert order is not None
+        replies.append(write_plain("good", order, 0).text)
+    source, lines = replies
+    assert (await Trial(brief, cell, Events(log=False)).draft(source)).faults == ()
+    assert source.startswith("```python\n")
+    assert lines.count(f"{brief.selector}(") == 2
+    assert orders.requested_selectors(None, lean_request.method_messages(brief)) == (brief.selector,)
 
 
 @pytest.mark.parametrize("author", ["raises_later", "rubbish", "wasteful"])

@@ -16,10 +16,11 @@ from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal, canonical
 from batos.inference.session import Session, Thinks
 from batos.method_documents import MethodProvenance
-from batos.methods.generation import coder_prompt, prototypes
+from batos.methods.generation import coder_prompt, lean_request, prototypes
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_log import Round
+from batos.methods.generation.lean_dialogue import LeanDialogue
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.prototypes import AllMethodsTrial
 from batos.methods.generation.quota import GenerationLimits
@@ -84,8 +85,7 @@ class GenerationDeps:
         parts = prototypes.parts_of(wanted)
         if not parts:
             trial = self.trial(wanted)
-            first = coder_prompt.messages(wanted, self.dialect, REPLY.guide)
-            dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.first_messages or first)
+            dialogue = self._dialogue(wanted, opened, session, trial)
             judged = await dialogue.run()
             return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
         tries = AllMethodsTrial(tuple(map(self.trial, parts)))
@@ -100,6 +100,14 @@ class GenerationDeps:
             for trial, judged in zip(tries.trials, tried.parts, strict=True)
         ]
         return prototypes.candidate(wanted, tried, found)
+
+    def _dialogue(self, wanted: MethodSpec, opened: Round, session: Session, trial: Trial) -> Dialogue:
+        """Return the dialogue about one method, in the form that suits the coder."""
+        if wanted.coder.form == "lean":
+            first = opened.first_messages or lean_request.method_messages(wanted)
+            return LeanDialogue(wanted, session, trial, self.events, opened.path, first)
+        first = opened.first_messages or coder_prompt.messages(wanted, self.dialect, REPLY.guide)
+        return Dialogue(wanted, session, trial, self.events, opened.path, first)
 
     def _provenance(self, dialogue: Dialogue, opened: Round, about: MethodProvenance) -> MethodProvenance:
         """Return the provenance of a candidate: its log, model, prompt, dialect, attempts and trust class."""

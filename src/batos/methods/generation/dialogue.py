@@ -1,4 +1,8 @@
-"""The dialogue with the coder: asks for a method, and reports the faults of each reply, at most REPAIRS times."""
+"""The dialogue with the coder: asks for a method, and reports the faults of each reply, at most REPAIRS times.
+
+A reply that cannot be read, repeats itself or is the same as an earlier one is never shown to the model: it would go on
+with it. The same is asked anew then, with another seed and temperature.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from batos.errors import (
 )
 from batos.event_payloads import METHOD_REPAIR, MethodRepair
 from batos.events import Events
-from batos.inference.decisions.decide import whole
+from batos.inference.decisions.decide import sample_differently, whole
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session, Step
@@ -32,6 +36,8 @@ from batos.minds.trace import ratio
 
 #: The number of repairs after which the generation fails.
 REPAIRS: Final = 3
+#: A source of so many lines, of which fewer than half are different, repeats itself.
+_LOOP: Final = 8
 
 
 class Tries(Protocol):
@@ -63,6 +69,9 @@ class Dialogue:
     decision: Decision[Any] = REPLY
     attempts: int = 0
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
+    #: The replies so far, and the number of those since the last repair that the coder is not shown.
+    _replies: list[str] = field(default_factory=list)
+    _unshown: int = 0
 
     async def run(self) -> TrialResult:
         """Return the reply that passed its trial.
@@ -77,27 +86,47 @@ class Dialogue:
             self.attempts = attempt + 1
             step = Step(f"{self.path}/attempt{attempt}")
             text, judged = await self._attempt(step)
-            if not judged.faults:
+            if not judged.faults and not judged.pending:
                 return judged
+            if judged.pending and attempt < REPAIRS:
+                self._repairs, self._replies, self._unshown = [], [], 0
+                continue
             self.session.waste(step.path)
-            self._repairs.append(coder_prompt.repair(text, judged.faults))
+            self._take(text, judged)
             if attempt < REPAIRS:
                 self._emit_repair(attempt + 1, judged)
         raise self._failure(judged)
 
+    def _take(self, text: str, judged: TrialResult) -> None:
+        """Take in a reply with faults: it is shown with them, or asked for anew if it says nothing new."""
+        said = " ".join(text.split())
+        if not judged.readable or said in self._replies or loops(judged.source):
+            self._unshown += 1
+        else:
+            self._repairs.append(self._repair(text, judged))
+            self._unshown = 0
+        self._replies.append(said)
+
+    def _repair(self, text: str, judged: TrialResult) -> tuple[Message, ...]:
+        """Return the messages that show a reply and its faults."""
+        return coder_prompt.repair(text, judged.faults)
+
     async def _attempt(self, step: Step) -> tuple[str, TrialResult]:
-        """Ask the coder once and try its reply. An endless answer counts as a reply with a fault."""
+        """Ask the coder once and try its reply. An endless answer counts as a reply that cannot be read."""
         try:
             text = await self._ask(step)
         except Runaway as error:
-            # An endless answer is a fault like any other, and the coder is asked again.
-            return "", TrialResult((f"The reply is not valid: {error.message}.",))
+            return "", TrialResult((f"The reply is not valid: {error.message}.",), readable=False)
         except (Refused, TimedOut) as error:
             raise GenerationFailed(
                 f"{self._method_name()} has used up what it may cost: {error.message}",
                 remedy="Raise generation_tokens or generation_seconds in batos.toml, or name another coder.",
             ) from error
-        return text, await self.trial.reply(text)
+        return text, await self._judge(text)
+
+    async def _judge(self, text: str) -> TrialResult:
+        """Try a reply."""
+        return await self.trial.reply(text)
 
     async def _ask(self, step: Step) -> str:
         """Return the coder's text. If the request does not fit, ask again with the last attempt only."""
@@ -132,13 +161,24 @@ class Dialogue:
 
     def _messages(self, repairs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:
         """Return the first messages followed by those of these repairs."""
-        return (*self.begun, *(message for each in repairs for message in each))
+        return (*self._first(), *(message for each in repairs for message in each))
+
+    def _first(self) -> tuple[Message, ...]:
+        """Return the request before any repair."""
+        return self.begun
 
     def _request(self, messages: tuple[Message, ...]) -> ChatRequest:
         """Return the request to the coder with these messages."""
         coder = self.wanted.coder
-        options = {**coder.options, "num_predict": self._answer_tokens()}
-        return ChatRequest(coder.model, messages, options, schema=self.decision.format, think=False)
+        options = dict(coder.options)
+        for _ in range(self._unshown):
+            options = sample_differently(options)
+        options["num_predict"] = self._answer_tokens()
+        return ChatRequest(coder.model, messages, options, schema=self._schema(), think=False)
+
+    def _schema(self) -> dict[str, Any] | None:
+        """Return the schema that the daemon enforces; None for free text."""
+        return self.decision.format
 
     def _answer_tokens(self) -> int:
         """Return the number of tokens that the answer may have."""
@@ -160,7 +200,8 @@ class Dialogue:
 
     def _failure(self, judged: TrialResult) -> MethodFailed:
         """Return the error for a dialogue whose last attempt failed."""
-        said = "; ".join(judged.faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
+        faults = judged.faults or ("it has no checks",)
+        said = "; ".join(faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
         if judged.refused:
             return CovenantViolation(
                 f"the guardian refuses {self._method_name()} after {REPAIRS} repairs: {said}", faults=judged.refused
@@ -177,3 +218,9 @@ class Dialogue:
     def _method_name(self) -> str:
         """Name the method in errors."""
         return f"{self.wanted.selector!r} of {self.wanted.name}"
+
+
+def loops(source: str) -> bool:
+    """Test if a source says the same lines over and over."""
+    lines = [line.strip() for line in source.splitlines() if line.strip()]
+    return len(lines) >= _LOOP and 2 * len(set(lines)) < len(lines)

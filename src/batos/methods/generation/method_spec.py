@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
@@ -15,6 +15,7 @@ from persistent.mapping import PersistentMapping
 from batos.codex import graph_names, model_names, model_options
 from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
+from batos.config import Settings
 from batos.errors import NotFound, ObjectError, Refused
 from batos.genesis import measures
 from batos.image import methods, roots, tools
@@ -43,6 +44,10 @@ _LISTS: Final = (list, tuple, set, frozenset, PersistentList)
 _DICTS: Final = (dict, PersistentMapping, OOBTree)
 
 
+#: The forms of a request.
+Form: TypeAlias = Literal["full", "lean"]
+
+
 @dataclass(frozen=True, slots=True)
 class Coder:
     """The model that writes methods; `digest` is "" if the daemon does not have the model."""
@@ -54,6 +59,8 @@ class Coder:
     ratio: float = FIRST_RATIO
     #: Texts that its template reads as marks, beside the usual ones.
     marks: tuple[str, ...] = ()
+    #: The form of its requests: `lean` for a small model or window, else `full`.
+    form: Form = "full"
 
     @property
     def window(self) -> int:
@@ -98,8 +105,10 @@ class MethodSpec:
         return self.holder, self.selector, self.intent
 
     def log(self, dialect: str) -> str:
-        """Return the id of its log in the journal: equal for equal slots, intents, coders and dialects."""
+        """Return the id of its log in the journal: equal for equal slots, intents, coders, forms and dialects."""
         parts = [*self.key, self.coder.model, self.coder.digest, dialect]
+        if self.coder.form != "full":
+            parts.append(self.coder.form)
         return f"g-{_base32(hashlib.sha256(json.dumps(parts).encode()).digest())}"
 
 
@@ -205,7 +214,18 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
     chosen = beside or (dict(declared.value) if declared else dict(model_options.DEFAULTS))
     made = {**model_options.parameters(chosen), **SAMPLING}
     density = ratio(*measures.prompt_sizes(root, name), FIRST_RATIO)
-    return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()))
+    shared = next((each for each in personas if model_names.same(each.model, name)), None)
+    form = _own_form(root, name, made) if shared is None else own_slots(shared).get("persona_form", "full")
+    return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()), form)
+
+
+def _own_form(root: Root, name: str, options: Mapping[str, Any]) -> Form:
+    """Return the form for a coder that no persona thinks with, by the parameters of its base and by its window."""
+    measure = measures.recorded_measures(root).get(measures.base_of(root, name))
+    usual = Settings.model_fields
+    parameters = 0 if measure is None else measure.parameters
+    small = 0 < parameters < usual["lean_parameters"].default * 10**9
+    return "lean" if small or int(options["num_ctx"]) < usual["lean_window"].default else "full"
 
 
 def type_name(value: object) -> str:

@@ -49,6 +49,10 @@ class TrialResult:
     parts: tuple[TrialResult, ...] = ()
     #: The changes by which the source was read from the reply, as short sentences.
     changes: tuple[str, ...] = ()
+    #: False if nothing in the reply could be read as a method: there is nothing to show its author.
+    readable: bool = True
+    #: True if the coder is asked for more before the method can be judged.
+    pending: bool = False
 
     def audit_verdict(self) -> Verdict:
         """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
@@ -75,7 +79,7 @@ class Trial:
         try:
             reply = REPLY.parse(text)
         except DecisionInvalid as error:
-            return TrialResult((error.message,))
+            return TrialResult((error.message,), readable=False)
         checks, faults = checking.parse(reply.checks)
         return await self.reply_source(reply.source, checks, faults)
 
@@ -83,6 +87,15 @@ class Trial:
         """Try a source as a model wrote it: what changes no meaning is corrected first. Raises: as `source`."""
         read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
         return replace(await self.source(read.source, checks, faults), changes=read.changes)
+
+    async def draft(self, text: str) -> TrialResult:
+        """Audit a source as a model wrote it, without checks; it is readable if it has a function."""
+        read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
+        verdict = await self._audit(read.source)
+        found = [*map(str, verdict.faults), *(self._foreign_writes(verdict) if verdict.listable else ())]
+        refused = tuple(each.as_dict() for each in verdict.faults)
+        readable = "def " in read.source
+        return TrialResult(tuple(found), refused, read.source, verdict, changes=read.changes, readable=readable)
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""

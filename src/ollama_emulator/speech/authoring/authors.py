@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ollama_emulator.speech.authoring import hostile, orders
 from ollama_emulator.speech.authoring.computing import compute
-from ollama_emulator.speech.authoring.orders import Order
+from ollama_emulator.speech.authoring.orders import Order, PlainOrder
 from ollama_emulator.speech.authoring.thinking import about, think
 from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, method
 
@@ -151,7 +151,16 @@ def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Auth
     """
     first = [good(wish) for wish in order.wishes[:-1]]
     whole = orders.fill_reply(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
-    text = json.dumps(whole, ensure_ascii=False)
+    return _spoil(author, json.dumps(whole, ensure_ascii=False))
+
+
+def write_plain(author: str, order: PlainOrder, number: int) -> AuthorReply:
+    """Return an author's reply to a request in plain words."""
+    return _spoil(author, orders.plain_reply(order, AUTHORS[author](order.wish, number)))
+
+
+def _spoil(author: str, text: str) -> AuthorReply:
+    """Return a reply as a whole, or as the authors that break it leave it."""
     if author == BROKEN:
         return AuthorReply(text[: len(text) // 2])
     if author == ENDLESS:

@@ -1,4 +1,4 @@
-"""Recognise requests for code by their schema, read them from their prompt, and answer in the schema's form."""
+"""Recognise requests for code by their schema or their first words, read them, and answer in their form."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ _HEADING: Final = re.compile(
 _SIGNATURE: Final = re.compile(r"^([A-Za-z]\w*)\(((?:[^()\n]|\([^()\n]*\))*)\)", re.MULTILINE)
 _SLOT: Final = re.compile(r"^-[ \t]+(\w+):[ \t]*(\w+)", re.MULTILINE)
 _MOST: Final = 16  # methods of one request
+# The first words of a request in plain words (docs/generation.md), for a method and for calls that check it.
+_TITLE: Final = 60  # longest title before an intent
+_METHOD_HEAD: Final = "You write one Python method."
+_CALLS_HEAD: Final = "You write calls of a function"
+_FIRST_LINE: Final = re.compile(r"^(?:async )?def (\w+)\(((?:[^()\n]|\([^()\n]*\))*)\)", re.MULTILINE)
+_GIVEN: Final = re.compile(r"^Given: (.*)$", re.MULTILINE)
+_GIVEN_SLOT: Final = re.compile(r"self\.(\w+) \((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +112,52 @@ def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
     return Order(shape, (_wish(selector, inside, parts.get("intent", ""), shared, parts.get("kind", "")),))
 
 
+@dataclass(frozen=True, slots=True)
+class PlainOrder:
+    """A request in plain words: the wish, and whether calls that check it are asked for and not the method."""
+
+    wish: MethodWish
+    calls: bool
+
+
+def plain_order(form: Any, messages: Sequence[Mapping[str, Any]]) -> PlainOrder | None:
+    """Return the order of a request in plain words; None for any other request."""
+    head = str(messages[0].get("content") or "") if messages else ""
+    if form or not head.startswith((_METHOD_HEAD, _CALLS_HEAD)):
+        return None
+    texts = [str(each.get("content") or "") for each in messages if each.get("role") == "user"]
+    found = next(((text, line) for text in reversed(texts) if (line := _FIRST_LINE.search(text))), None)
+    if found is None:
+        return None
+    text, line = found
+    given = _GIVEN.search(text)
+    slots = tuple(_GIVEN_SLOT.findall(given[1])) if given else ()
+    intent = _GIVEN.sub("", _FIRST_LINE.sub("", text)).strip(": \n")
+    title, mark, rest = intent.partition(": ")
+    named = bool(mark) and len(title) <= _TITLE and line[0].startswith("async")
+    shared = {"title": title if named else "", "inspiration": "", "slots": slots}
+    wish = _wish(line[1], line[2], rest if named else intent, shared)
+    return PlainOrder(wish, head.startswith(_CALLS_HEAD))
+
+
+def plain_reply(order: PlainOrder, made: WrittenMethod) -> str:
+    """Return a method in a fence, or the calls that check it."""
+    if not order.calls:
+        return f"```python\n{made.source.strip()}\n```"
+    return "\n\n".join("\n".join(_call_lines(order.wish.selector, check)) for check in made.checks)
+
+
+def _call_lines(selector: str, check: MethodCheck) -> list[str]:
+    called = f"{selector}({', '.join(map(repr, check.arguments))})"
+    before = [f"self.{name} = {value!r}" for name, value in check.slots.items()]
+    return [*before, f"{called} == {check.result!r}", *(f"self.{n} == {value!r}" for n, value in check.after.items())]
+
+
 def requested_selectors(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the selectors of the methods that a request asks for; none if it asks for no code."""
+    plain = plain_order(form, messages)
+    if plain is not None:
+        return (plain.wish.selector,)
     shape = shape_of(form)
     return () if shape is None else tuple(wish.selector for wish in read(shape, messages).wishes)
 

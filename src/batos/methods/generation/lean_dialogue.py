@@ -1,0 +1,125 @@
+"""The dialogue with a small coder: the method alone is asked for, then calls that check it, each in a few words.
+
+A small model that is asked for both at once writes neither. Replies are free text. The checks of a facet or protocol
+are written by rule: it returns what the model answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from batos.errors import AnswerUnreadable
+from batos.inference.session import Step
+from batos.methods.generation import lean_request
+from batos.methods.generation import method_checks as checking
+from batos.methods.generation.check_lines import MOST, join_checks, parse_lines
+from batos.methods.generation.dialogue import Dialogue
+from batos.methods.generation.method_checks import Check
+from batos.methods.generation.trial import Trial, TrialResult
+from batos.minds.prompt import Message
+
+#: The most tokens of a reply: a small model that writes more goes on without end.
+TOKENS: Final = 400
+#: The words of the provenance for checks that no model wrote.
+BY_RULE: Final = "its checks were written by rule"
+_NO_CHECKS: Final = "no checks were written"
+#: Calls of a method that speaks, each with the answer of the model, which it returns.
+_SPOKEN: Final = (("Why is the sky blue?", "Because."), ("Who keeps the lamp?", "The keeper."))
+#: So many messages of a kind are answered in a check.
+_ANSWERS: Final = 3
+
+
+@dataclass(slots=True)
+class LeanDialogue(Dialogue):
+    """A dialogue in which each call has one task: the method, then its checks."""
+
+    trial: Trial
+    #: The method that the guardian accepts, and its checks.
+    _draft: TrialResult | None = None
+    _checks: tuple[Check, ...] = ()
+    _asks_checks: bool = False
+    #: The checks of replies that had too few.
+    _found: tuple[Check, ...] = ()
+
+    async def _ask(self, step: Step) -> str:
+        """Return the coder's text, also if it was cut: the method stands before what a small model adds to it."""
+        messages = self._paid_request(step) or self._fitting_messages()
+        try:
+            return (await self.session.think(self._request(messages), step)).text
+        except AnswerUnreadable:  # cut within a letter
+            return ""
+
+    async def _judge(self, text: str) -> TrialResult:
+        """Judge a reply as what was asked for."""
+        return await (self._judge_checks(text) if self._asks_checks else self._judge_method(text))
+
+    async def _judge_method(self, text: str) -> TrialResult:
+        """Audit a method, and run its checks if there are any."""
+        draft = await self.trial.draft(text)
+        if draft.faults:
+            return draft
+        same = self._draft is not None and draft.source == self._draft.source
+        self._draft = draft
+        spoken = spoken_checks(self.wanted.kind, self.wanted.signature)
+        if spoken:
+            judged = await self.trial.source(draft.source, spoken)
+            return replace(judged, changes=(*draft.changes, BY_RULE))
+        if not self._checks or same:  # a coder that insists on its method may be right: other checks tell
+            self._asks_checks = True
+            return replace(draft, pending=True)
+        return replace(await self.trial.source(draft.source, self._checks), changes=draft.changes)
+
+    async def _judge_checks(self, text: str) -> TrialResult:
+        """Read checks, and run them; if they fail, the method is asked for again."""
+        names = tuple(each.strip() for each in lean_request.inside(self.wanted.signature).split(",") if each.strip())
+        checks, faults = parse_lines(text, self.wanted.selector, names)
+        draft = self._draft
+        if draft is None or draft.verdict is None:
+            return TrialResult((_NO_CHECKS,), readable=False)
+        slots = draft.verdict.slots
+        self._found = tuple(check for check in join_checks((*self._found, *checks)) if check.tells)
+        weak = checking.weaknesses(self._found, slots.writes | slots.deletes)
+        if weak:
+            return TrialResult((*faults, *weak), readable=False)
+        self._checks, self._found, self._asks_checks = self._found[:MOST], (), False
+        checks = self._checks
+        judged = await self.trial.source(draft.source, checks)
+        return replace(judged, changes=draft.changes)
+
+    def _first(self) -> tuple[Message, ...]:
+        """Return the request for the method, or for its checks."""
+        return lean_request.check_messages(self.wanted) if self._asks_checks else self.begun
+
+    def _repair(self, text: str, judged: TrialResult) -> tuple[Message, ...]:
+        """Return the messages that show a method and its faults."""
+        return lean_request.repair(judged.source, judged.faults)
+
+    def _fitting_messages(self) -> tuple[Message, ...]:
+        """Return the request with the last repair: a small model follows no longer talk."""
+        return self._messages(self._repairs[-1:])
+
+    def _schema(self) -> dict[str, Any] | None:
+        """Return None: the reply is free text."""
+        return None
+
+    def _answer_tokens(self) -> int:
+        """Return the number of tokens that the answer may have."""
+        return min(TOKENS, self.wanted.coder.window // 2)
+
+
+def spoken_checks(kind: str, signature: str) -> Sequence[Check]:
+    """Return the checks of a facet or protocol with one parameter: it asks the model, and returns what that answers."""
+    if (
+        kind not in lean_request.SPEAKS
+        or lean_request.inside(signature).count(",")
+        or not lean_request.inside(signature)
+    ):
+        return ()
+    return tuple(_spoken_check(asked, answer) for asked, answer in _SPOKEN)
+
+
+def _spoken_check(asked: str, answer: str) -> Check:
+    replies: Mapping[str, Sequence[Any]] = {"infer_": [answer] * _ANSWERS, "recall_": [[]] * _ANSWERS}
+    return Check(arguments=[asked], replies=replies, result=answer)
