@@ -20,6 +20,7 @@ from batos.guardian.verdict import Verdict
 from batos.method_documents import MutantsDocument
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.fault_lines import fault_lines, missing_return
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
@@ -92,7 +93,10 @@ class Trial:
         """Audit a source as a model wrote it, without checks; it is readable if it has a function."""
         read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
         verdict = await self._audit(read.source)
-        found = [*map(str, verdict.faults), *(self._foreign_writes(verdict) if verdict.listable else ())]
+        found = [
+            *await self._fault_lines(read.source, verdict),
+            *(self._foreign_writes(verdict) if verdict.listable else ()),
+        ]
         refused = tuple(each.as_dict() for each in verdict.faults)
         readable = "def " in read.source
         return TrialResult(tuple(found), refused, read.source, verdict, changes=read.changes, readable=readable)
@@ -100,7 +104,7 @@ class Trial:
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""
         verdict = await self._audit(source)
-        found = [*map(str, verdict.faults), *faults]
+        found = [*await self._fault_lines(source, verdict), *faults]
         if verdict.listable and not faults:
             found += checking.weaknesses(checks, verdict.slots.writes | verdict.slots.deletes)
             found += self._textless_checks(checks)
@@ -139,6 +143,13 @@ class Trial:
         )
         return verdict
 
+    async def _fault_lines(self, source: str, verdict: Verdict) -> tuple[str, ...]:
+        """Return the guardian's faults for the author, a line each; corrections are computed in a thread."""
+        if not verdict.faults:
+            return ()
+        context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
+        return await asyncio.to_thread(fault_lines, source, verdict, context)
+
     def _foreign_writes(self, verdict: Verdict) -> list[str]:
         """Return a fault for each slot that the source changes and only the codex and the kernel may write."""
         slots = verdict.slots
@@ -164,6 +175,9 @@ class Trial:
         except MethodFailed as error:
             return TrialResult((error.message,), (), judged.source, verdict, judged.checks)
         faults = await self._rehearsal.all(program, judged.checks)
+        unreturned = missing_return(judged.source, self.wanted.selector) if faults else ""
+        if unreturned:
+            faults.insert(0, unreturned)
         return TrialResult(tuple(faults), (), judged.source, verdict, judged.checks, program)
 
     async def _prepare(self, source: str, verdict: Verdict) -> Program:

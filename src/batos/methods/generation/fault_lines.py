@@ -1,0 +1,258 @@
+"""The faults of a source in one line each for its author, with the corrected line where it is computable.
+
+A correction is offered only if the guardian, asked again, no longer finds the fault and finds no other one.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from batos.guardian.audit import Context, audit
+from batos.guardian.parsing import parse
+from batos.guardian.policy import SHIPPED
+from batos.guardian.tidying import bound_names
+from batos.guardian.tidying.bound_names import Def
+from batos.guardian.verdict import SourceFault, Verdict
+
+_MARKER: Final = f"{SHIPPED.receiver}.{SHIPPED.marker} = True"
+#: Words of other languages that mean one of Python's.
+_FOREIGN: Final = {"null": "None", "nil": "None", "undefined": "None", "true": "True", "false": "False"}
+_PRINT: Final = re.compile(r"^(\s*)print[ \t]+(.+)$")
+_ELSE_IF: Final = re.compile(r"^(\s*)else[ \t]+if\b")
+_BLOCK: Final = re.compile(r"^\s*(?:async[ \t]+)?(?:def|if|elif|else|for|while|try|except|finally)\b.*[^:\s]\s*$")
+#: So many corrections of a fault are tried.
+_MOST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A correction: a line in place of another, before it, or in place of nothing; `new` is "" for a line left out."""
+
+    line: int
+    new: str
+    inserts: bool = False
+
+    def apply(self, source: str) -> str:
+        """Return the source with the correction."""
+        lines = source.split("\n")
+        lines[self.line - 1 : self.line - (1 if self.inserts else 0)] = [self.new] if self.new or self.inserts else []
+        return "\n".join(lines)
+
+    def describe(self, source: str) -> str:
+        """Return the correction as an order."""
+        lines = [*source.split("\n"), ""]
+        old = lines[self.line - 1].strip()
+        if self.inserts:
+            place = f"before `{old}`" if old else f"after `{lines[self.line - 2].strip()}`"
+            return f"write `{self.new.strip()}` {place}"
+        return f"write `{self.new.strip()}` instead of `{old}`" if self.new else f"leave out `{old}`"
+
+
+def fault_lines(source: str, verdict: Verdict, context: Context) -> tuple[str, ...]:
+    """Return the faults of a verdict, a line each."""
+    return tuple(_fault_line(source, fault, verdict, context) for fault in verdict.faults)
+
+
+def _fault_line(source: str, fault: SourceFault, verdict: Verdict, context: Context) -> str:
+    """Return `line 3: write ... instead of ...: why`, or without a correction the line, the reason and the remedy."""
+    found = correct(source, fault, verdict, context)
+    if found is not None:
+        return f"line {found.line}: {found.describe(source)}: {fault.why}"
+    lines = source.split("\n")
+    text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
+    shown = f", `{text}`" if text else ""
+    where = f"line {fault.line}{shown}" if fault.line else "the source"
+    return f"{where}: {fault.why}; {fault.remedy}"
+
+
+def missing_return(source: str, selector: str) -> str:
+    """Return the line that lacks its `return`, if a method returns nothing anywhere; "" for any other source.
+
+    >>> missing_return("def size_(self, text):\\n    size = len(text)\\n", "size_")
+    'line 2: write `return size` after `size = len(text)`: the method returns nothing'
+    """
+    tree = _tree(source)
+    method = (
+        next((node for node in tree.body if isinstance(node, Def) and node.name == selector), None) if tree else None
+    )
+    if method is None or any(isinstance(node, ast.Return) and node.value for node in ast.walk(method)):
+        return ""
+    last, text = method.body[-1], source.split("\n")[method.body[-1].lineno - 1].strip()
+    if isinstance(last, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        target = last.targets[0] if isinstance(last, ast.Assign) else last.target
+        if isinstance(target, ast.Name):
+            return f"line {last.lineno}: write `return {target.id}` after `{text}`: the method returns nothing"
+    if isinstance(last, ast.Expr):
+        printed = isinstance(last.value, ast.Call) and ast.unparse(last.value.func) == "print"
+        value = last.value.args[0] if isinstance(last.value, ast.Call) and printed and last.value.args else last.value
+        return (
+            f"line {last.lineno}: write `return {ast.unparse(value)}` instead of `{text}`: the method returns nothing"
+        )
+    return f"line {method.lineno}: the method returns nothing; write `return` and the result as its last line"
+
+
+def correct(source: str, fault: SourceFault, verdict: Verdict, context: Context) -> Correction | None:
+    """Return the first correction by which the guardian finds one fault less and no other one, or None."""
+    lines = source.split("\n")
+    if not 0 < fault.line <= len(lines):
+        return None
+    before = {(each.rule, each.why) for each in verdict.faults}
+    for number, candidate in enumerate(_candidates(source, lines, fault, context)):
+        if number >= _MOST:
+            return None
+        after = audit(candidate.apply(source), context).faults
+        left = {(each.rule, each.why) for each in after}
+        if left < before or (fault.rule == "parse" and all(each.rule != "parse" for each in after)):
+            return candidate
+    return None
+
+
+def _candidates(source: str, lines: Sequence[str], fault: SourceFault, context: Context) -> Iterator[Correction]:
+    """Yield the corrections that may be meant, the likeliest first."""
+    line = lines[fault.line - 1]
+    if fault.rule == "parse":
+        yield from _syntax(line, fault.line)
+        return
+    tree = _tree(source)
+    if tree is None:
+        return
+    if fault.rule in ("selector", "shape") and context.signature:
+        yield from _header(lines, fault.line, context.signature)
+    if fault.rule == "async":
+        yield from _async(tree, lines, fault)
+    if fault.rule in ("unknown-name", "import"):
+        yield from _names(tree, line, fault)
+    if fault.rule in ("covenant", "covenant-last", "write-before-send", "marker"):
+        yield from _markers(tree, lines, fault)
+    if fault.rule == "annotation":
+        yield from _annotations(tree, lines, fault)
+    if fault.rule in ("import", "decorator", "shape", "rebound"):
+        yield Correction(fault.line, "")
+
+
+def _syntax(line: str, at: int) -> Iterator[Correction]:
+    """Yield a line as Python, as other languages and small models write it."""
+    if _BLOCK.match(line):
+        yield Correction(at, f"{line.rstrip()}:")
+    for opening, closing in ("()", "[]", "{}"):
+        missing = line.count(opening) - line.count(closing)
+        if missing > 0:
+            tail = ":" if line.rstrip().endswith(":") else ""
+            yield Correction(at, f"{line.rstrip().removesuffix(tail)}{closing * missing}{tail}")
+        elif missing < 0 and line.rstrip().endswith(closing):
+            yield Correction(at, line.rstrip()[:missing])
+    for changed in (
+        _ELSE_IF.sub(r"\1elif", line),
+        _PRINT.sub(r"\1print(\2)", line),
+        line.replace("&&", "and").replace("||", "or"),
+        re.sub(r"(\w+)\+\+\s*;?$", r"\1 += 1", line),
+        re.sub(r"^(\s*(?:el)?if\b[^=]*[^=!<>])=([^=])", r"\1==\2", line),
+        line.rstrip().removesuffix(";"),
+    ):
+        if changed != line:
+            yield Correction(at, changed)
+
+
+def _header(lines: Sequence[str], at: int, signature: str) -> Iterator[Correction]:
+    """Yield the first line with the name and the parameters that are wanted."""
+    line = lines[at - 1]
+    found = re.match(r"^(\s*(?:async[ \t]+)?def[ \t]+).*:\s*$", line)
+    if found:
+        yield Correction(at, f"{found[1]}{signature}:")
+
+
+def _async(tree: ast.Module, lines: Sequence[str], fault: SourceFault) -> Iterator[Correction]:
+    """Yield `async def` for the function that awaits, or the answer of a message that is returned or kept."""
+    around = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _holds(node, fault.line)]
+    for node in sorted(around, key=lambda each: each.lineno, reverse=True):
+        head = lines[node.lineno - 1]
+        yield Correction(node.lineno, re.sub(r"\bdef\b", "async def", head, count=1))
+    line = lines[fault.line - 1]
+    indent, rest = line[: len(line) - len(line.lstrip())], line.strip().removeprefix("await ")
+    if rest.startswith(f"{SHIPPED.receiver}."):
+        last = not any(each.strip() for each in lines[fault.line :])
+        yield Correction(fault.line, f"{indent}{'return' if last else 'answer ='} await {rest}")
+
+
+def _names(tree: ast.Module, line: str, fault: SourceFault) -> Iterator[Correction]:
+    """Yield an import of the name, or the line with the name that is nearest to it."""
+    quoted = re.findall(r"`([\w.]+)`", fault.why)
+    name = quoted[0] if quoted else ""
+    if fault.rule == "unknown-name":
+        if name in _FOREIGN:
+            yield Correction(fault.line, _replace(line, name, _FOREIGN[name]))
+        if name in SHIPPED.modules:
+            yield Correction(1, f"import {name}", inserts=True)
+        homes = [module for module, names in SHIPPED.modules.items() if name in names]
+        if len(homes) == 1:
+            yield Correction(1, f"from {homes[0]} import {name}", inserts=True)
+        if name in SHIPPED.primitives or f"{name}_" in SHIPPED.primitives:
+            message = name if name in SHIPPED.primitives else f"{name}_"
+            yield Correction(fault.line, _replace(line, name, f"{SHIPPED.receiver}.{message}"))
+    known = _visible_names(tree) if fault.rule == "unknown-name" else _module_names(quoted)
+    for near in difflib.get_close_matches(name, sorted(known - {name}), n=3, cutoff=0.75):
+        yield Correction(fault.line, _replace(line, name, near))
+
+
+def _visible_names(tree: ast.Module) -> set[str]:
+    """Return the names that a source binds, and the builtins that it may use."""
+    bound: set[str] = set(SHIPPED.builtins & set(dir(builtins)))
+    for node in ast.walk(tree):
+        if isinstance(node, Def):
+            bound |= bound_names.bound_by(node) - {SHIPPED.receiver}
+    return bound
+
+
+def _module_names(quoted: Sequence[str]) -> set[str]:
+    """Return the names of the module that a fault names last, or all modules."""
+    return set(SHIPPED.modules.get(quoted[-1], SHIPPED.modules)) if quoted else set()
+
+
+def _markers(tree: ast.Module, lines: Sequence[str], fault: SourceFault) -> Iterator[Correction]:
+    """Yield the marker at the end of a path: before a return or a message, or behind the last statement."""
+    line = lines[fault.line - 1]
+    indent = line[: len(line) - len(line.lstrip())]
+    if fault.rule == "marker":
+        yield Correction(fault.line, f"{indent}{_MARKER}")
+    yield Correction(fault.line, f"{indent}{_MARKER}", inserts=True)
+    yield Correction(fault.line + 1, f"{indent}{_MARKER}", inserts=True)
+    for node in ast.walk(tree):
+        if isinstance(node, Def) and _holds(node, fault.line) and node.end_lineno is not None:
+            yield Correction(node.end_lineno + 1, f"{' ' * node.body[0].col_offset}{_MARKER}", inserts=True)
+
+
+def _annotations(tree: ast.Module, lines: Sequence[str], fault: SourceFault) -> Iterator[Correction]:
+    """Yield the line without its annotations."""
+    line = lines[fault.line - 1]
+    for node in ast.walk(tree):
+        if isinstance(node, Def) and node.lineno == fault.line and line.rstrip().endswith(":"):
+            for each in [*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs]:
+                each.annotation = None
+            node.returns = None
+            start = re.match(r"^\s*(?:async[ \t]+)?def[ \t]+", line)
+            yield Correction(fault.line, f"{start[0] if start else 'def '}{node.name}({ast.unparse(node.args)}):")
+        if isinstance(node, ast.AnnAssign) and node.lineno == fault.line and node.value is not None:
+            indent = line[: len(line) - len(line.lstrip())]
+            yield Correction(fault.line, f"{indent}{ast.unparse(node.target)} = {ast.unparse(node.value)}")
+
+
+def _holds(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno) + 1
+
+
+def _replace(line: str, old: str, new: str) -> str:
+    """Replace a name in a line, where it stands as a whole word and behind no dot."""
+    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", lambda _: new, line)
+
+
+def _tree(source: str) -> ast.Module | None:
+    try:
+        return parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
