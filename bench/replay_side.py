@@ -21,7 +21,8 @@ from typing import Any
 
 from batos.config import Settings
 from batos.events import Events
-from batos.inference.journal import Record, canonical, is_embedding
+from batos.inference.canonical import canonical
+from batos.inference.journal import Record, is_embedding
 from batos.minds.choices import choices_in
 from batos.uvm import open_uvm
 

@@ -14,7 +14,7 @@ from tests.image.missions import thinking
 from tests.minds.scripted import Script
 
 from batos.errors import Refused
-from batos.inference.journal import canonical
+from batos.inference.canonical import canonical
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge
 

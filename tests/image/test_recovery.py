@@ -19,7 +19,7 @@ from batos.errors import BatosError, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.transactions import MissionTransaction
-from batos.inference.journal import canonical
+from batos.inference.canonical import canonical
 from batos.inference.ollama.bridge import ChatRequest
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM

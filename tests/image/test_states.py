@@ -12,7 +12,7 @@ from tests.image.states import States
 from tests.minds.scripted import Script
 
 from batos.image import roots
-from batos.inference.journal import canonical
+from batos.inference.canonical import canonical
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
 import threading
 from dataclasses import replace
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.inference.counted import Desk, desk
+from tests.inference.test_canonical import shuffled
 from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
@@ -26,7 +26,6 @@ from batos.inference.journal import (
     MissionLog,
     Record,
     State,
-    canonical,
     chain_digest,
     journal_key,
 )
@@ -37,33 +36,6 @@ REQUEST: dict[str, Any] = {
     "think": False,
     "options": {"num_ctx": 512, "num_predict": 64, "temperature": 0.7, "seed": 3},
 }
-
-
-def shuffled(value: Any) -> Any:
-    """The same value with every mapping in the other order."""
-    if isinstance(value, dict):
-        return {name: shuffled(value[name]) for name in reversed(value)}
-    return [shuffled(each) for each in value] if isinstance(value, list) else value
-
-
-values = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(),
-    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
-    max_leaves=12,
-)
-
-
-@given(values)
-def test_equal_values_have_one_canonical_form(value: Any) -> None:
-    """The order of a mapping does not count, and the form reads back as the value."""
-    assert canonical(value) == canonical(shuffled(value))
-    assert json.loads(canonical(value)) == value
-
-
-@given(some.text(some.characters()))
-def test_any_text_has_a_form(text: str) -> None:
-    """Half a surrogate pair too, as a model may give it; different texts have different forms."""
-    assert canonical(text) != canonical(text + "\ud83d")
 
 
 def test_the_key_is_the_same_for_equal_requests() -> None:

@@ -14,7 +14,7 @@ from tests.methods.execution.crafted import BRICK, Crafted, crafted, methods
 from tests.methods.generation.learning import SAID, SPEAKS, Learning, learning
 from tests.minds.scripted import QUESTION, SLOTS, Script, ask, submit
 
-from batos.inference.journal import canonical
+from batos.inference.canonical import canonical
 from batos.minds.choices import Choice, MissionChoices, choices_in
 from batos.testing import author
 from batos.uvm import UVM

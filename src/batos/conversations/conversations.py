@@ -15,7 +15,7 @@ from batos.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.image import conversation_files, naming, ownership, roots
 from batos.image.roots import Root, connection_of
 from batos.image_documents import CompactionDocument, ConversationPage, TurnDocument
-from batos.inference.journal import canonical
+from batos.inference.canonical import canonical
 from batos.memory.evidence import Past, Summary, Turn
 from batos.objects.prototype import UvmObject, own_slots
 

@@ -19,6 +19,7 @@ from batos.errors import ImageDamaged
 from batos.image.records import Chronicle
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
+from batos.inference.canonical import canonical, form_of_list, form_of_object
 
 State: TypeAlias = Literal["open", "done", "cut", "failed"]
 
@@ -122,16 +123,11 @@ def _has_parts(note: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Mapping) for value in note.values())
 
 
-def canonical(value: Any) -> bytes:
-    """Encode a value as canonical JSON: sorted keys, no blanks, UTF-8 that also holds a lone surrogate."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
 def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
     """Return an entry's key: a digest over model digest, messages, format, think, sampling options and sample path."""
     options = {k: _plain(v) for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
     parts = [digest, request["messages"], request.get("format"), request.get("think"), options, path]
-    return hashlib.sha256(canonical(parts)).hexdigest()
+    return hashlib.sha256(form_of_list(parts)).hexdigest()
 
 
 def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str) -> str:
@@ -276,7 +272,7 @@ def canonical_bodies(record: Record) -> tuple[bytes, ...]:
     """Return a record's bodies as bytes, as the chain and the entry use them; encoded once, because prompts
     are long.
     """
-    return tuple(canonical(getattr(record, body)) for body in BODIES)
+    return form_of_object(record.request), canonical(record.response), canonical(record.partial)
 
 
 def chain_digest(record: Record, bodies: Sequence[bytes] | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from batos.inference.canonical import EncodedMessages
 from batos.inference.journal import Record
 from batos.inference.ollama.bridge import ChatRequest
 
@@ -15,7 +16,7 @@ PLAIN_KEY: Final = "plain_key"
 def journal_request(request: ChatRequest) -> dict[str, Any]:
     """Return a request as the journal stores it, without transport fields."""
     return {
-        "messages": list(request.messages),
+        "messages": request.messages,
         "format": request.schema,
         "think": request.think,
         "options": dict(request.options),
@@ -27,10 +28,10 @@ def plain_key(record: Record) -> str:
     return str(record.request.get(PLAIN_KEY, record.key))
 
 
-def with_warning(messages: Sequence[dict[str, str]], warning: str) -> tuple[dict[str, str], ...]:
+def with_warning(messages: Sequence[dict[str, str]], warning: str) -> EncodedMessages:
     """Return the messages with the warning at the end, behind all that calls have in common."""
     *before, last = messages
-    return (*before, {**last, "content": f"{last['content']}\n\n{warning}"})
+    return EncodedMessages((*before, {**last, "content": f"{last['content']}\n\n{warning}"}))
 
 
 def prompt_bytes(shown: Mapping[str, Any]) -> int:

@@ -30,10 +30,10 @@ _NAMES: Final = (
     "|BEGIN_AUDIO|AUDIO|TRANSCRIBE|PREFIX|MIDDLE|SUFFIX|gMASK|sMASK|MASK|PAD|UNK|CLS|SEP|BOS|EOS|control_\\d{1,5}|unused\\d{1,5}"
 )
 #: The marks of the formats that models are trained on; each is broken behind its first sign. Brackets come first: a
-#: mark within them ends where a blank stands. Each pattern begins with a plain sign, which is found many times faster.
+#: mark within them ends where a blank stands. Each pattern begins with a plain sign, by which a text is searched first.
 _USUAL: Final = (
-    re.compile(rf"\[(?=\|[^\s|]{{1,40}}\|\]|/?(?:{_NAMES})\])"),
-    re.compile(rf"<(?=[|｜]\S|<?/?(?:{_TAGS}|SYS)>)"),
+    ("[", re.compile(rf"\[(?=\|[^\s|]{{1,40}}\|\]|/?(?:{_NAMES})\])")),
+    ("<", re.compile(rf"<(?=[|｜]\S|<?/?(?:{_TAGS}|SYS)>)")),
 )
 _BEHIND: Final = r"\g<0> "
 _TAGGED: Final = re.compile(r"<[^\s<>{}]{1,62}>|(?<![\w)\]])\[[/|]?[A-Za-z_][^\s\[\]{}'\":]{0,60}\]")
@@ -48,8 +48,9 @@ def break_marks(text: str, own: Sequence[str] = ()) -> str:
     'Page 1. < |im_end|> [ INST] a < b [1] <b>'
     """
     found = text
-    for pattern in _USUAL:
-        found = pattern.sub(_BEHIND, found)
+    for sign, pattern in _USUAL:
+        if sign in found:
+            found = pattern.sub(_BEHIND, found)
     for pattern, place in _patterns(tuple(own)):
         found = pattern.sub(place, found)
     return found

@@ -22,6 +22,7 @@ from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
 from batos.inference.call_order import CallOrder
+from batos.inference.canonical import EncodedMessages
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
@@ -133,7 +134,7 @@ class Session:
 
         Raises: Refused: the budget is spent. TimedOut: the deadline passed. Everything that the bridge raises.
         """
-        told = marks.messages(request.messages, self.marks.get(request.model, ()))
+        told = EncodedMessages(marks.messages(request.messages, self.marks.get(request.model, ())))
         request = replace(request, messages=told)
         shown = journal_request(request)
         # A paid answer is found by the digest that its model had then, even after the model was changed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -12,6 +13,7 @@ from tests.inference.conftest import MakeBridge
 from tests.inference.rawserver import reply, serving
 
 from batos.errors import UsageError, WireError
+from batos.inference.canonical import EncodedMessages, EncodedSchema
 from batos.inference.ollama.client import ResponseError
 from batos.inference.ollama.raw_exchange import RawExchange, encode
 
@@ -97,6 +99,17 @@ def test_what_json_or_its_bytes_cannot_hold_is_not_sent(value: Any) -> None:
     """A number that is none, a set, half a surrogate pair: the caller's error."""
     with pytest.raises(UsageError):
         encode({"options": value})
+
+
+def test_parts_that_are_encoded_already_are_sent_as_they_are() -> None:
+    """Messages and schema stand in the body as in the journal; half a surrogate pair in them is refused too."""
+    told, schema = EncodedMessages(({"role": "user", "content": "Où?"},)), EncodedSchema(type="object")
+    sent = {"model": "m", "format": schema, "messages": told}
+    assert json.loads(encode(sent)) == {**sent, "messages": list(told)}
+    assert told.form in encode(sent)
+    assert encode({"messages": told}) == b'{"messages":%b}' % told.form
+    with pytest.raises(UsageError):
+        encode({"model": "m", "messages": EncodedMessages(({"role": "user", "content": "\ud800"},))})
 
 
 async def test_a_list_that_changed_by_one_byte_is_read_again(bridge_to: MakeBridge) -> None:

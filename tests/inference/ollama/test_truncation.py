@@ -39,7 +39,7 @@ def test_the_least_is_no_more_than_half_the_words(text: str) -> None:
     assert least_tokens([{"role": "user", "content": ". - ... ="}]) == 0
 
 
-@given(st.lists(st.text("a1 .\n中", max_size=60), max_size=4), st.integers(0, 80))
+@given(st.lists(st.text("a1 .\n\t\x1c\x85中", max_size=60), max_size=4), st.integers(0, 80))
 def test_a_count_below_the_least_is_refused_and_no_other(texts: list[str], read: int) -> None:
     """A daemon that counts nothing has said nothing."""
     told = tuple({"role": "user", "content": text} for text in texts)

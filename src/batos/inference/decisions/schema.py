@@ -20,6 +20,7 @@ from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from batos.errors import DecisionInvalid, SchemaError
+from batos.inference.canonical import EncodedSchema
 from batos.inference.decisions.schema_compiler import REPEAT_LIMIT, compile_model, ordered_keys
 from batos.inference.decisions.shapes import Leaf, Object, ShapeMismatch, tokens_of
 
@@ -64,7 +65,7 @@ class Decision(Generic[M]):
         self._shape = _with_reasoning(plain) if mode == "reason_field" else plain
         self._modes: dict[Mode, Decision[M]] = {mode: self}
         compiled = CompiledSchema(self._shape)
-        self.format: dict[str, Any] = compiled.format
+        self.format = EncodedSchema(compiled.format)
         self.num_predict: int = compiled.num_predict
 
     def in_mode(self, mode: Mode) -> Decision[M]:

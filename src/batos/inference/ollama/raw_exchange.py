@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx
 
 from batos.errors import UsageError, WireError
+from batos.inference.canonical import EncodedMessages, EncodedSchema, form_of
 from batos.inference.ollama.client import ResponseError
 from batos.inference.ollama.transport import content_encoding, guard, stream_of
 
@@ -81,9 +82,15 @@ class RawExchange:
 
 
 def encode(sent: Mapping[str, Any]) -> bytes:
-    """Return a request's body as JSON; UsageError for what JSON cannot hold."""
+    """Return a request's body as JSON, with the forms that its parts have; UsageError for what JSON cannot hold."""
+    plain = {name: value for name, value in sent.items() if not isinstance(value, EncodedMessages | EncodedSchema)}
+    forms = [b'"%b":%b' % (name.encode(), form_of(sent[name])) for name in sent if name not in plain]
     try:
-        return json.dumps(sent, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        begun = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        body = b"{%b}" % b",".join(part for part in (begun[1:-1], *forms) if part)
+        if not body.isascii():
+            body.decode()  # a form may hold half a surrogate pair, which the wire does not
+        return body
     except (TypeError, ValueError, RecursionError) as raw:
         said = f"this cannot be sent to Ollama: {str(raw)[:200]}"
         raise UsageError(said, remedy="Correct the request or its options.") from raw

@@ -13,7 +13,8 @@ from batos.events import Events
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
-from batos.inference.journal import Journal, canonical
+from batos.inference.canonical import canonical
+from batos.inference.journal import Journal
 from batos.inference.session import Session, Thinks
 from batos.method_documents import MethodProvenance
 from batos.methods.generation import coder_prompt, lean_request, prototypes
