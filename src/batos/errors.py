@@ -24,7 +24,7 @@ BatosError
 │       ├── StreamCut             retry   it ended without `done`
 │       ├── RunnerDied            retry   the runner stopped while answering
 │       ├── WireError             retry   bytes that are not the protocol
-│       ├── Runaway                       tokens without end: blanks, one, a few, or any
+│       ├── Runaway                       tokens without end: blanks, one, the same, or any
 │       ├── AnswerUnreadable      retry   the daemon could not read what the model said
 │       ├── AnswerCut                     it reached the end of its room (exact counts)
 │       └── DecisionInvalid               no decision of use, asked twice
@@ -300,13 +300,15 @@ class AnswerUnreadable(AnswerError):
 
 
 class Runaway(AnswerError):
-    """The model gave blanks, one token, a few over and over, rows that only count on, or (`length`) far too much."""
+    """The model gave blanks, one token, the same words over and over, rows that only count on, what it was instructed,
+    or (`length`) far too much.
+    """
 
     remedy = "Ask again with other words, or use another model: this one repeated itself."
 
     def __init__(self, kind: str, wasted: int) -> None:
         said = "went on far beyond its limit" if kind == "length" else f"repeated {kind}"
-        super().__init__(f"the model {said} for {wasted} tokens; the answer was stopped")
+        super().__init__(f"the model {said}; the answer was stopped after {wasted} tokens")
         self.kind = kind
         self.wasted = wasted
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from tests.memory.textual import texts
 
-from batos.memory.sentences import sentence_spans
+from batos.memory.sentences import sentence_spans, whole_sentences
 
 
 def split(text: str) -> list[str]:
@@ -64,3 +64,22 @@ def test_a_point_of_an_abbreviation_ends_no_sentence(text: str) -> None:
 def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
     """Marks of many scripts, blank lines, items and headings end a sentence."""
     assert split(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "until", "whole"),
+    [
+        ("One. Two. Three", 99, "One. Two."),
+        ("One. Two. Three.", 9, "One. Two."),
+        ("One. Two. Three.", 11, "One. Two. Three."),
+        ("One. And then - and then", 99, "One."),
+        ("no end of it", 99, ""),
+        ("", 0, ""),
+        ("\n Why? \u201cNo.\u201d The", 99, "Why? \u201cNo.\u201d"),
+        ("一。二。三", 99, "一。二。"),
+        ("It is:\n\n- one\n- two\n", 99, ""),
+    ],
+)
+def test_whole_sentences_that_begin_before_a_place(text: str, until: int, whole: str) -> None:
+    """As far as the last that has its mark; a line without a mark is none."""
+    assert whole_sentences(text, until) == whole

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
+from batos.errors import Refused
 from batos.inference.journal import Record, is_embedding
 from batos.inference.ollama.chat import Answer
 from batos.inference.vram.placement import LOADED
@@ -26,6 +27,16 @@ class SpendingLimits:
     calls: int
     tokens: int
     seconds: float
+
+    def refuse_spent(self, cost: Cost) -> None:
+        """Raise Refused if a cost has reached the limit of its calls or tokens."""
+        for name, used, limit in (("calls", cost.calls, self.calls), ("tokens", cost.tokens, self.tokens)):
+            if used >= limit:
+                raise Refused(
+                    f"the mission has spent its {limit} {name if limit > 1 else name[:-1]}",
+                    field=f"budget.{name}",
+                    remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
+                )
 
 
 @dataclass(slots=True)
@@ -59,6 +70,12 @@ class Cost:
         self.waited += max(0.0, answer.total_seconds - answer.thinking_seconds)
         self.loads += answer.load_seconds >= LOADED
         self.wasted += answer.wasted
+
+    def add_tokens(self, tokens: Mapping[str, int]) -> None:
+        """Add the tokens of a prompt and of an answer of no use, as far as they are known."""
+        self.prompt_tokens += tokens.get("prompt", 0)
+        self.answer_tokens += tokens.get("answer", 0)
+        self.wasted += tokens.get("answer", 0)
 
     def begin_call(self) -> None:
         """Count a call that is made now."""
@@ -109,7 +126,7 @@ class Spending:
 
 
 def cost_of(records: Iterable[Record]) -> Cost:
-    """Sum up what was spent, as far as the journal tells: a call that failed is one, and its tokens nobody counted."""
+    """Sum up what was spent, as the journal tells it: a call that failed is one, with the tokens that were counted."""
     cost = Cost()
     for record in records:
         if is_embedding(record):
@@ -118,6 +135,8 @@ def cost_of(records: Iterable[Record]) -> Cost:
         cost.begin_call()
         if record.state == "done" and record.response is not None:
             cost.charge(Answer(**record.response))
+        else:
+            cost.add_tokens(record.tokens)
     return cost
 
 

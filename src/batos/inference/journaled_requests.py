@@ -11,6 +11,8 @@ from batos.inference.ollama.bridge import ChatRequest
 
 #: The field of a journaled request that was asked with a warning: the key of the same without it.
 PLAIN_KEY: Final = "plain_key"
+#: The tokens of a byte of prompt where none of the model's was counted.
+USUAL_RATIO: Final = 0.25
 
 
 def journal_request(request: ChatRequest) -> dict[str, Any]:
@@ -37,3 +39,15 @@ def with_warning(messages: Sequence[dict[str, str]], warning: str) -> EncodedMes
 def prompt_bytes(shown: Mapping[str, Any]) -> int:
     """Return the bytes of the prompt of a journaled request, whose text may hold lone surrogates."""
     return sum(len(message["content"].encode("utf-8", "surrogatepass")) for message in shown["messages"])
+
+
+def estimate_tokens(record: Record, measured: Mapping[str, tuple[int, int]]) -> int:
+    """Estimate the tokens of a record's prompt, which the daemon tells at the end of an answer only.
+
+    `measured` are the bytes and tokens of earlier prompts, by model.
+    """
+    size, tokens = measured.get(record.model, (0, 0))
+    ratio = tokens / size if size and tokens else USUAL_RATIO
+    guess = round(prompt_bytes(record.request) * ratio)
+    window = record.request["options"].get("num_ctx")
+    return guess if window is None else min(guess, int(window))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, TimedOut
+from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway, TimedOut
 from batos.event_payloads import (
     INFERENCE_END,
     INFERENCE_FIRST_TOKEN,
@@ -20,13 +20,14 @@ from batos.event_payloads import (
 )
 from batos.events import Events
 from batos.image.ids import iso, utc_now
-from batos.inference import marks
+from batos.inference import journaled_requests, marks
 from batos.inference.call_order import CallOrder
 from batos.inference.canonical import EncodedMessages
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.inference.ollama.chat import REPEATED
 from batos.inference.vram.placement import Placement, Watch
 
 #: Seconds between two saves of an unfinished answer.
@@ -60,6 +61,12 @@ class Step:
         if self.on_again is not None:
             self.on_again()
         return replace(self, path=f"{self.path}/{tail}")
+
+    def stand(self, text: str) -> None:
+        """Tell whoever heard the answer that only this text of it stands."""
+        if self.on_again is not None and self.on_token is not None:
+            self.on_again()
+            self.on_token(text)
 
 
 @dataclass(slots=True)
@@ -216,8 +223,9 @@ class Session:
         if fresh:  # a method that is run once more asks the same once more, and that costs nothing
             told = Spending(1, answer.prompt_tokens + answer.answer_tokens, answer.thinking_seconds)
             self._told[record.path] = self._told.get(record.path, Spending()) + told
-        size, tokens = self.measured.get(record.model, (0, 0))
-        self.measured[record.model] = (size + prompt_bytes(record.request), tokens + answer.prompt_tokens)
+        if answer.done_reason != REPEATED:  # the tokens of whose prompt are an estimate
+            size, tokens = self.measured.get(record.model, (0, 0))
+            self.measured[record.model] = (size + prompt_bytes(record.request), tokens + answer.prompt_tokens)
 
     def _emit_end(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
         self.events.emit(
@@ -265,6 +273,10 @@ class Session:
                 raise _out_of_time(self.limits) from error
             raise
         await listener.stop()
+        if answer.done_reason == REPEATED:
+            answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
+            record = replace(record, partial=listener.text)
+            step.stand(answer.text)
         response = {name: getattr(answer, name) for name in Answer.__dataclass_fields__}
         tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
@@ -297,9 +309,14 @@ class Session:
     async def _record_failure(self, record: Record, error: BaseException, text: str) -> None:
         """Record a call that failed: an answer that was cut was paid for all the same."""
         reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
-        self.cost.waste(getattr(error, "wasted", 0))
+        wasted = error.wasted if isinstance(error, Runaway) else 0
+        tokens = (
+            {"prompt": journaled_requests.estimate_tokens(record, self.measured), "answer": wasted} if wasted else {}
+        )
+        self.cost.add_tokens(tokens)
         cut = replace(
             record,
+            tokens=tokens,
             state="cut" if text else "failed",
             partial=text or None,
             response={"error": reason},
@@ -311,14 +328,7 @@ class Session:
         return self.limits.seconds - (self.ticks() - self._began)
 
     def _check_limits(self) -> None:
-        cost, limits = self.cost, self.limits
-        for name, used, limit in (("calls", cost.calls, limits.calls), ("tokens", cost.tokens, limits.tokens)):
-            if used >= limit:
-                raise Refused(
-                    f"the mission has spent its {limit} {name if limit > 1 else name[:-1]}",
-                    field=f"budget.{name}",
-                    remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
-                )
+        self.limits.refuse_spent(self.cost)
         if self._remaining_seconds() <= 0:
             raise _out_of_time(self.limits)
 

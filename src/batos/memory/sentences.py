@@ -15,6 +15,8 @@ _LINE_END = re.compile(
     r"\n[^\S\n]*(?=\n)|^#{1,6}[^\S\n][^\n]*\n|\n(?=[^\S\n]*(?:[-*•–][^\S\n]|\d{1,3}[.)][^\S\n]|#{1,6}[^\S\n]|[|>]))",
     re.MULTILINE,
 )
+# A text that ends with the mark of a sentence and what closes on it.
+_ENDED = re.compile(r"""[.!?…。！？؟۔।॥]["'”’»)\]」』）]*\Z""")
 #: Marks of an item, a heading or a quoted line, where a line begins.
 _ITEM = re.compile(r"^\s*(?:(?:[-*•–]|\d{1,3}[.)]|#{1,6}|>)[^\S\n]+)+", re.MULTILINE)
 _WORD_BEFORE = re.compile(r"(?<!\w)((?:\w\.)*\w+)\.\Z")
@@ -59,6 +61,18 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ends = sorted({*_marked_ends(text), *(found.end() for found in _LINE_END.finditer(text)), len(text)})
     spans = (_strip(text, start, end) for start, end in zip([0, *ends], ends, strict=False))
     return [(start, end) for start, end in spans if start < end]
+
+
+def whole_sentences(text: str, until: int) -> str:
+    """Return a text as far as the last whole sentence of it that begins before a place; "" if none does.
+
+    >>> whole_sentences("The lamp is lit. It burns and it burns and it", 24)
+    'The lamp is lit.'
+    """
+    for start, end in reversed(sentence_spans(text)):
+        if start < until and _ENDED.search(text, start, end):
+            return text[:end].lstrip()
+    return ""
 
 
 def _marked_ends(text: str) -> Iterator[int]:

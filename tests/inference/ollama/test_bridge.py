@@ -12,6 +12,7 @@ from tests.inference.rawserver import recorded, reply, said, serving, streamed
 
 from batos.errors import InternalError, OllamaUnreachable, UsageError
 from batos.inference.ollama.bridge import Bridge
+from batos.memory.sentences import whole_sentences
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}
 
@@ -224,3 +225,14 @@ def test_a_bridge_belongs_to_one_loop() -> None:
     asyncio.run(use())
     with pytest.raises(InternalError, match="another event loop"):
         asyncio.run(bridge.version())
+
+
+async def test_an_answer_that_repeats_itself_is_ended_and_its_sentences_stand(bridge_to: MakeBridge) -> None:
+    """The connection is closed soon after the fourth round; what the request keeps is the answer."""
+    rounds = [" And", " on", ","] * 20
+    async with serving(streamed("It", " is", " lit", ".", *rounds)) as server:
+        heard: list[str] = []
+        answer = await bridge_to(server.url).think(chat(keep=whole_sentences), heard.append)
+        assert (answer.text, answer.done_reason) == ("It is lit.", "repeated")
+        assert len(heard) < answer.answer_tokens == 4 + 12 + 8
+        assert answer.wasted == 20

@@ -21,7 +21,6 @@ from batos.inference.ollama.chat import (
     DEFAULT_NUM_PREDICT,
     EMBED_WINDOW,
     Answer,
-    AnswerDraft,
     ChatRequest,
     chat_body,
     checked_messages,
@@ -34,6 +33,7 @@ from batos.inference.ollama.chat import (
 from batos.inference.ollama.checked import check_count
 from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse
+from batos.inference.ollama.draft import AnswerDraft
 from batos.inference.ollama.h11_transport import network
 from batos.inference.ollama.raw_exchange import RawExchange
 from batos.inference.ollama.stream_reader import AT_ONCE, StreamReader, entire, part_of
@@ -131,14 +131,14 @@ class Bridge:
         asked = chat_body(request, options, stream=stream)
         if stream:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
-            reading = StreamReader(model, lines, AnswerDraft(structured=request.schema is not None), most, on_token)
+            reading = StreamReader(model, lines, AnswerDraft(request), most, on_token)
             with limit_replies(bound_of_stream(stream_lines(most))):
                 answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
             seconds += most * WHOLE_PACE
             with limit_replies(bound_of_answer(most)):
                 reply = await self._ask(self._whole_reply(asked), phase, seconds, model)
-            answer = entire(reply, structured=request.schema is not None)
+            answer = entire(request, reply)
             if on_token is not None and answer.text:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())

@@ -1,14 +1,13 @@
-"""A chat call as a value: its request, its answer, and the check for an answer that repeats itself without end."""
+"""A chat call as a value: its request and its answer."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from batos.errors import Runaway, UsageError
+from batos.errors import UsageError
 from batos.inference.ollama.checked import check_count, clean
 from batos.inference.ollama.client import ChatResponse
 from batos.inference.ollama.transport import WHOLE_PROMPT
@@ -17,22 +16,8 @@ DEFAULT_NUM_PREDICT = 1024
 EMBED_WINDOW = 2048
 WINDOW_STEP = 256
 
-# The daemon's own limit for rendered models: the 31st equal token in a row is no answer any more.
-SAME_TOKEN_LIMIT = 30
-# A loop of several tokens: so many of them at least, so often; it is looked for once in a while.
-LOOP_LONGEST, LOOP_TIMES, LOOP_TOKENS, LOOP_EVERY = 64, 12, 120, 32
-# The same words with numbers that count on: of words so often, of as many letters as a sentence has less often, of
-# nothing but numbers more often. Rows of a table that somebody asked for are fewer, or have something of their own.
-COUNTED_WORDS, COUNTED_SENTENCES, COUNTED_NUMBERS = 128, 64, 512
-_SENTENCE_LETTERS = 40
-# So many numbers may be in one row, so many characters are looked at, after so many tokens; and what is kept for that.
-_ROW_NUMBERS, _COUNTED_CHARS, _COUNTED_EVERY = 4, 32_768, 256
-_TAIL_LEAST, _TAIL_MOST = 2_560, 5_120
-_NUMBER = re.compile(r"([0-9]{1,15})")
-# The grammar of a schema allows at most two newlines and twenty blanks between two parts, so 64 in a row are never
-# structure. In free text an indented table or a poem may need more.
-SCHEMA_BLANK_LIMIT = 64
-TEXT_BLANK_LIMIT = 256
+#: The `done_reason` of an answer that was stopped because it repeated itself, and of which the beginning stands.
+REPEATED: Final = "repeated"
 
 # The daemon's limit counts what is thought and what is said, and a line carries a token or, held back by a parser,
 # more; four times the limit is no answer that it counted.
@@ -47,7 +32,9 @@ class ChatRequest:
     """A chat call: `messages` are dicts with role and content, `options` are Ollama's own (num_ctx is required).
 
     `schema` constrains the reply (see schema.py). With `think` None the daemon decides: a model that can think does.
-    `keep_alive` is a number of seconds (negative: for ever), or a duration with its unit such as "5m".
+    `keep_alive` is a number of seconds (negative: for ever), or a duration with its unit such as "5m". `keep` returns
+    what may stand of a text from whose given place on nothing is new; without it, a text that repeats itself is a
+    Runaway.
     """
 
     model: str
@@ -56,15 +43,18 @@ class ChatRequest:
     schema: dict[str, Any] | None = None
     think: bool | str | None = None
     keep_alive: float | str | None = None
+    keep: Callable[[str, int], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer; `done_reason` is "stop" or "length", counts are tokens.
+    """A whole answer; `done_reason` is "stop", "length" or "repeated", counts are tokens.
 
     `prompt_tokens` is the full prompt, cached or not. `wasted` counts streamed tokens that were only blanks between
-    the parts of a constrained reply. `total_seconds` has all the waiting in it, for a turn and for the model's load;
-    `evaluation_seconds` has what the runner spent on prompt and answer, None where the daemon does not say.
+    the parts of a constrained reply, or stood behind what was kept of a text that repeated itself. Such an answer has
+    no counts of the daemon's: its tokens are counted as they came, and those of its prompt are 0. `total_seconds` has
+    all the waiting in it, for a turn and for the model's load; `evaluation_seconds` has what the runner spent on prompt
+    and answer, None where the daemon does not say.
     """
 
     text: str
@@ -168,145 +158,6 @@ def runner_key(model: str, options: Mapping[str, Any]) -> tuple[object, ...]:
 def stream_lines(num_predict: int) -> int:
     """Return the most lines that a streamed answer may have, with its thinking and empty lines."""
     return _LINES_A_TOKEN * num_predict + _LINES_BESIDE
-
-
-class AnswerDraft:
-    """An answer in the making: takes pieces as they come; Runaway on blanks, one token or a few without end."""
-
-    __slots__ = (
-        "_blank_limit",
-        "_blanks",
-        "_in_row",
-        "_last",
-        "_repeats",
-        "_structured",
-        "_tail",
-        "content",
-        "thinking",
-        "wasted",
-    )
-
-    def __init__(self, *, structured: bool) -> None:
-        self._structured = structured
-        self._blank_limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
-        self._blanks = 0  # characters of blanks in a row, and the pieces they came in
-        self._in_row = 0
-        self._last = ""
-        self._repeats = 1
-        self._tail: list[str] = []  # the last pieces, at least as many as a loop is known by
-        self.content: list[str] = []
-        self.thinking: list[str] = []
-        self.wasted = 0
-
-    def take(self, piece: str) -> None:
-        """Add a piece of the content."""
-        self.content.append(piece)
-        self._watch(piece)
-
-    def ponder(self, piece: str) -> None:
-        """Add a piece of the thinking."""
-        self.thinking.append(piece)
-        self._watch(piece)
-
-    def _watch(self, piece: str) -> None:
-        self._tail.append(piece)
-        if not len(self._tail) % LOOP_EVERY:
-            if loops(self._tail):
-                raise Runaway("a few tokens", LOOP_TOKENS)
-            if not len(self._tail) % _COUNTED_EVERY and counts_on(_end(self._tail)):
-                raise Runaway("a row with the next number", len(self._tail))
-            if len(self._tail) >= _TAIL_MOST:
-                del self._tail[:-_TAIL_LEAST]
-        if piece == self._last:
-            self._repeats += 1
-        else:
-            self._last = piece
-            self._repeats = 1
-        if piece.isspace():
-            self._blanks += len(piece)
-            self._in_row += 1
-            self.wasted += self._structured
-            if self._blanks > self._blank_limit or self._repeats > SAME_TOKEN_LIMIT:
-                raise Runaway("blanks", self._in_row)
-        else:
-            self._blanks = self._in_row = 0
-            if self._repeats > SAME_TOKEN_LIMIT:
-                raise Runaway("one token", self._repeats)
-
-    def finish(self, last: ChatResponse) -> Answer:
-        """Return the answer with the counts of the daemon's last line."""
-        return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
-
-
-def loops(pieces: Sequence[str]) -> bool:
-    """Tell whether a sequence ends in two tokens or some more, over and over."""
-    for size in range(2, LOOP_LONGEST + 1):
-        whole = max(size * LOOP_TIMES, LOOP_TOKENS)
-        if pieces[-1] != pieces[-1 - size :][0]:
-            continue
-        if len(pieces) >= whole and pieces[-whole:-size] == pieces[size - whole :]:
-            return True
-    return False
-
-
-def _end(pieces: Sequence[str]) -> str:
-    """Return the last characters of a text that came in pieces, and a piece more than are looked at."""
-    size, first = 0, len(pieces)
-    while first and size < _COUNTED_CHARS:
-        first -= 1
-        size += len(pieces[first])
-    return "".join(pieces[first:])
-
-
-def counts_on(text: str) -> bool:
-    """Tell whether a text ends in the same words again and again, of which only numbers change, each by one step."""
-    parts = _NUMBER.split(text[-_COUNTED_CHARS:])[:-2]  # the last number may be only the beginning of one
-    texts, numbers = parts[-1::-2], [int(number) for number in parts[-2::-2]]
-    return any(_counts_on(texts, numbers, many) for many in range(1, _ROW_NUMBERS + 1))
-
-
-def _counts_on(texts: Sequence[str], numbers: Sequence[int], many: int) -> bool:
-    """Tell it of rows of so many numbers; the newest text and number come first."""
-    letters = sum(map(str.isalpha, "".join(texts[:many])))
-    rows = COUNTED_NUMBERS if not letters else COUNTED_WORDS if letters < _SENTENCE_LETTERS else COUNTED_SENTENCES
-    whole = rows * many
-    if len(numbers) < whole or texts[: whole - many] != texts[many:whole]:
-        return False
-    steps = [one - before for one, before in zip(numbers[: whole - many], numbers[many:whole], strict=True)]
-    return any(steps) and steps[many:] == steps[: len(steps) - many]
-
-
-def blanks_beyond(text: str, limit: int) -> bool:
-    """Test if more than `limit` blanks follow each other. A megabyte of any text takes about 5 ms."""
-    size = (limit + 2) // 2  # a longer run covers one such block whole, wherever it begins
-    for at in range(0, len(text), size):
-        block = text[at : at + size]
-        if block.strip():
-            continue
-        before, after = text[max(0, at - limit) : at], text[at + size : at + size + limit]
-        if len(before) - len(before.rstrip()) + len(block) + len(after) - len(after.lstrip()) > limit:
-            return True
-    return False
-
-
-def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
-    """Return a word for an endless repetition in a text, "" if there is none.
-
-    Looks for blanks anywhere, and at the end of a text that did not end by itself for a repeated token. The borders of
-    tokens are not known, so every unit of up to 16 characters is tried.
-    """
-    limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
-    if blanks_beyond(text, limit):
-        return "blanks"
-    if ended or len(text) <= SAME_TOKEN_LIMIT:
-        return ""
-    for size in range(1, 17):
-        unit = text[-size:]
-        if len(unit) == size and text.endswith(unit * (SAME_TOKEN_LIMIT + 1)):
-            return "blanks" if unit.isspace() else "one token"
-    if any(text.endswith(text[-size:] * LOOP_TIMES) for size in range(17, 4 * LOOP_LONGEST)):
-        return "a few tokens"
-    return "a row with the next number" if counts_on(text) else ""
 
 
 def _evaluation_seconds(last: ChatResponse) -> float | None:

@@ -9,10 +9,12 @@ from contextlib import aclosing
 
 from batos.errors import OllamaTimeout, Runaway
 from batos.inference.ollama import failures
-from batos.inference.ollama.chat import Answer, AnswerDraft, answer_of, runaway_in, stream_lines
+from batos.inference.ollama.chat import Answer, ChatRequest, answer_of, stream_lines
 from batos.inference.ollama.checked import check_count, clean
 from batos.inference.ollama.client import ChatResponse, ResponseError
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer
+from batos.inference.ollama.draft import AnswerDraft
+from batos.inference.ollama.repetition import repetition_in
 
 #: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
 AT_ONCE = 128
@@ -22,7 +24,7 @@ _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 class StreamReader:
     """A streamed answer that is being read; `parts` is the client's async generator, `on_token` gets the content."""
 
-    __slots__ = ("_draft", "_lines", "_model", "_most", "_on_token")
+    __slots__ = ("_began", "_draft", "_lines", "_model", "_most", "_on_token")
 
     def __init__(
         self,
@@ -36,11 +38,14 @@ class StreamReader:
         self._most = stream_lines(num_predict)
         self._lines = lines
         self._draft = draft
+        self._began = 0.0
         self._on_token = on_token
 
     async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> Answer:
         """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
         last: ChatResponse | None = None
+        clock = asyncio.get_running_loop().time
+        asked = self._began = clock()
         try:
             async with aclosing(self._lines):
                 with timer:
@@ -50,6 +55,11 @@ class StreamReader:
         except OllamaTimeout:
             if last is None:
                 raise
+        except Runaway:
+            kept = self._draft.salvage(clock() - asked, clock() - self._began)
+            if kept is None:
+                raise
+            return kept
         return self._draft.finish(last)
 
     async def _read_to_end(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> ChatResponse:
@@ -60,13 +70,14 @@ class StreamReader:
             try:
                 part = part_of(await anext(self._lines))
             except StopAsyncIteration:
-                raise failures.unfinished_answer("".join(self._draft.content)) from None
+                raise failures.unfinished_answer(self._draft.content) from None
             except Exception as raw:  # of httpx, h11 or JSON: each has its error of ours
                 raise failures.translate(raw, peer, model=self._model, began=began) from raw
             if began:
                 timer.touch()
             else:
                 began = True
+                self._began = asyncio.get_running_loop().time()
                 timer.enter("between_tokens", deadlines.between_tokens)
             self._hear(part)
             if part.done:
@@ -103,14 +114,14 @@ def part_of(line: bytes) -> ChatResponse:
     return ChatResponse(**part)
 
 
-def entire(reply: ChatResponse, *, structured: bool) -> Answer:
+def entire(request: ChatRequest, reply: ChatResponse) -> Answer:
     """Return the answer of a reply that came in one piece.
 
     Raises: Runaway: the answer repeats itself without end. StreamCut: the reply is not done.
     """
     text = clean(reply.message.content)
     ended = bool(reply.done) and reply.done_reason == "stop"
-    kind = runaway_in(text, structured=structured, ended=ended)
+    kind = repetition_in(text, structured=request.schema is not None, ended=ended)
     if kind:
         raise Runaway(kind, check_count(reply.eval_count, "count of tokens"))
     if not reply.done:

@@ -14,6 +14,7 @@ from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
+from batos.memory.sentences import whole_sentences
 from batos.minds import lean, prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
@@ -152,7 +153,9 @@ def _deciding(context: MindContext, question: Question, decision: Decision[M]) -
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
-    request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
+    request = ChatRequest(
+        thinking.model, (), options, schema=decision.format, think=thinking.think, keep=whole_sentences
+    )
     step = Step(question.path, question.on_token, question.on_again)
     return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation(), question.fault)
 

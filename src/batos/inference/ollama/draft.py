@@ -1,0 +1,79 @@
+"""An answer in the making: takes what the daemon sends, and stops where it repeats itself without end."""
+
+from __future__ import annotations
+
+from batos.errors import Runaway
+from batos.inference.ollama.chat import REPEATED, Answer, ChatRequest, answer_of
+from batos.inference.ollama.client import ChatResponse
+from batos.inference.ollama.repetition import Repetition, RepetitionWatch
+
+
+class AnswerDraft:
+    """An answer to a request in the making; a Runaway stops it, and `salvage` returns what stands of it then."""
+
+    __slots__ = ("_content", "_found", "_keep", "_structured", "_thinking", "wasted")
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._structured = request.schema is not None
+        self._keep = None if self._structured else request.keep
+        told = "\n\n".join(each["content"] for each in request.messages if each["role"] == "system")
+        self._content = RepetitionWatch(structured=self._structured, instructions=told)
+        self._thinking = RepetitionWatch()
+        self._found: Repetition | None = None
+        self.wasted = 0
+
+    @property
+    def content(self) -> str:
+        """Return the content so far."""
+        return self._content.text
+
+    def take(self, piece: str) -> None:
+        """Add a piece of the content. Raises Runaway if it repeats itself without end."""
+        if self._structured and piece.isspace():
+            self.wasted += 1
+        self._found = self._content.hear(piece)
+        self._refuse(self._found)
+
+    def ponder(self, piece: str) -> None:
+        """Add a piece of the thinking. Raises Runaway if it repeats itself without end."""
+        self._refuse(self._thinking.hear(piece))
+
+    def _refuse(self, found: Repetition | None) -> None:
+        if found is not None:
+            raise Runaway(found.kind, self._tokens)
+
+    @property
+    def _tokens(self) -> int:
+        return len(self._content.pieces) + len(self._thinking.pieces)
+
+    def salvage(self, seconds: float, evaluating: float) -> Answer | None:
+        """Return the answer that stands of a text that repeats itself, None if none does.
+
+        The call took so many seconds, and its tokens so many of them.
+        """
+        if self._found is None or self._keep is None:
+            return None
+        text = self._keep(self.content[: self._found.most], self._found.until)
+        if not text:
+            return None
+        ends = 0
+        used = next(
+            count
+            for count, piece in enumerate(self._content.pieces, start=1)
+            if (ends := ends + len(piece)) >= len(text)
+        )
+        return Answer(
+            text=text,
+            thinking=self._thinking.text,
+            done_reason=REPEATED,
+            prompt_tokens=0,
+            answer_tokens=self._tokens,
+            load_seconds=0.0,
+            total_seconds=seconds,
+            wasted=len(self._content.pieces) - used,
+            evaluation_seconds=evaluating,
+        )
+
+    def finish(self, last: ChatResponse) -> Answer:
+        """Return the answer with the counts of the daemon's last line."""
+        return answer_of(self.content, self._thinking.text, last, self.wasted)
