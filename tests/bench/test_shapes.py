@@ -38,6 +38,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "answer_tokens",
     ),
     "quality.py": ("arms", "n"),
+    "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token"),
     "routing.py": (
         "accuracy",
         "hard_accuracy",
@@ -147,6 +148,12 @@ def check_coder(document: Mapping[str, Any]) -> None:
     assert (document["form"], document["made"], document["made_right"], document["calls"]) == ("lean", 1.0, 1.0, 2.0)
 
 
+def check_runaways(document: Mapping[str, Any]) -> None:
+    """Every loop was stopped in time, and no honest text."""
+    assert document["stopped_within"] <= 8
+    assert (document["honest_stopped"], document["honest"] > 0, document["ns_a_token"] > 0) == (0, True, True)
+
+
 def check_quality(document: Mapping[str, Any]) -> None:
     """Each arm answered every question, and has all of its figures."""
     assert list(document["arms"]) == ["bare", "reflex", "cycle", "council"]
@@ -163,6 +170,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "decisions.py": check_decisions,
     "coder.py": check_coder,
     "quality.py": check_quality,
+    "runaways.py": check_runaways,
     "guardian.py": check_guardian,
     "first_minute.py": check_minute,
     "replay_law.py": check_replay_law,
