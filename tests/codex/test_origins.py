@@ -45,7 +45,7 @@ def test_all_of_a_persona_is_laid_out(folder: Path, codex: Codex) -> None:
     )
     for intent in (*robin.pillars, *robin.protocols):
         assert rows[f"ROBIN.{intent.slot}.intent"].entry.value == intent.intent
-    assert rows["ROBIN.lantern_protocol_.when"].source.startswith("robin.toml:")
+    assert rows["ROBIN.sages_koan_protocol_.when"].source.startswith("robin.toml:")
     assert "ROBIN.sage_facet_.when" not in rows
 
 

@@ -17,7 +17,7 @@ from batos.codex import codex as codices
 
 WARM = "temperature = 0.8"
 SAGE = '"sage_facet_(self, query)"'
-AUDIT = 'words = ["integrity audit"'
+PARTS = "min_parts = 2"
 QUOTES = '"' * 3
 
 REFUSALS = [
@@ -44,8 +44,8 @@ REFUSALS = [
     ("robin.toml", SAGE, '"sage_facet_ self"', "not a method's signature"),
     ("robin.toml", SAGE, '"sage_facet_(self): pass\\ndef evil()"', "not a method's signature"),
     ("robin.toml", "core_method =", f"core_identity = 'a {QUOTES} b'\ncore_method =", "not TOML"),
-    ("alfred.toml", AUDIT, f"min_words = 9, max_words = 3, {AUDIT}", "no question fits both"),
-    ("alfred.toml", AUDIT, f'without = ["Integrity  AUDIT"], {AUDIT}', "in `words` and in `without`"),
+    ("robin.toml", PARTS, "min_words = 9, max_words = 3", "no question fits both"),
+    ("robin.toml", PARTS, 'without = ["Integrity  AUDIT"], words = ["integrity audit"]', "in `words` and in `without`"),
     ("mind.toml", "[profiles.default]", '[profiles.default]\nmodel = "x"', "in the profile `default`"),
     ("mind.toml", "[profiles.small]", '[profiles."a b"]', "cannot be a profile's name"),
     ("mind.toml", 'embedder = "all-minilm:latest"', 'embedder = "LLAMA3.1:8b-instruct-q4_K_M"', "model that answers"),

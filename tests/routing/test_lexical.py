@@ -21,7 +21,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 def test_words_read_back_say_the_same(text: str) -> None:
     """What is kept as bytes is the classifier that it was."""
     made = lexical.learn(LESSONS)
-    again = Lexical.unpack(made.personas, made.packed_model)
+    again = Lexical.unpack(made.labels, made.packed_model)
     assert len(again) == len(made)
     assert again.logs(text) == made.logs(text)
 

@@ -16,7 +16,7 @@ from batos.codex.codex import Codex
 from batos.errors import BatosError, OllamaTimeout
 from batos.image.image import LivingImage, Opening
 from batos.memory.terms import words
-from batos.routing.lessons import Lesson
+from batos.routing.lessons import Lesson, lessons_of
 from batos.routing.lexical import LITTLE
 from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router
 from batos.routing.vectors import Embedder
@@ -32,11 +32,6 @@ LESSONS = (
 SMALL = Router(LESSONS)
 
 
-def lessons_of(codex: Codex) -> tuple[Lesson, ...]:
-    """What a codex says of its personas' questions."""
-    return tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values())
-
-
 @pytest.fixture(scope="module")
 def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
     """The codex that ships."""
@@ -48,7 +43,7 @@ def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
 @pytest.fixture(scope="module")
 def router(codex: Codex) -> Router:
     """A router over the codex that ships."""
-    return Router(lessons_of(codex))
+    return Router(lessons_of(codex.personas.values()))
 
 
 async def routed(router: Router, text: str) -> Route:

@@ -13,15 +13,15 @@ from batos.errors import ModelMissing
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.training import NO_EMBEDDER, LearntLessons, find_or_learn
+from batos.routing.training import NO_EMBEDDER, PROTOCOLS, LearntLessons, find_or_learn
 from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
 LESSONS = (
     Lesson("ROBIN", ("lonely",), ("I feel lost today.", "Why does it hurt?")),
-    Lesson("BRICK", ("debug",), ("How do I fix this loop?",)),
+    Lesson("BRICK", ("debug",), ("How do I fix this loop?",), (Lesson("risk_protocol_", (), ("What can break?",)),)),
 )
-COUNT = sum(len(lesson.exemplars) for lesson in LESSONS)
+COUNT = sum(len(lesson.questions) for lesson in LESSONS)
 
 
 @pytest.fixture
@@ -52,14 +52,16 @@ async def test_the_second_time_nothing_is_embedded(image: LivingImage) -> None:
     """The exemplars are embedded once; what was learnt of them is found in the image and says the same."""
     bridge = ScriptedBridge(vectors=by_length)
     first = await learn(image, embedding(bridge))
-    assert bridge.embedded == [text for lesson in LESSONS for text in lesson.exemplars]
+    assert bridge.embedded == [text for lesson in LESSONS for text in lesson.questions]
     assert first.embedder == ("small:latest", "d1")
     again = await learn(image, embedding(bridge))
     assert len(bridge.embedded) == COUNT
-    assert again.words.logs("debug the loop") == first.words.logs("debug the loop")
-    assert first.meaning is not None
-    assert again.meaning is not None
-    assert again.meaning.logs([1.0, 2.0, 0.0]) == pytest.approx(first.meaning.logs([1.0, 2.0, 0.0]), abs=1e-4)
+    assert again.personas.words.logs("debug the loop") == first.personas.words.logs("debug the loop")
+    assert first.personas.meaning is not None
+    assert again.personas.meaning is not None
+    assert again.personas.meaning.logs([1.0, 2.0, 0.0]) == pytest.approx(
+        first.personas.meaning.logs([1.0, 2.0, 0.0]), abs=1e-4
+    )
 
 
 async def test_another_embedder_is_learnt_anew(image: LivingImage) -> None:
@@ -79,7 +81,7 @@ async def test_without_an_embedder_what_was_learnt_stays(image: LivingImage) -> 
     await learn(image, embedding(bridge))
     alone = await learn(image, None)
     assert alone.without == NO_EMBEDDER
-    assert alone.meaning is not None
+    assert alone.personas.meaning is not None
     back = await learn(image, embedding(bridge))
     assert back.without is None
     assert len(bridge.embedded) == COUNT
@@ -90,7 +92,7 @@ async def test_an_embedder_that_fails_leaves_words(image: LivingImage, vectors: 
     """A missing model, vectors of several widths, a model that cannot: words are learnt and kept, with the reason."""
     bridge = ScriptedBridge(vectors=vectors)  # type: ignore[arg-type]  # a table of such functions
     made = await learn(image, embedding(bridge))
-    assert made.meaning is None
+    assert made.personas.meaning is None
     assert made.without is not None
     assert made.without.startswith("small:latest: ")
     with image.snapshot() as root:
@@ -106,8 +108,8 @@ async def test_what_cannot_be_read_is_learnt_anew(image: LivingImage) -> None:
         await learn(image, embedding(bridge))
         await image.writer.apply(partial(spoil, change=spoiled))
         made = await learn(image, embedding(bridge))
-        assert made.meaning is not None
-        assert made.words.logs("debug the loop")[1] > made.words.logs("debug the loop")[0]
+        assert made.personas.meaning is not None
+        assert made.personas.words.logs("debug the loop")[1] > made.personas.words.logs("debug the loop")[0]
 
 
 def spoil(root: Any, change: Mapping[str, object]) -> None:
@@ -119,4 +121,6 @@ async def test_only_plain_data_is_kept(image: LivingImage) -> None:
     """The image holds bytes, texts and a number of it: nothing that a newer version could not read."""
     await learn(image, embedding(ScriptedBridge(vectors=by_length)))
     with image.snapshot() as root:
-        assert {type(value) for value in root[roots.ROUTER].values()} == {bytes, str, int}
+        assert {type(value) for value in root[roots.ROUTER].values()} == {bytes, str, int, dict}
+        protocols = root[roots.ROUTER][PROTOCOLS]
+        assert {type(value) for each in protocols.values() for value in each.values()} == {bytes}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.resources
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,9 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from batos import private_files
-from batos.codex import declared_objects, files, meta_prompts, model_names, model_options, protocol_conditions, rules
+from batos.codex import declared_intents, declared_objects, files, meta_prompts, model_names, model_options, rules
+from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX, IntentText
 from batos.codex.declared_objects import AbsentObject
 from batos.codex.reader import TomlSource, TomlTable, nearest_word
+from batos.codex.value_digests import digest_of
 from batos.errors import CodexError, UsageError
 
 MIND = "mind.toml"
@@ -29,38 +29,6 @@ PILLARS: Mapping[str, tuple[str, ...]] = {
 }
 
 _PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
-
-FACET_SUFFIX = "_facet_"
-PROTOCOL_SUFFIX = "_protocol_"
-
-
-@dataclass(frozen=True, slots=True)
-class IntentText:
-    """A pillar's facet or a key protocol, as the codex declares it: what becomes an Intent in a slot."""
-
-    slot: str
-    name: str
-    inspiration: str
-    intent: str
-    signature: str
-    examples: tuple[str, ...]
-    may_learn: bool
-    when: Mapping[str, Any] | None
-    #: "tool" where the protocol's product is one; a protocol without it changes the answer.
-    makes: str = ""
-    #: "audit" or "cost" where a protocol is told of it beside the answer.
-    given: str = ""
-    #: The intent in one sentence, for small models; "" where its first sentence says enough.
-    line: str = ""
-
-    @property
-    def digest(self) -> str:
-        """Return the sha256 (hex) of the whole declaration, by which a changed intent is recognised."""
-        return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
-                        list(self.examples), self.may_learn, dict(self.when) if self.when else None,
-                        *([self.makes] if self.makes else []),
-                        *([f"given {self.given}"] if self.given else []),
-                        *([f"line {self.line}"] if self.line else [])])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +269,8 @@ def _persona(name: str, table: TomlTable) -> Persona:
         triggers=table.texts("triggers"),
         exemplars=table.texts("exemplars"),
         prompts=MappingProxyType(meta_prompts.read(table.table("prompts"))),
-        pillars=tuple(_intent(item, FACET_SUFFIX) for item in table.tables("pillars")),
-        protocols=tuple(_intent(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
+        pillars=tuple(declared_intents.read(item, FACET_SUFFIX) for item in table.tables("pillars")),
+        protocols=tuple(declared_intents.read(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
         form=table.text("form", default="auto"),
         line=table.text("line", default=""),
     )
@@ -312,37 +280,6 @@ def _persona(name: str, table: TomlTable) -> Persona:
     _refuse_slots(persona, table)
     table.close()
     return persona
-
-
-def _intent(table: TomlTable, suffix: str) -> IntentText:
-    slot = table.text("slot")
-    conditions = protocol_conditions.read(table.table("when"))
-    intent = IntentText(
-        slot=slot,
-        name=table.text("name"),
-        inspiration=table.text("inspiration", default=""),
-        intent=table.text("intent"),
-        signature=table.text("signature", default=f"{slot}(self, query)"),
-        examples=table.texts("examples", required=False),
-        may_learn=table.flag("may_learn", default=True),
-        when=None if conditions is None else MappingProxyType(conditions),
-        makes=table.text("makes", default=""),
-        given=table.text("given", default=""),
-        line=table.text("line", default=""),
-    )
-    if slot:
-        other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
-        rules.refuse_slot(table, slot, suffix, other)
-        if "signature" in table:
-            rules.refuse_signature(table, slot, intent.signature)
-    rules.refuse_makes(table, intent.makes, protocol=suffix == PROTOCOL_SUFFIX)
-    rules.refuse_given(table, intent.given, protocol=suffix == PROTOCOL_SUFFIX)
-    if suffix == FACET_SUFFIX and "when" in table:
-        table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
-    elif "when" in table and table.raw("when") == {}:
-        table.fault("when", "`when` has no condition", "Write one, or remove `when`.")
-    table.close()
-    return intent
 
 
 def _refuse_slots(persona: Persona, table: TomlTable) -> None:
@@ -368,8 +305,14 @@ def _refuse_between(mind: MindFile | None, personas: Mapping[str, Persona], sour
     """Add faults that only two keys together, or two files, show."""
     of = {name: sources[_PERSONA_FILES[name]] for name in personas}
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
-        phrases = (rules.Phrases(name, of[name], getattr(each, key)) for name, each in personas.items())
-        rules.refuse_shared(phrases, key, what)
+        phrases = (rules.Phrases(name, of[name], (key,), getattr(each, key)) for name, each in personas.items())
+        rules.refuse_shared(phrases, what)
+        protocols = (
+            rules.Phrases(name, of[name], ("protocols", place, key), getattr(protocol, key))
+            for name, each in personas.items()
+            for place, protocol in enumerate(each.protocols)
+        )
+        rules.refuse_shared(protocols, f"{what} of a protocol")
     judged = {name: each for name, each in personas.items() if not of[name].faulty("options")}
     for profile in mind.profiles.values() if mind is not None and not sources[MIND].faulty("profiles") else ():
         runners = [
@@ -383,9 +326,3 @@ def _refuse_between(mind: MindFile | None, personas: Mapping[str, Persona], sour
         ]
         if rules.refuse_reloads(runners, profile.name) or rules.refuse_no_room(runners, profile.name):
             break  # the other profiles would say the same again
-
-
-def digest_of(value: object) -> str:
-    """Return the sha256 (hex) of a plain value's canonical JSON."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
-    return hashlib.sha256(written.encode()).hexdigest()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from batos.codex import model_options
-from batos.codex.codex import MIND, Codex, CodexReading, IntentText
+from batos.codex.codex import MIND, Codex, CodexReading
+from batos.codex.declared_intents import IntentText
 from batos.codex.key_lines import KeyPath
 
 #: The owner of what all personas share.
@@ -121,21 +122,14 @@ def _profile_label(profile: str) -> str:
     return f"the profile {profile}"
 
 
+_INTENT_KEYS = ("name", "inspiration", "intent", "line", "signature", "examples", "may_learn")
+_OPTIONAL_KEYS = ("line", "when", "makes", "given", "metric", "triggers", "exemplars")
+
+
 def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[CodexEntry]:
-    for key in (
-        "name",
-        "inspiration",
-        "intent",
-        "line",
-        "signature",
-        "examples",
-        "may_learn",
-        "when",
-        "makes",
-        "given",
-    ):
+    for key in dict.fromkeys((*_INTENT_KEYS, *_OPTIONAL_KEYS)):
         value = getattr(intent, key)
-        if key not in ("line", "when", "makes", "given") or value:
+        if key not in _OPTIONAL_KEYS or value:
             yield CodexEntry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
 
 

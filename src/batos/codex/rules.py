@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.codex import meta_prompts, model_names, model_options, protocol_conditions
+from batos.codex.key_lines import KeyPath
 from batos.codex.reader import TomlSource, TomlTable
 from batos.guardian.parsing import parse
 
@@ -20,16 +21,20 @@ _GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a p
 #: The forms of a persona's prompts, as a codex names them; `auto` is decided by the model's size.
 FORMS = ("auto", "full", "lean")
 
+#: The parts of the Composite Entropy Metric, of which a protocol may name the one that it raises.
+METRIC_PARTS = ("Hrel", "Hcog", "Hsol", "Hstruc")
+
 #: The most characters of a signature; Python's own parser reads it.
 _SIGNATURE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases of one key (`triggers`) of one persona, and the file that they stand in."""
+    """The phrases of one key (`triggers`) of a persona or of one of its protocols, and the file that they stand in."""
 
     persona: str
     source: TomlSource
+    path: KeyPath
     texts: tuple[str, ...]
 
 
@@ -43,23 +48,23 @@ class PersonaRunner:
     options: Mapping[str, Any]
 
 
-def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
+def refuse_shared(lists: Iterable[Phrases], what: str) -> None:
     """Refuse a phrase that stands for two personas, or twice for one; each fault names both places."""
-    owners: dict[str, tuple[str, TomlSource, int]] = {}
-    for mine in personas:
+    owners: dict[str, tuple[str, TomlSource, KeyPath]] = {}
+    for mine in lists:
         for place, phrase in enumerate(mine.texts):
-            owner, source, other = owners.setdefault(
-                protocol_conditions.fold(phrase), (mine.persona, mine.source, place)
-            )
-            if (source, other) == (mine.source, place):
+            path = (*mine.path, place)
+            known = owners.setdefault(protocol_conditions.fold(phrase), (mine.persona, mine.source, path))
+            owner, source, other = known
+            if (source, other) == (mine.source, path):
                 continue
-            line = source.line((key, other))
+            line = source.line(other)
             if owner == mine.persona:
                 message, remedy = f"{phrase!r} is {what} twice (line {line} too)", "Remove one of them."
             else:
                 message = f"{phrase!r} is {what} of {owner} too ({Path(source.file).name}:{line})"
                 remedy = "Keep it where it belongs, and only there."
-            mine.source.fault((key, place), message, remedy)
+            mine.source.fault(path, message, remedy)
 
 
 def refuse_reloads(runners: Iterable[PersonaRunner], profile: str) -> bool:
@@ -114,7 +119,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
         (tuple(meta_prompts.SHAPES), "under [prompts] of a persona's file"),
         (tuple(protocol_conditions.CONDITIONS), "in a protocol's `when`"),
         (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
-        (("makes", "given"), "under its [[protocols]]"),
+        (("makes", "given", "metric"), "under its [[protocols]]"),
     )
     return {key: place for keys, place in places for key in keys}
 
@@ -174,6 +179,23 @@ def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:
         table.fault("given", "a facet is given only its sub-query", "Write it under a [[protocols]].")
     elif given and given not in ("audit", "cost"):
         table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
+
+
+def refuse_metric(table: TomlTable, metric: str, *, protocol: bool) -> None:
+    """Refuse anything but a part of the Composite Entropy Metric as what a protocol raises."""
+    if metric and not protocol:
+        table.fault("metric", "a facet has no part of the metric", "Write it under a [[protocols]].")
+    elif metric and metric not in METRIC_PARTS:
+        known = ", ".join(METRIC_PARTS)
+        table.fault("metric", f"`metric` is {metric[:40]!r}", f"Write one of {known}, or leave it out.")
+
+
+def refuse_facet_choice(table: TomlTable, *, protocol: bool) -> None:
+    """Refuse exemplars and triggers of a facet: every facet of a cycle is asked."""
+    for key in ("exemplars", "triggers"):
+        if key in table and not protocol:
+            remedy = "Remove it, or write it at the top of the persona's file."
+            table.fault(key, f"a facet has no `{key}`", remedy)
 
 
 def refuse_quotes(table: TomlTable, key: str, text: str) -> None:

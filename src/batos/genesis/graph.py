@@ -10,8 +10,10 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.codex import model_options
-from batos.codex.codex import PILLARS, Codex, IntentText, Persona, digest_of
+from batos.codex.codex import PILLARS, Codex, Persona
+from batos.codex.declared_intents import IntentText
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.codex.value_digests import digest_of
 from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
@@ -177,6 +179,8 @@ def _stored_value(value: Any, slot: str) -> Any:
         makes="tool" if value.makes else "",
         given="audit" if value.given == "audit" else "cost" if value.given else "",
         line=value.line,
+        metric=value.metric,
+        by_meaning=value.by_meaning,
     )
 
 

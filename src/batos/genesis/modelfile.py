@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from batos import private_files
-from batos.codex.codex import PILLARS, Codex, digest_of
+from batos.codex.codex import PILLARS, Codex
 from batos.codex.model_options import parameters
+from batos.codex.value_digests import digest_of
 from batos.errors import CodexError, UsageError
 from batos.genesis.adapters.inventory import Adapter
 

@@ -23,7 +23,7 @@ from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
 from batos.missions.runner import Inference, MissionRunner
 from batos.routing import router as routers
-from batos.routing.lessons import Lesson
+from batos.routing.lessons import lessons_of
 from batos.routing.router import Router
 from batos.routing.vectors import Embedder, find_embedder
 
@@ -184,7 +184,7 @@ class Readiness:
         )
 
     async def _router(self, footing: Baseline, tell: OnProgress) -> Router:
-        lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
+        lessons = lessons_of(footing.codex.personas.values())
         return await routers.make_router(self._parts.image, lessons, self._embedder(footing), tell)
 
     def _embedder(self, footing: Baseline) -> Embedder | None:

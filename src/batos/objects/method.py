@@ -50,12 +50,13 @@ class Method(Persistent):
 class Intent(Persistent):
     """Behaviour that is described and not written yet. Only a message to an intent may call a model or generate code.
 
-    `text` says what the behaviour should do, `signature` how it is called, `examples` what it is tested with. `when` is
-    the condition under which a protocol applies. `makes` says that a tool is made instead of an answer. `given` is what
-    the model is told beside the answer: the last audit, or the cost of the thought. `line` is the intent in one
-    sentence, for small models. An intent of kind `prototype`
-    stands for an object that does not exist yet, and its text is that object's API. Intents are made by genesis, the
-    codex, the `method` verbs and protocols that make tools. Each field is written once: a changed wish is a new Intent.
+    `text` says what the behaviour should do, `signature` how it is called, `examples` what it is tested with. `when`
+    is the condition under which a protocol applies. `makes` says that a tool is made instead of an answer. `given` is
+    what the model is told beside the answer: the last audit, or the cost of the thought. `metric` is the part of the
+    Composite Entropy Metric that a protocol raises, and `by_meaning` says that the meaning of the question chooses
+    it. `line` is the intent in one sentence, for small models. An intent of kind `prototype` stands for an object
+    that does not exist yet, and its text is that object's API. Intents are made by genesis, the codex, the `method`
+    verbs and protocols that make tools. Each field is written once: a changed wish is a new Intent.
     """
 
     text: str
@@ -69,6 +70,8 @@ class Intent(Persistent):
     makes: Literal["", "tool"] = ""
     given: Literal["", "audit", "cost"] = ""
     line: str = ""
+    metric: str = ""
+    by_meaning: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_p_"):

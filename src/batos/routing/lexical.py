@@ -1,4 +1,4 @@
-"""Scores personas by the words of a text: multinomial naive Bayes over the codex's triggers and exemplars."""
+"""Scores labels (personas, key protocols) by the words of a text: multinomial naive Bayes over the codex's examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batos.routing.lessons import Lesson
 
 #: A trigger weighs as much as this many exemplars that contain it.
 TRIGGER_WEIGHT = 3
-#: A word is named as a reason if it is so many times likelier (natural logarithm) of one persona than of any other.
+#: A word is named as a reason if it is so many times likelier (natural logarithm) of one label than of any other.
 TELLING = 1.1
 #: Words that are in every other sentence: they weigh in the scores, and explain nothing to a person.
 LITTLE = frozenset(
@@ -36,18 +36,18 @@ _UNSPACED = "\u0e00"
 
 
 class Lexical:
-    """The counts of each feature in the codex's examples of each persona.
+    """The counts of each feature in the codex's examples of each label.
 
     A feature's logarithms are computed when a text first has it: a process that asks once needs a few dozen of
     thousands.
     """
 
-    def __init__(self, personas: Sequence[str], index: Mapping[str, int], counts: array[int]) -> None:
-        self.personas = tuple(personas)
+    def __init__(self, labels: Sequence[str], index: Mapping[str, int], counts: array[int]) -> None:
+        self.labels = tuple(labels)
         self._index = index
-        #: The counts of the feature at place i begin at i times the number of personas.
+        #: The counts of the feature at place i begin at i times the number of labels.
         self._counts = counts
-        width = len(self.personas)
+        width = len(self.labels)
         room = _SMOOTHING * (len(index) + 1)
         totals = [math.log(sum(counts[place::width]) + room) for place in range(width)]
         self._totals = totals
@@ -57,7 +57,7 @@ class Lexical:
         return len(self._index)
 
     def _row(self, feature: str) -> tuple[float, ...]:
-        """Return the logarithms of a known feature, in the personas' order."""
+        """Return the logarithms of a known feature, in the labels' order."""
         row = self._rows.get(feature)
         if row is None:
             first = self._index[feature] * len(self._totals)
@@ -67,20 +67,20 @@ class Lexical:
         return row
 
     def logs(self, text: str) -> list[float]:
-        """Return the logarithm of each persona's likelihood, in their order; only the differences have a meaning."""
+        """Return the logarithm of each label's likelihood, in their order; only the differences have a meaning."""
         known = self._index
         counted = {feature: number for feature, number in features(looked_at(text)).items() if feature in known}
         if not counted:
-            return [0.0] * len(self.personas)
+            return [0.0] * len(self.labels)
         numbers = list(counted.values())
         columns = zip(*map(self._row, counted), strict=True)
         # Features overlap, so their evidence is counted several times over: the root keeps confidence honest.
         damping = 1 + math.sqrt(sum(numbers))
         return [sum(map(mul, column, numbers)) / damping for column in columns]
 
-    def telling(self, text: str, persona: str, most: int = 3) -> list[str]:
-        """List the words of a text that speak most for a persona against every other, the strongest first."""
-        mine = self.personas.index(persona)
+    def telling(self, text: str, label: str, most: int = 3) -> list[str]:
+        """List the words of a text that speak most for a label against every other, the strongest first."""
+        mine = self.labels.index(label)
         found: dict[str, float] = {}
         for word in filter(is_word, features(looked_at(text))):
             if word in self._index and word not in LITTLE:
@@ -97,24 +97,24 @@ class Lexical:
         return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swap_bytes(self._counts).tobytes(), 6)}
 
     @classmethod
-    def unpack(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
+    def unpack(cls, labels: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
         """Return the model that `packed` stored.
 
         Raises: ValueError or zlib.error: the bytes are no such model.
         """
-        return _unpack(tuple(personas), kept["features"], kept["counts"])
+        return _unpack(tuple(labels), kept["features"], kept["counts"])
 
 
 class Triggers:
     """The codex's trigger words, looked for as whole words; where a script has no blanks, anywhere."""
 
     def __init__(self, lessons: Sequence[Lesson]) -> None:
-        self._lines = {lesson.persona: tuple(map(line_of, lesson.triggers)) for lesson in lessons}
+        self._lines = {lesson.label: tuple(map(line_of, lesson.triggers)) for lesson in lessons}
 
-    def find(self, text: str, persona: str) -> list[str]:
-        """List the triggers of a persona that occur in a text, the longest first."""
+    def find(self, text: str, label: str) -> list[str]:
+        """List the triggers of a label that occur in a text, the longest first."""
         line = line_of(looked_at(text))
-        found = {trigger.strip() for trigger in self._lines[persona] if _stands(trigger, line)}
+        found = {trigger.strip() for trigger in self._lines[label] if _stands(trigger, line)}
         return sorted(found, key=lambda trigger: (-len(trigger), trigger))
 
 
@@ -128,17 +128,17 @@ def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
     counts = [_count(lesson) for lesson in lessons]
     index = {feature: at for at, feature in enumerate(sorted(set().union(*counts)))}
     flat = array("I", (count[feature] for feature in index for count in counts))
-    return Lexical([lesson.persona for lesson in lessons], index, flat)
+    return Lexical([lesson.label for lesson in lessons], index, flat)
 
 
 @lru_cache(maxsize=4)
-def _unpack(personas: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
+def _unpack(labels: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
     names = zlib.decompress(lines).decode("utf-8", "surrogatepass").split("\n")
     counts = array("I")
     counts.frombytes(zlib.decompress(counted))
-    if len(counts) != len(names) * len(personas):
+    if len(counts) != len(names) * len(labels):
         raise ValueError("the router's counts are not of its features")
-    return Lexical(personas, {name: at for at, name in enumerate(names)}, _swap_bytes(counts))
+    return Lexical(labels, {name: at for at, name in enumerate(names)}, _swap_bytes(counts))
 
 
 def _count(lesson: Lesson) -> Counter[str]:

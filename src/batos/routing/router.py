@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import structlog
@@ -14,18 +14,13 @@ from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.mission_documents import RouteDocument
 from batos.routing import effort as efforts
-from batos.routing import lexical
-from batos.routing.lessons import Lesson, digest_of
+from batos.routing.lessons import Lesson
 from batos.routing.lexical import Triggers
+from batos.routing.protocol_choice import ProtocolChoice
 from batos.routing.question_vectors import NoVectors, Vectors
-from batos.routing.semantic import log_shares
-from batos.routing.training import LearntLessons, find_or_learn
+from batos.routing.training import LearntLessons, find_or_learn, learn_words
 from batos.routing.vectors import Embedder, Unembedded
 
-#: The weight of the meaning's logarithms beside those of the words.
-MEANING = 1.5
-#: Factors that make confidence honest (docs/decisions/0012-router.md), applied to logarithms before they are shares.
-WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
 #: A question short enough for a reflex, with no score as high as this, is a plain one; and the persona it goes to.
 SURE, NEUTRAL = 2 / 3, "BABS"
 #: The multiple of an even share above which a score counts for a persona.
@@ -57,13 +52,15 @@ class Route:
     scores: Mapping[str, float]
     #: Texts that were embedded for it.
     embeds: int = 0
+    #: The key protocols that the question is meant for, by persona, each with its share, the highest first.
+    protocols: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Route:
         """Return the route that `as_dict` stored, with nothing embedded for it now."""
         names = ("personas", "effort", "confidence", "reason", "scores")
         personas, *others = (value[name] for name in names)
-        return cls(tuple(personas), *others)
+        return replace(cls(tuple(personas), *others), protocols=value.get("protocols", {}))
 
     def override(self, persona: str | None, effort: str | None) -> Route:
         """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it."""
@@ -82,13 +79,16 @@ class Route:
 
     def as_dict(self) -> RouteDocument:
         """Return CONTRACT's `route`."""
-        return {
+        shown: RouteDocument = {
             "personas": list(self.personas),
             "effort": self.effort,
             "confidence": round(self.confidence, 3),
             "reason": self.reason,
-            "scores": {name: round(score, 3) for name, score in self.scores.items()},
+            "scores": _round_scores(self.scores),
         }
+        if self.protocols:
+            shown["protocols"] = {persona: _round_scores(meant) for persona, meant in self.protocols.items()}
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class _PersonaScores:
     """The scores of a text by its words and, if there is a vector, by its meaning; `embeds` were paid for it."""
 
     scores: Mapping[str, float]
+    vector: Sequence[float] | None = None
     embeds: int = 0
     #: The reason why only words were scored, in words for people; None if that is as it should be.
     without: str | None = None
@@ -120,11 +121,13 @@ class Router:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.learnt = learnt or LearntLessons(digest_of(lessons), lexical.learn(lessons))
-        self._names = self.learnt.words.personas
+        self.learnt = learnt or learn_words(lessons)
+        self._words = self.learnt.personas.words
+        self._names = self._words.labels
         self._triggers = Triggers(lessons)
+        self._protocols = ProtocolChoice(lessons, self.learnt.protocols)
         self._made_for = embedder.identity if embedder is not None else None
-        self._embedder = embedder if self.learnt.meaning is not None else None
+        self._embedder = embedder if self.learnt.has_meaning else None
         self._clock = clock
         self._left_alone_until = -math.inf
 
@@ -155,7 +158,8 @@ class Router:
             leader, said = NEUTRAL, f"a plain question, for no persona in particular: {NEUTRAL}'s"
         route = Route(_thinking_personas(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
         reasons = (route.reason, why, heard.without)
-        route = replace(route, reason="; ".join(reason for reason in reasons if reason))
+        protocols = self._protocols.find(text, heard.vector)
+        route = replace(route, reason="; ".join(reason for reason in reasons if reason), protocols=protocols)
         return route.override(persona, effort)
 
     def serves(self, embedder: Embedder | None) -> bool:
@@ -166,12 +170,7 @@ class Router:
 
     def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:
         """Score each persona by a text's words, and its vector if there is one; the scores sum to 1."""
-        logs, sharpness = log_shares(self.learnt.words.logs(text)), WORDS_SHARPNESS
-        if vector is not None and self.learnt.meaning is not None:
-            meant, sharpness = self.learnt.meaning.logs(vector), BOTH_SHARPNESS
-            logs = [word + MEANING * log for word, log in zip(logs, meant, strict=True)]
-        shares = log_shares([sharpness * log for log in logs])
-        return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
+        return self.learnt.personas.shares(text, vector)
 
     async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _PersonaScores:
         """Score a question by words and meaning; no vector is paid for if the asker chose the persona."""
@@ -185,9 +184,9 @@ class Router:
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
             if known is not None:
-                return _PersonaScores(self.scores(text, known))
+                return _PersonaScores(self.scores(text, known), known)
             vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
-            return _PersonaScores(self.scores(text, vector), embeds=1)
+            return _PersonaScores(self.scores(text, vector), vector, embeds=1)
         except (Unembedded, ValueError) as error:
             self._left_alone_until = self._clock() + LEFT_ALONE
             _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
@@ -220,7 +219,7 @@ class Router:
             return f"it says {', '.join(map(repr, said[:3]))}"
         if score * len(self._names) < UNDECIDED:
             return "its words indicate no persona"
-        telling = self.learnt.words.telling(text, leader)
+        telling = self._words.telling(text, leader)
         if telling:
             return f"{', '.join(map(repr, telling))} {'speaks' if len(telling) == 1 else 'speak'} for {leader}"
         return f"it is worded like the exemplars of {leader}"
@@ -241,7 +240,7 @@ async def make_router(
 
     learnt = await find_or_learn(image, lessons, embedder, report_progress)
     if told:
-        status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
+        status = "success" if learnt.has_meaning else f"by words alone: {learnt.without}"
         tell(StepProgress(LEARNING, status))
     return Router(lessons, learnt, embedder)
 
@@ -260,3 +259,7 @@ def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[st
 def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
     """Name who thinks: the leader; at a council everybody, the likeliest first."""
     return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)
+
+
+def _round_scores(scores: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(score, 3) for name, score in scores.items()}

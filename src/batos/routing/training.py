@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -16,14 +16,15 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import EMBED_BATCH
 from batos.routing import lexical, semantic
+from batos.routing.classifier import Classifier
 from batos.routing.lesson_vectors import SavedVectors
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.lexical import Lexical
-from batos.routing.semantic import Semantic
 from batos.routing.vectors import Embedder, Unembedded
 
 #: Another format was stored by another version: the lessons are learnt again.
-FORMAT = 1
+FORMAT = 2
+#: The key of the router's record that has the classifiers of each persona's protocols.
+PROTOCOLS = "protocols"
 #: Exemplars that are embedded between two looks at the clock: one request's.
 BATCH = EMBED_BATCH
 #: Seconds between two words about how far the embedding is, and those that it may take.
@@ -36,14 +37,33 @@ _log = structlog.get_logger("batos.router")
 
 @dataclass(frozen=True, slots=True)
 class LearntLessons:
-    """Words always; meaning where an embedder was there: `embedder` is its name and digest."""
+    """Words always; meaning where an embedder was there: `embedder` is its name and digest.
+
+    `protocols` has what tells each persona's key protocols from each other and from its ordinary questions.
+    """
 
     lessons: str
-    words: Lexical
-    meaning: Semantic | None = None
+    personas: Classifier
+    protocols: Mapping[str, Classifier] = field(default_factory=dict)
     embedder: tuple[str, str] | None = None
     #: The reason for words alone, in words for people.
     without: str | None = None
+
+    @property
+    def has_meaning(self) -> bool:
+        """Tell whether vectors can be scored."""
+        return self.personas.meaning is not None
+
+    def words_alone(self, why: str) -> LearntLessons:
+        """Return this without meaning, for that reason."""
+        protocols = {persona: Classifier(each.words) for persona, each in self.protocols.items()}
+        return LearntLessons(self.lessons, Classifier(self.personas.words), protocols, without=why)
+
+
+def learn_words(lessons: Sequence[Lesson]) -> LearntLessons:
+    """Learn the words of personas and protocols; takes half a second of CPU for a thousand exemplars."""
+    protocols = {each.label: Classifier(lexical.learn(each.choices)) for each in lessons if each.protocols}
+    return LearntLessons(digest_of(lessons), Classifier(lexical.learn(lessons)), protocols)
 
 
 Tell = Callable[[int, int], None]
@@ -59,10 +79,10 @@ async def find_or_learn(
     """
     digest = digest_of(lessons)
     kept = await asyncio.to_thread(_find_stored, image, lessons, digest)
-    known = kept or LearntLessons(digest, await asyncio.to_thread(lexical.learn, lessons))
+    known = kept if kept is not None else await asyncio.to_thread(learn_words, lessons)
     anew = embedder is not None and embedder.identity != known.embedder
     made = await _with_meaning(image, known, lessons, embedder, tell) if embedder is not None and anew else known
-    if kept is None or (anew and made.meaning is not None):
+    if kept is None or (anew and made.has_meaning):
         await _keep(image.writer.apply, made)
     return replace(made, without=NO_EMBEDDER) if embedder is None else made
 
@@ -70,26 +90,38 @@ async def find_or_learn(
 async def _with_meaning(
     image: LivingImage, known: LearntLessons, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
 ) -> LearntLessons:
-    labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
+    labelled = [text for lesson in lessons for text in lesson.questions]
     clock = asyncio.get_running_loop().time
     told, saved = clock(), SavedVectors(image, (known.lessons, *embedder.identity))
     vectors = await asyncio.to_thread(saved.read)
     try:
         async with asyncio.timeout(AT_MOST):
             for start in range(len(vectors), len(labelled), BATCH):
-                vectors += await embedder.vectors([text for _, text in labelled[start : start + BATCH]])
+                vectors += await embedder.vectors(labelled[start : start + BATCH])
                 await saved.save(vectors, clock())
                 if clock() - told >= TOLD_AFTER:
                     told = clock()
                     tell(len(vectors), len(labelled))
-        pairs = [(persona, vector) for (persona, _), vector in zip(labelled, vectors, strict=True)]
-        meaning = await asyncio.to_thread(semantic.learn, known.words.personas, pairs)
+        known_vectors = dict(zip(labelled, vectors, strict=True))
+        personas = await asyncio.to_thread(_learn_meaning, known.personas, lessons, known_vectors)
+        protocols = {
+            each.label: await asyncio.to_thread(
+                _learn_meaning, known.protocols[each.label], each.choices, known_vectors
+            )
+            for each in lessons
+            if each.protocols
+        }
     except (Unembedded, TimeoutError, ValueError) as error:
         why = f"{embedder.model}: {str(error) or 'it took too long'}"
         _log.warning("router.words_alone", reason=why)
         # The weights of an earlier embedder are of another space: its vectors and the new one's have nothing in common.
-        return replace(known, meaning=None, embedder=None, without=why)
-    return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
+        return known.words_alone(why)
+    return replace(known, personas=personas, protocols=protocols, embedder=embedder.identity, without=None)
+
+
+def _learn_meaning(known: Classifier, lessons: Sequence[Lesson], vectors: Mapping[str, Sequence[float]]) -> Classifier:
+    pairs = [(each.label, vectors[text]) for each in lessons for text in each.exemplars]
+    return replace(known, meaning=semantic.learn(known.words.labels, pairs))
 
 
 def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> LearntLessons | None:
@@ -98,22 +130,25 @@ def _find_stored(image: LivingImage, lessons: Sequence[Lesson], digest: str) -> 
         record = dict(root.get(roots.ROUTER, {}))
     if record.get("format") != FORMAT or record.get("lessons") != digest:
         return None
-    personas = [lesson.persona for lesson in lessons]
     try:
-        words = Lexical.unpack(personas, record)
-        meaning = Semantic.unpack(personas, record) if "meaning" in record else None
+        personas = Classifier.unpack([each.label for each in lessons], record)
+        protocols = {
+            each.label: Classifier.unpack([one.label for one in each.choices], record[PROTOCOLS][each.label])
+            for each in lessons
+            if each.protocols
+        }
     except (ValueError, KeyError, zlib.error) as error:
         _log.warning("router.unread", reason=str(error))  # it is learnt anew: the codex has all of it
         return None
-    embedder = (record["embedder"], record["digest"]) if meaning is not None else None
-    return LearntLessons(digest, words, meaning, embedder)
+    embedder = (record["embedder"], record["digest"]) if personas.meaning is not None else None
+    return LearntLessons(digest, personas, protocols, embedder)
 
 
 async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learnt: LearntLessons) -> None:
     record: dict[str, Any] = {"format": FORMAT, "lessons": learnt.lessons}
-    record |= await asyncio.to_thread(lambda: learnt.words.packed_model)
-    if learnt.meaning is not None and learnt.embedder is not None:
-        record |= learnt.meaning.pack()
+    record |= await asyncio.to_thread(learnt.personas.pack)
+    record[PROTOCOLS] = {persona: await asyncio.to_thread(each.pack) for persona, each in learnt.protocols.items()}
+    if learnt.embedder is not None:
         record["embedder"], record["digest"] = learnt.embedder
 
     def change(root: Root) -> None:

@@ -27,7 +27,12 @@ async def test_a_protocol_that_is_a_method_changes_the_answer(mind: Crafted) -> 
     await mind.install(rogues_gallery_protocol_=THINKING)
     shown = await ask(mind.uvm, RISKS)
     assert shown["answer"] == f"{WINDS}. {WINDS}. So be it." == streamed(mind)
-    assert shown["provenance"]["gate"]["protocol"] == {"slot": PROTOCOL, "applied": True, "faults": []}
+    assert shown["provenance"]["gate"]["protocol"] == {
+        "slot": PROTOCOL,
+        "applied": True,
+        "share": shown["route"]["protocols"]["BRICK"][PROTOCOL],
+        "faults": [],
+    }
     assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
     assert methods(shown)[-1] == (PROTOCOL, "method")
     assert shown["cost"]["calls"] == 6

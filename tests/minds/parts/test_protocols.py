@@ -1,4 +1,4 @@
-"""Key protocols: chosen by their conditions, at most one, and kept only if the gate agrees."""
+"""Key protocols: chosen by meaning, at most one, and kept only if the gate agrees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ async def test_a_protocol_whose_conditions_hold_is_applied(mind: Mind) -> None:
     shown = await ask(mind.uvm, RISKS)
     assert _kinds(mind)[-1] == "changed"
     assert shown["answer"] == f"{WINDS}. So be it."
-    assert shown["provenance"]["gate"]["protocol"] == {"slot": SLOT, "applied": True, "faults": []}
+    assert shown["provenance"]["gate"]["protocol"] == {
+        "slot": SLOT,
+        "applied": True,
+        "share": shown["route"]["protocols"]["BRICK"][SLOT],
+        "faults": [],
+    }
     assert shown["cost"]["calls"] == 6
     last = mind.bridge.history[-1].messages[-1]["content"]
     assert f"{WINDS}." in last
@@ -137,7 +142,12 @@ async def test_the_leader_of_a_council_applies_its_own(mind: Mind) -> None:
     shown = await ask(mind.uvm, RISKS, effort="council", budget={"calls": 60})
     assert _kinds(mind).count("changed") == 1
     assert _kinds(mind)[-1] == "changed"
-    assert shown["provenance"]["gate"]["protocol"] == {"slot": SLOT, "applied": True, "faults": []}
+    assert shown["provenance"]["gate"]["protocol"] == {
+        "slot": SLOT,
+        "applied": True,
+        "share": shown["route"]["protocols"]["BRICK"][SLOT],
+        "faults": [],
+    }
     assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "council/protocol/rogues_gallery#0"
     assert shown["answer"] == f"{WINDS}. So be it."
 
@@ -180,7 +190,7 @@ async def test_an_audit_is_told_what_was_found(mind: Mind) -> None:
 
 async def test_the_costs_are_told_and_again_the_same(mind: Mind) -> None:
     """Calls and tokens of the thought so far; who asks again is served from the journal, also by this call."""
-    asked = f"{RISKS} Was that too expensive?"
+    asked = f"{RISKS} Add an efficiency audit of the answer."
     shown = await ask(mind.uvm, asked, persona="ALFRED")
     told = shown["provenance"]["gate"]["protocol"]
     assert told["slot"] == "cognitive_efficiency_audit_protocol_"

@@ -1,4 +1,4 @@
-"""Key protocols: at most one is applied to a cycle's answer, chosen by its `when`, and kept only if the gate agrees."""
+"""Key protocols: at most one, chosen by meaning, is applied to a cycle's answer, and kept only if the gate agrees."""
 
 from __future__ import annotations
 
@@ -20,17 +20,25 @@ from batos.objects.prototype import lookup
 
 
 def choose(context: MindContext, synthesis: Synthesis) -> str | None:
-    """Return the slot of the first protocol whose conditions hold; None for a reflex and for a part of a council."""
+    """Return the slot of the protocol to apply; None for a reflex and for a part of a council.
+
+    The protocols that the question is meant for go first, the likeliest first; then those that have no exemplars.
+    The conditions of `when` must hold. A protocol with neither exemplars nor conditions is never chosen.
+    """
     if context.mind.inner or not synthesis.parts:
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
     situation = protocol_conditions.Situation(context.mind.question, context.mind.effort, answered, evidence)
+    meant = context.mission.route.protocols.get(context.mind.voice.name, {})
     found = lookup(context.mind.persona, "protocols")
-    for slot in found.value if found else ():
-        intent = intent_of(context.mind.persona, slot)
-        if intent is not None and protocol_conditions.holds(intent.when, situation):
-            return str(slot)
+    slots = tuple(map(str, found.value)) if found else ()
+    for slot in (*meant, *(each for each in slots if each not in meant)):
+        intent = intent_of(context.mind.persona, slot) if slot in slots else None
+        if intent is None or (intent.by_meaning and slot not in meant):
+            continue
+        if protocol_conditions.holds(intent.when, situation) if intent.when else intent.by_meaning:
+            return slot
     return None
 
 
@@ -40,8 +48,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
     if slot is None:
         return
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
-    told = ProtocolDocument(slot=slot, applied=False)
-    synthesis.protocol = told
+    told = synthesis.protocol = _document(context, slot)
     answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
         changed = await _change_answer(interpreter, context, synthesis, slot, told)
@@ -61,6 +68,18 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
             synthesis.drafts.append(judged)
     if not told["applied"]:
         _stream_again(context, slot, said)
+
+
+def _document(context: MindContext, slot: str) -> ProtocolDocument:
+    """Return what is known of a protocol before it is applied."""
+    told = ProtocolDocument(slot=slot, applied=False)
+    intent = intent_of(context.mind.persona, slot)
+    if intent is not None and intent.metric:
+        told["metric"] = intent.metric
+    share = context.mission.route.protocols.get(context.mind.voice.name, {}).get(slot)
+    if share is not None:
+        told["share"] = round(share, 3)
+    return told
 
 
 async def _change_answer(
