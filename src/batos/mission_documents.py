@@ -57,10 +57,7 @@ class ForgedDocument(TypedDict):
 
 
 class ProtocolDocument(TypedDict):
-    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged.
-
-    `metric` is the part of the Composite Entropy Metric that it raises, and `share` what meaning gave it.
-    """
+    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged, `share` its meaning."""
 
     slot: str
     metric: NotRequired[str]
@@ -276,10 +273,7 @@ class ProvenanceDocument(TypedDict, total=False):
 
 
 class RouteDocument(TypedDict):
-    """The personas that think, the leader first, with the effort and the reason.
-
-    `protocols` has the key protocols that the question is meant for, by persona, each with its share.
-    """
+    """The personas that think, the leader first, with the effort and the reason; `protocols` are those meant."""
 
     personas: list[str]
     effort: str | None
