@@ -57,7 +57,7 @@ class ForgedDocument(TypedDict):
 
 
 class ProtocolDocument(TypedDict):
-    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged, `share` its meaning."""
+    """A protocol that was tried on the answer; `given` is what it was shown, `tool` what it forged."""
 
     slot: str
     metric: NotRequired[str]
