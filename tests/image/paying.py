@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,19 +12,33 @@ from typing import Any
 
 from tests.image.living import say
 from tests.image.missions import thinking
-from tests.minds.scripted import Script
+from tests.minds.scripted import QUESTION, Script, kind
 
-from batos.errors import Refused
+from batos.errors import BatosError, Refused
 from batos.inference.canonical import canonical
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge
+
+#: The text of a mission below, or of a part that was made of it.
+_ASKED = re.compile(r"question \d+(?: \(q\d\))*")
+
+
+class Divider(Script):
+    """Makes each sub-query of its own question, so that no two missions' calls are the same bytes."""
+
+    def __call__(self, request: ChatRequest) -> str | BatosError:
+        """The reply to a request."""
+        reply = super().__call__(request)
+        if kind(request) != "decomposition" or not isinstance(reply, str):
+            return reply
+        return reply.replace(QUESTION, _ASKED.findall(request.messages[-1]["content"])[-1])
 
 
 class PaidBridge(ScriptedBridge):
     """Each call costs a line in the ledger, before it is answered."""
 
     def __init__(self, ledger: Path) -> None:
-        super().__init__(Script())
+        super().__init__(Divider())
         self.ledger = ledger
         self.reading = asyncio.Lock()
 
@@ -52,7 +67,6 @@ async def main(home: Path, ledger: Path, missions: int) -> None:
         await uvm.missions.recover()
         for number in range(len(uvm.readings.newest(99)), missions):
             await uvm.missions.submit({"text": f"question {number}", "effort": "cycle" if number else "council"})
-            await asyncio.sleep(0.002)  # asked within one millisecond, two missions' sub-queries are the same bytes
         slots = asyncio.Semaphore(3)
 
         async def run(mission: str) -> Any:
