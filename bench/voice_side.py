@@ -21,6 +21,12 @@ from ollama_emulator.emulator import Emulator, Options
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 SEED = 7
+#: Runs the emulator until its standard input ends, which a bench that is killed closes too.
+_GUARDED = (
+    "import os, runpy, signal, sys, threading; "
+    "threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start(); "
+    "runpy.run_module('batos', run_name='__main__', alter_sys=True)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ def parser_of(about: str) -> argparse.ArgumentParser:
     model.add_argument("--url", metavar="URL", help="the Ollama that answers")
     model.add_argument("--gguf", metavar="FILE|smollm2", help="the real model of an emulator that answers")
     parser.add_argument("--n", type=int, default=24, metavar="N", help="questions of the file, shuffled by seed 7")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="questions left out before the first one")
     parser.add_argument("--quick", action="store_true", help="the emulator's invented words: shape, not figures")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE")
     return parser
@@ -78,7 +85,7 @@ def questions_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
             tuple(each["text"] for each in row["answers"]),
             tuple(each["start"] for each in row["answers"]),
         )
-        for row in rows[: given.n]
+        for row in rows[given.skip : given.skip + given.n]
     ]
 
 
@@ -100,10 +107,14 @@ async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
 
 @contextmanager
 def _real_voice(model: str) -> Iterator[str]:
-    """Run an emulator with a real model in a process of its own, so that the model takes no time of the loop's."""
+    """Run an emulator with a real model in a process of its own, so that the model takes no time of the loop's.
+
+    The emulator ends with this process, however it ends.
+    """
     environ = {key: value for key, value in os.environ.items() if not key.startswith("OLLAMA_")}
-    command = [sys.executable, "-m", "batos", "emulator", "--port", "0", "--gguf", model]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
+    command = [sys.executable, "-c", _GUARDED, "emulator", "--port", "0", "--gguf", model]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ) as process:
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
             found = [word for word in line.split() if word.startswith("http")]

@@ -6,8 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from quality import MOST_WORDS, AnswerWithCost, Arm, find_carried, is_right, normalise, overlaps
-from voice_side import AttachedQuestion
+from ollama_emulator.emulator import Emulator, Options
+from quality import MOST_WORDS, OVERDUE, AnswerWithCost, Arm, find_carried, is_right, normalise, overlaps, run_until
+from voice_side import AttachedQuestion, uvm_over
 
 CONTEXT = "The keeper winds the clockwork. The oil is carried up 86 steps from the yard. It rains."
 ASKED = AttachedQuestion("How many steps?", CONTEXT, ("86 steps",), (CONTEXT.index("86"),))
@@ -61,3 +62,11 @@ def test_what_a_rule_made_is_never_right() -> None:
     assert (found["right"], found["by_rule"], found["failed"]) == (0.3333, 0.3333, 1)
     assert (found["citation_precision"], found["citation_recall"]) == (0.5, 1.0)
     assert (found["tokens"], found["wasted"], found["seconds"], found["calls"]) == (100, 0.05, 3.0, 3)
+
+
+async def test_a_mission_that_hangs_is_cancelled_and_overdue() -> None:
+    """The bench goes on with the next question."""
+    async with Emulator(Options()).serving() as url, uvm_over(url) as uvm:
+        mission = await uvm.missions.submit({"text": ASKED.text, "effort": "reflex"}, [])
+        shown, failed = await run_until(uvm, mission, 0)
+    assert (failed, shown["status"]) == (OVERDUE, "cancelled")
