@@ -314,11 +314,16 @@ class Runaway(AnswerError):
 
 
 class AnswerCut(AnswerError):
-    """The answer reached its limit, and the window has no more room: counts in tokens, `wanted` is what it needs."""
+    """The answer reached its limit, and the window has no more room: counts in tokens, `wanted` is what it needs.
+
+    `text` is the answer as far as it came.
+    """
 
     remedy = "Raise num_ctx in the codex, or shorten the question or the files."
 
-    def __init__(self, prompt_tokens: int, answer_tokens: int, window: int, wanted: int, message: str = "") -> None:
+    def __init__(
+        self, prompt_tokens: int, answer_tokens: int, window: int, wanted: int, message: str = "", *, text: str = ""
+    ) -> None:
         cut = (
             f"the answer was cut after {answer_tokens} tokens: the prompt has {prompt_tokens} of the window's {window}"
         )
@@ -327,6 +332,7 @@ class AnswerCut(AnswerError):
         self.answer_tokens = answer_tokens
         self.window = window
         self.wanted = wanted
+        self.text = text
 
 
 class DecisionInvalid(AnswerError):

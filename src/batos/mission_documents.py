@@ -74,6 +74,8 @@ class GateDocument(VerdictDocument):
 
     revised: bool
     mended: NotRequired[list[FaultDocument]]
+    #: The faults of a revision that was discarded, because it had more of them.
+    discarded: NotRequired[list[FaultDocument]]
     protocol: NotRequired[ProtocolDocument]
 
 
@@ -88,21 +90,29 @@ class PlacementDocument(TypedDict):
     context_length: int | None
 
 
-class QuotedDocument(TypedDict):
-    """A citation as a model wrote it: the number of a document, and the words."""
+class VoiceCitationDocument(TypedDict):
+    """A sentence of a document that carries a sentence of an answer; `span` is its place in the file in characters."""
 
     document: int
+    span: list[int]
     quote: str
+    sentence: str
+    score: float
 
 
-class CitationDocument(TypedDict):
-    """A verbatim quotation; `start` is its first character in the file."""
+class CitationDocument(VoiceCitationDocument):
+    """A citation of an answer, with the file of its document."""
 
-    document: int
     name: str
     sha256: str
-    start: int
-    quote: str
+
+
+class SentenceDocument(TypedDict):
+    """A sentence of an answer: its place there, whether evidence carries it, and the reason if none does."""
+
+    span: list[int]
+    state: str
+    reason: NotRequired[str]
 
 
 @final
@@ -155,7 +165,10 @@ class WinnerDocument(TypedDict):
 
 
 class CombinedDocument(TypedDict, total=False):
-    """The way in which the parts became one answer; what was voted or selected stands there only if it was."""
+    """The way in which the parts became one answer; what was voted or selected stands there only if it was.
+
+    `ruled` is the reason for an answer by rule.
+    """
 
     mode: str
     decomposed: bool
@@ -169,6 +182,7 @@ class CombinedDocument(TypedDict, total=False):
     shown: list[int]
     named: list[int | None]
     decided: str
+    ruled: str
 
 
 class ChangeDocument(TypedDict):
@@ -263,7 +277,10 @@ class ProvenanceDocument(TypedDict, total=False):
     omitted: OmittedDocument
     focus: list[FocusDocument]
     citations: list[CitationDocument]
+    sentences: list[SentenceDocument]
     unanswered: list[int]
+    #: The answer would have gone on, and was cut.
+    cut: bool
     combined: CombinedDocument
     changes: list[ChangeDocument]
     gate: GateDocument
@@ -291,7 +308,7 @@ class VoiceDocument(TypedDict):
     query: str
     answer: str
     known: bool
-    citations: list[QuotedDocument]
+    citations: list[VoiceCitationDocument]
     facet: NotRequired[str]
     gist: NotRequired[str]
     faults: NotRequired[list[FaultDocument]]

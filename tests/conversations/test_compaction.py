@@ -22,7 +22,7 @@ from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Turn
 
-PLAIN = {"answer": "It is so.", "unanswered": []}
+PLAIN = "It is so."
 
 
 async def compacted(mind: Mind, name: str, selector: str = "compact_", **brief: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ async def test_the_view_stands_before_the_turns_in_the_next_prompt(mind: Mind) -
     tell(mind)
     name = await talk(mind.uvm, exchanges(20))
     told = await compacted(mind, name)
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     shown = await ask(mind.uvm, "And now?", (), effort="reflex", conversation=name)
     messages = mind.bridge.history[-1].messages
     assert messages[1]["content"].startswith("This is left of the older turns")
@@ -84,7 +84,7 @@ async def test_an_unchanged_view_is_the_same_bytes_at_every_turn(mind: Mind) -> 
     tell(mind)
     name = await talk(mind.uvm, exchanges(20))
     await compacted(mind, name)
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     for number in range(3):
         await ask(mind.uvm, f"And {number}?", (), effort="reflex", conversation=name)
     asked = [request.messages for request in mind.bridge.history if not is_record(request)]

@@ -20,7 +20,7 @@ from batos.image import roots
 from batos.image.roots import connection_of
 from batos.inference.ollama.bridge import ChatRequest
 
-PLAIN = {"answer": "It is so.", "unanswered": []}
+PLAIN = "It is so."
 MANY, SOME = 10_000, 200
 #: Objects that are loaded to find one among thousands: the path through a tree, a bucket, the three of a mission.
 PATH = 24
@@ -42,7 +42,7 @@ class Loads:
 @pytest.fixture
 def plain(mind: Mind) -> Mind:
     """A mind that answers without documents."""
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     return mind
 
 
@@ -247,7 +247,7 @@ async def goes_on(mind: Mind, conversation: str) -> None:
 
 async def compacted(mind: Mind) -> str:
     """A conversation with a view and turns behind it."""
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     name = await talk(mind.uvm, exchanges(20))
     await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})

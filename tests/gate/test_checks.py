@@ -311,7 +311,7 @@ def test_what_the_conversation_said_needs_no_document() -> None:
 
 async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
     """The revision is told the fault; its answer stands, and both verdicts are recorded."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     shown = await ask(mind.uvm)
     assert [kind(request) for request in mind.bridge.history][-2:] == ["woven", "revised"]
     told = shown["provenance"]["gate"]
@@ -324,8 +324,8 @@ async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
 
 async def test_there_is_no_second_revision(mind: Mind) -> None:
     """An answer that is still faulty stands, with its faults told."""
-    mind.script.woven = dict(BAD)
-    mind.script.revised = dict(BAD)
+    mind.script.woven = BAD
+    mind.script.revised = BAD
     shown = await ask(mind.uvm)
     assert shown["status"] == "done"
     assert shown["cost"]["calls"] == 6
@@ -341,13 +341,13 @@ async def test_a_right_answer_is_not_revised(mind: Mind) -> None:
     assert not shown["provenance"]["gate"]["revised"]
     assert "mended" not in shown["provenance"]["gate"]
     assert mind.told("mission.retracted") == []
-    assert shown["answer"] == GOOD["answer"]
+    assert shown["answer"] == GOOD
 
 
 async def test_what_is_streamed_is_the_answer(mind: Mind) -> None:
     """The tokens since the last retraction, put together, are the answer that stands."""
-    mind.script.woven = dict(BAD)
-    mind.script.revised = {**GOOD, "answer": f'{WINDS}.\nAnd "{TRIMS}" 🗼'}
+    mind.script.woven = BAD
+    mind.script.revised = f'{WINDS}.\nAnd "{TRIMS}" 🗼'
     shown = await ask(mind.uvm)
     streamed = ""
     for name, keys in mind.events:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from batos.brief import File, as_file
+from batos.codex import codex as codices
 from batos.codex.codex import PILLARS
 from batos.errors import BatosError
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction
-from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.minds.calls import decisions
 from batos.minds.context import MindContext
@@ -36,34 +38,37 @@ LAMP = as_file("lamp.txt", DOCUMENT.encode())
 SLOTS = PILLARS["BRICK"]
 INSPIRATIONS = ("Brick Tamland", "the Hitchhiker's Guide to the Galaxy", "a caped engineer's case files")
 
-GOOD = {"answer": f"{WINDS}.", "citations": [{"document": 1, "quote": WINDS}], "unanswered": []}
-#: A citation that is not in the document: one concrete fault.
-BAD = {**GOOD, "citations": [{"document": 1, "quote": "The keeper sleeps until noon"}]}
+GOOD = f"{WINDS}."
+#: A sentence that the document does not carry: one concrete fault.
+BAD = "The keeper sleeps until noon."
 
-_KINDS: Mapping[str, Decision[Any]] = {
-    "part": decisions.PART,
-    "plain part": decisions.PLAIN_PART,
-    "woven": decisions.WOVEN,
-    "plain woven": decisions.PLAIN_WOVEN,
-    "voiced": decisions.weave_decision(True, inner=True),
-    "plain voiced": decisions.weave_decision(False, inner=True),
-    "ballot": decisions.part(True, votes=True),
-    "plain ballot": decisions.part(False, votes=True),
-    "mind ballot": decisions.weave_decision(True, inner=True, votes=True),
-    "plain mind ballot": decisions.weave_decision(False, inner=True, votes=True),
-    "changed": decisions.CHANGED,
+_PROMPTS = [tomllib.loads(text)["prompts"] for name, text in codices.read_shipped().items() if name != codices.MIND]
+#: The forms of the shipped codex's templates, by the kind of call that they make.
+_FORMS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(
+        "|".join(re.sub(r"\\\$\w+", "(?:.*)", re.escape(prompts[template].strip())) for prompts in _PROMPTS),
+        re.DOTALL,
+    )
+    for name, template in (
+        ("part", "facet"),
+        ("woven", "weave"),
+        ("reflex", "reflex"),
+        ("changed", "protocol"),
+        ("revised", "revise"),
+    )
 }
-#: Votes are answered as what they are, with a gist.
-_VOTES = {"ballot": "part", "mind ballot": "voiced"}
 
 
 def kind(request: ChatRequest) -> str:
-    """Which decision a request asks for; a second weave is `revised`."""
-    assert request.schema is not None
-    otherwise = "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
-    found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), otherwise)
-    appended = "was checked by counting and comparing" in request.messages[-1]["content"]
-    return "revised" if appended and found.endswith("woven") else found
+    """Which call a request is: a reflex and a weave are `woven`, that of a mind within another is `voiced`."""
+    if request.schema is not None:
+        return "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
+    asked = request.messages[-1]["content"]
+    found = next((name for name in ("revised", "part", "woven", "reflex", "changed") if _FORMS[name].search(asked)), "")
+    assert found, asked
+    if found == "woven" and request.options["num_predict"] == decisions.PART.num_predict:
+        return "voiced"
+    return "woven" if found == "reflex" else found
 
 
 def facet(request: ChatRequest) -> str:
@@ -77,25 +82,16 @@ def candidate(request: ChatRequest, number: int) -> str:
     return after.partition(">\n")[2].partition("\n</answer ")[0]
 
 
-def said(decision: Decision[Any], **fields: object) -> str:
-    """A reply of that decision."""
-    text = json.dumps({decision.key(name): value for name, value in fields.items()})
-    decision.parse(text)
-    return text
-
-
 @dataclass
 class Script:
     """Answers every kind of call; each can be set. Errors are raised by the bridge that asks."""
 
-    part: dict[str, Any] | BatosError = field(
-        default_factory=lambda: {"answer": f"{WINDS}.", "citations": GOOD["citations"], "known": True}
-    )
-    woven: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
+    part: str | BatosError = GOOD
+    woven: str | BatosError = GOOD
     #: What a persona of a council makes of its facets' answers.
-    voiced: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
-    revised: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
-    changed: dict[str, Any] | BatosError = field(default_factory=lambda: {"answer": f"{WINDS}. So be it."})
+    voiced: str | BatosError = GOOD
+    revised: str | BatosError = GOOD
+    changed: str | BatosError = f"{WINDS}. So be it."
     #: The number of the answer that stands, as shown.
     choose: Callable[[ChatRequest], int] = lambda request: 1
 
@@ -107,22 +103,8 @@ class Script:
             return json.dumps({key: f"{QUESTION} ({key})" for key in request.schema["properties"]})
         if asked == "choice":
             return json.dumps({"best": self.choose(request)})
-        plain = asked.startswith("plain")
-        name = asked.removeprefix("plain ")
-        reply = getattr(self, _VOTES.get(name, name))
-        if isinstance(reply, BatosError):
-            return reply
-        if name in _VOTES:
-            reply = {"gist": reply["answer"][:80], **reply}
-        if name == "revised":
-            plain = request.schema == decisions.PLAIN_WOVEN.format
-        if plain:
-            reply = {key: value for key, value in reply.items() if key != "citations"}
-        return said(_decision(request), **reply)
-
-
-def _decision(request: ChatRequest) -> Decision[Any]:
-    return next(decision for decision in _KINDS.values() if request.schema == decision.format)
+        reply: str | BatosError = getattr(self, asked)
+        return reply
 
 
 class WaitingBridge(ScriptedBridge):

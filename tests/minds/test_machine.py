@@ -47,7 +47,7 @@ async def test_a_cycle_passes_the_six_states_in_order(mind: Mind) -> None:
 
 async def test_a_reflex_skips_to_synthesizing(mind: Mind) -> None:
     """At effort reflex IDLE names SYNTHESIZING, and one call is made whatever the gate finds."""
-    mind.script.woven = {"answer": "Nobody cited anything.", "citations": [], "unanswered": []}
+    mind.script.woven = "Nobody cited anything."
     shown = await ask(mind.uvm, effort="reflex")
     assert _names(shown) == ["IDLE", "SYNTHESIZING", "COMPLETE", "IDLE"]
     assert shown["cost"]["calls"] == len(mind.bridge.history) == 1

@@ -138,7 +138,7 @@ def test_a_prompt_that_cannot_be_filled_says_which() -> None:
 
 async def test_all_calls_of_a_mission_share_their_beginning(mind: Mind) -> None:
     """Decompose, facets, weave and revision begin with the same bytes; only the last message differs."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     conversation = await begun(mind.uvm)
     await ask(mind.uvm, conversation=conversation)
     mind.bridge.history.clear()
@@ -153,7 +153,7 @@ async def test_all_calls_of_a_mission_share_their_beginning(mind: Mind) -> None:
 
 async def test_a_revision_appends_to_the_weave(mind: Mind) -> None:
     """The weave's messages are a prefix of the revision's, which adds the answer and the faults and nothing else."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     await ask(mind.uvm)
     weave, revision = mind.bridge.history[-2:]
     assert revision.messages[: len(weave.messages)] == weave.messages

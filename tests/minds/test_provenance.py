@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,12 +20,12 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.minds.provenance import lineage_trust
 
-PLAIN: dict[str, Any] = {"answer": "It is so.", "citations": [], "unanswered": []}
+PLAIN = "It is so."
 
 
 async def test_every_journal_key_that_was_used_is_listed(mind: Mind) -> None:
     """Five calls and a revision: the keys of the thought are those of the journal's entries."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     shown = await ask(mind.uvm)
     entries = mind.uvm.journal.read([shown["id"]])
     assert sorted(shown["provenance"]["journal"]) == sorted(entry.key for entry in entries)
@@ -68,9 +67,9 @@ async def test_the_commit_that_was_read_is_named(mind: Mind) -> None:
 async def test_what_was_recalled_is_listed_with_its_trust(mind: Mind) -> None:
     """Documents by file, digest and place, as external; turns by mission, as what they were."""
     conversation = await begun(mind.uvm)
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     first = await ask(mind.uvm, files=(), effort="reflex", conversation=conversation)
-    mind.script.woven = dict(GOOD)
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm, effort="reflex", conversation=conversation)
     assert shown["provenance"]["recalled"] == [
         {
@@ -99,7 +98,7 @@ async def test_trust_is_recorded_from_the_first_mission_on(mind: Mind) -> None:
     assert shown["trust"] == {"brief": "user", "answer": "model", "lineage": "external"}
     with mind.uvm.image.snapshot() as root:
         assert root[roots.ATTACHMENTS][LAMP.ref.sha256].trust == "external"
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     plain = await ask(mind.uvm, files=(), effort="reflex")
     assert plain["trust"] == {"brief": "user", "answer": "model", "lineage": "model"}
 
@@ -108,7 +107,7 @@ async def test_trust_is_the_minimum_through_conversation_turns(mind: Mind) -> No
     """An answer without files that recalls a turn made from a file is as little trusted as that file, and so on."""
     conversation = await begun(mind.uvm)
     await ask(mind.uvm, effort="reflex", conversation=conversation)
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     for _ in range(2):
         shown = await ask(mind.uvm, files=(), effort="reflex", conversation=conversation)
         assert shown["trust"]["lineage"] == "external"
@@ -126,7 +125,7 @@ def test_lineage_trust_is_never_better_than_any_source(turns: list[str], documen
 async def test_turns_are_recalled_within_the_budget(mind: Mind) -> None:
     """The newest turns are in the prompt, in order; what has no room is counted as left out."""
     conversation = await begun(mind.uvm)
-    mind.script.woven = {**PLAIN, "answer": "A long answer. " * 110}
+    mind.script.woven = "A long answer. " * 110
     for number in range(6):
         await ask(mind.uvm, f"Question number {number}?", (), effort="reflex", conversation=conversation)
     shown = await ask(mind.uvm, "And now?", (), effort="reflex", conversation=conversation)
@@ -142,7 +141,7 @@ async def test_turns_are_recalled_within_the_budget(mind: Mind) -> None:
 async def test_anothers_conversation_is_refused(mind: Mind) -> None:
     """What one user said is not recalled for another: the mission fails and says so, and nothing is added."""
     conversation = await begun(mind.uvm, "anna")
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     await ask(mind.uvm, files=(), effort="reflex", conversation=conversation, user="anna")
     calls = len(mind.bridge.history)
     with pytest.raises(NotFound, match=r"no conversation .* of berta's") as raised:
@@ -165,7 +164,7 @@ async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mi
     """It begins when the first is accepted; the other user's mission is refused its turns."""
     name = conversation_id(utc_now())
     brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": name}
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
     await mind.uvm.missions.run(ids[0])
     with pytest.raises(NotFound, match=r"no conversation .* of berta's"):

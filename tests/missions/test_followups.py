@@ -17,12 +17,12 @@ from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
-PLAIN = {"answer": "It is so.", "unanswered": []}
+PLAIN = "It is so."
 
 
 async def turned(mind: Mind, name: str) -> str:
     """A turn of the conversation, answered; its mission."""
-    mind.script.woven = dict(PLAIN)
+    mind.script.woven = PLAIN
     return str((await ask(mind.uvm, "And now?", (), effort="reflex", conversation=name))["id"])
 
 
@@ -91,7 +91,7 @@ async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
 
 async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> None:
     """While it waits for a worker behind what people ask, further turns add none to the queue."""
-    script = Script(woven=dict(PLAIN))
+    script = Script(woven=PLAIN)
     bridge = WaitingBridge(recording(lambda request: "Anna Lund sealed jars.", script))
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         mind = Mind(uvm, bridge, script, [])

@@ -33,7 +33,7 @@ async def test_a_string_in_a_slot_is_never_an_order(mind: Mind) -> None:
 async def test_a_string_in_a_facets_slot_fails_that_part_alone(mind: Mind) -> None:
     """A facet whose intent was replaced by its text does not think any more, and is named."""
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, "Be bafflingly literal."))
-    mind.script.woven = {**GOOD, "unanswered": [1]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["failure"]["code"] == "object"
     assert shown["cost"]["calls"] == 4
@@ -55,7 +55,7 @@ async def test_a_method_is_refused_without_a_cell(mind: Mind) -> None:
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, method))
     conductor = (await mind.uvm.readiness.ready()).conductor
     conductor.methods = replace(conductor.methods, cell=None)
-    mind.script.woven = {**GOOD, "unanswered": [1]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     failure = shown["voices"][0]["failure"]
     assert "there is no cell to run it in" in failure["message"]

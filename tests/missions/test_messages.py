@@ -117,8 +117,8 @@ async def test_an_intent_is_shown_the_conversation_and_is_no_turn_of_it(mind: Mi
 
 async def test_a_message_to_the_orchestrator_runs_a_cycle(mind: Mind) -> None:
     """`start_cognitive_cycle_for_` is a question like any other: routed by its text, all states, its answer."""
-    mind.script.woven = {"answer": "It burns.", "unanswered": []}
-    mind.script.part = {"answer": "It burns.", "known": True}
+    mind.script.woven = "It burns."
+    mind.script.part = "It burns."
     told = await sent(mind, "orchestrator_obj", "start_cognitive_cycle_for_", "How does the lamp burn?", effort="cycle")
     assert told["answer"] == result(told) == "It burns."
     assert [each["state"] for each in told["states"]][-2:] == ["COMPLETE", "IDLE"]
@@ -128,7 +128,7 @@ async def test_a_message_to_the_orchestrator_runs_a_cycle(mind: Mind) -> None:
 
 async def test_infer_takes_a_text_as_a_reflex_of_its_persona(mind: Mind) -> None:
     """The kernel's own form of `infer_` takes no plain data; a persona is asked the text in one call."""
-    mind.script.woven = {"answer": "It burns.", "unanswered": []}
+    mind.script.woven = "It burns."
     told = await sent(mind, "robin_prototype_obj", "infer_", "Why does it burn?")
     assert (told["answer"], told["cost"]["calls"], told["route"]["personas"]) == ("It burns.", 1, ["ROBIN"])
     with pytest.raises(ObjectError, match=r"^pLLM_obj is no persona"):
@@ -246,7 +246,7 @@ async def test_nothing_but_the_thought_is_written(mind: Mind) -> None:
             return {name: Mirror(root[name]).describe() for name in roots.OBJECTS}
 
     before = all_of_it()
-    mind.script.woven = {**GOOD, "citations": []}
+    mind.script.woven = GOOD
     await sent(mind, "brick_prototype_obj", "prompts")
     await sent(mind, "brick_prototype_obj", FACET, "What is there?")
     await sent(mind, "brick_prototype_obj", "log_", "a word", 2, None)

@@ -72,7 +72,7 @@ async def test_ollama_stopping_in_a_council_leaves_nothing(mind: Mind, at: int) 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
 async def test_ollama_stopping_at_any_call_leaves_nothing(mind: Mind, at: int) -> None:
     """From the given call on nothing listens: the mission is FAILED with a remedy, and no object shows that it ran."""
-    script = Script(woven=dict(BAD))
+    script = Script(woven=BAD)
     await _replace_bridge(mind, FailingBridge(script, at, lambda: OllamaUnreachable("nothing listens")))
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
@@ -92,7 +92,7 @@ async def test_ollama_stopping_at_any_call_leaves_nothing(mind: Mind, at: int) -
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
 async def test_cancelling_at_any_call_leaves_nothing(mind: Mind, at: int) -> None:
     """A mission that is cancelled while a call is under way is `cancelled`, and no object shows that it ran."""
-    bridge = WaitingBridge(Script(woven=dict(BAD)))
+    bridge = WaitingBridge(Script(woven=BAD))
     await _replace_bridge(mind, bridge)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "cancelled") as ran:
@@ -188,7 +188,7 @@ async def test_a_full_disk_at_the_commit_is_a_failure_like_any_other(mind: Mind)
 async def test_a_failure_beside_an_answer_harms_only_itself(mind: Mind) -> None:
     """Of two missions at once one fails and one is answered: the answered one is whole, and published."""
     script = mind.script
-    script.woven = dict(BAD)
+    script.woven = BAD
 
     def respond(request: Any) -> Any:
         return StreamCut("cut") if "the unlucky one" in request.messages[-1]["content"] else script(request)

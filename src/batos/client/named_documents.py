@@ -41,11 +41,13 @@ class MissionCost:
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A verbatim quote of a file that an answer rests on; `start` is its first character there."""
+    """A sentence of a file that carries a sentence of the answer: `span` is its place in the file, in characters."""
 
     name: str
     quote: str
-    start: int
+    span: tuple[int, int]
+    sentence: str
+    score: float
     sha256: str
 
 
@@ -121,7 +123,8 @@ class Mission(_NamedMission):
     def sources(self) -> tuple[CitedSource, ...]:
         """Return the sentences that the answer quotes, in the order of its footnotes."""
         told = self.get("provenance", {}).get("citations", ())
-        return tuple(CitedSource(**_known_fields(CitedSource.__match_args__, each)) for each in told)
+        known = (_known_fields(CitedSource.__match_args__, each) for each in told)
+        return tuple(CitedSource(**{**each, "span": tuple(each["span"])}) for each in known)
 
 
 class MissionLine(_NamedMission):

@@ -214,10 +214,10 @@ def faults_of(text: str, source: str) -> Iterator[str]:
     if len(text) > len(source):
         yield "It is longer than what it records."
     ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), OWN_NAMES)
-    draft = Draft(text, (), frozenset(), ground)
+    draft = Draft(text, ground)
     for check in (occurrence.numbers, occurrence.days, occurrence.names):
-        for fault in check(draft):
-            yield fault.replace("is in no document", "is in none of these turns")
+        for spot in check(draft):
+            yield spot.what.replace("is in no document", "is in none of these turns")
 
 
 # -- without a model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -28,6 +28,12 @@ _MOST_QUESTIONS = 6
 _LEAST_OF_A_SUM = 3
 #: Characters by which a quotation is found again in a sentence.
 _SEEN = 40
+#: A remark in square brackets, but no link and no index; and the number of a document in round ones.
+_REMARK = re.compile(
+    r"[^\S\n]?(?:(?<![\w\])])\[[^\[\]\n]{1,60}\](?![(\[])"
+    r"|\((?:see )?(?:documents?|dokumente?|documentos?|documenti?|docs?|ids?|source)\.? ?#?\d{1,2}\))",
+    re.IGNORECASE,
+)
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 #: Forms that state nothing that evidence could carry.
 _NOT_A_CLAIM = frozenset({"question", "heading", "greeting", "nothing_found"})
@@ -135,7 +141,22 @@ class _Reader:
         self, start: int, end: int, *, first: bool, meaning: tuple[Sequence[float], Sequence[Sequence[float]]] | None
     ) -> AttributedSentence:
         """Return a sentence with its state. `first`: no sentence before it could be checked."""
-        text = self._answer[start:end]
+        whole = self._answer[start:end]
+        # A remark in brackets, such as [1] or [lamp.txt], is no part of what a sentence states.
+        text = whole if whole.startswith("```") else _REMARK.sub("", whole).strip() or whole
+        return replace(self._read_bare(start, end, text, first=first, meaning=meaning), text=whole)
+
+    def _read_bare(
+        self,
+        start: int,
+        end: int,
+        text: str,
+        *,
+        first: bool,
+        meaning: tuple[Sequence[float], Sequence[Sequence[float]]] | None,
+    ) -> AttributedSentence:
+        if _REMARK.fullmatch(text):
+            return AttributedSentence(start, end, text, "not_checkable", reason="no_content")
         reason = self._skip_reason(text)
         if reason is not None:
             return AttributedSentence(start, end, text, "not_checkable", reason=reason)

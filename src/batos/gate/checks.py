@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from batos.gate import languages
-from batos.gate.ground import Draft
-from batos.gate.occurrence import days, names, numbers
-from batos.gate.quotations import check_marked, citation_exists, citation_verbatim, quotations, without_quotations
+from batos.gate import figures, languages
+from batos.gate.attribution import AttributedSentence, Attribution, attribute
+from batos.gate.ground import Draft, Spot
+from batos.gate.occurrence import days, documents, names, numbers
+from batos.gate.quotations import quotations, without_quotations
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
+#: Characters of a sentence that a fault shows.
+_SHOWN = 240
 
 #: Marks of a prompt or of the grammar around an answer, which never belong to an answer.
 _MARKUP = re.compile(
@@ -55,37 +58,28 @@ class GateVerdict:
         return VerdictDocument(ok=self.ok, checked=list(self.checked), faults=faults)
 
 
-Check: TypeAlias = Callable[[Draft], Iterator[str]]
+Check: TypeAlias = Callable[[Draft], Iterator[Spot]]
 
 
-def length(draft: Draft) -> Iterator[str]:
+def length(draft: Draft) -> Iterator[Spot]:
     """Check that an answer is not empty and not too long."""
     size = len(draft.answer.strip())
     if size < SHORTEST:
-        yield "The answer is empty."
+        yield Spot("The answer is empty.")
     elif size > LONGEST:
-        yield f"The answer has {size} characters; keep it under {LONGEST}."
+        yield Spot(f"The answer has {size} characters; keep it under {LONGEST}.")
 
 
-def check_answered(draft: Draft) -> Iterator[str]:
-    """Check that every sub-query is answered or named as unanswered, and that no other is named."""
-    for number in sorted(draft.open_queries - draft.unanswered):
-        yield f"Sub-question {number} got no answer; name it as unanswered."
-    for number in sorted(draft.unanswered):
-        if number > draft.queries:
-            yield f"There is no sub-question {number} to be unanswered."
-
-
-def schema(draft: Draft) -> Iterator[str]:
-    """Check that the answer is whole text: no JSON, no marks of a prompt, not cut where its schema ends."""
+def schema(draft: Draft) -> Iterator[Spot]:
+    """Check that the answer is whole text: no JSON, no marks of a prompt, and not cut within a sentence."""
     text = draft.answer.strip()
     if _is_data(text) and not _ASKS_FOR_DATA.search(draft.ground.question):
-        yield "The answer is JSON; write it as text."
+        yield Spot("The answer is JSON; write it as text.")
     found = _MARKUP.search(languages.prose(text))
     if found and found[0] not in draft.ground.text:
-        yield f"The answer has the mark {found[0]!r} in it; leave it out."
+        yield Spot(f"The answer has the mark {found[0]!r} in it; leave it out.")
     if draft.cut and not _ENDED.search(text):
-        yield "The answer stops in the middle; say it in fewer words."
+        yield Spot("The answer stops in the middle; say it in fewer words.")
 
 
 def _is_data(text: str) -> bool:
@@ -97,13 +91,7 @@ def _is_data(text: str) -> bool:
         return False
 
 
-def check_cited(draft: Draft) -> Iterator[str]:
-    """Check that an answer beside documents cites them, unless it names every sub-query as unanswered."""
-    if draft.ground.passages and not draft.citations and len(draft.unanswered) < max(1, draft.queries):
-        yield "Nothing is cited; quote the documents that the answer rests on, or name what is unanswered."
-
-
-def language(draft: Draft) -> Iterator[str]:
+def language(draft: Draft) -> Iterator[Spot]:
     """Check that the answer is in the language of the question, as far as scripts and small words tell."""
     question, answer = draft.ground.question, languages.prose(without_quotations(draft.answer))
     if languages.names_language(question):
@@ -111,25 +99,21 @@ def language(draft: Draft) -> Iterator[str]:
     asked, said = languages.main_scripts(question), languages.main_scripts(answer)
     strange = said - asked - draft.ground.scripts - {"LATIN"}
     if strange and strange == said:
-        yield "The answer is in another script than the question; answer in the question's language."
+        yield Spot("The answer is in another script than the question; answer in the question's language.")
     elif asked and "LATIN" not in asked and said == {"LATIN"} and languages.scripts(answer).total() >= 20:
-        yield "The answer is not in the question's language; answer in the language of the question."
+        yield Spot("The answer is not in the question's language; answer in the language of the question.")
     else:
         asked_in, said_in = languages.guess(question), languages.guess(answer)
         if asked_in and said_in and asked_in != said_in:
-            yield f"The answer is in {said_in}; answer in {asked_in}, the language of the question."
+            yield Spot(f"The answer is in {said_in}; answer in {asked_in}, the language of the question.")
 
 
 #: The checks by the name that provenance stores, in the order in which they are made.
 CHECKS: Mapping[str, Check] = {
     "length": length,
     "schema": schema,
-    "answered": check_answered,
-    "citation_exists": citation_exists,
-    "citation_verbatim": citation_verbatim,
+    "documents": documents,
     "quotations": quotations,
-    "cited": check_cited,
-    "marked": check_marked,
     "numbers": numbers,
     "days": days,
     "names": names,
@@ -137,7 +121,48 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def judge(draft: Draft) -> GateVerdict:
-    """Run the checks and return their verdict."""
-    faults = tuple(GateFault(name, what) for name, check in CHECKS.items() for what in check(draft))
-    return GateVerdict(tuple(CHECKS), faults)
+#: The check that reads the attribution; its faults take in those of other checks that speak of the same sentence.
+CARRIED = "carried"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on an answer, and the sentences that it rests on."""
+
+    verdict: GateVerdict
+    attribution: Attribution
+
+
+def judge(draft: Draft) -> Judgement:
+    """Run the checks, find what carries the answer, and return both; a sentence that nothing carries has one fault."""
+    attribution = attribute(draft.answer, draft.ground.question, draft.ground.index)
+    bare = attribution.select("not_carried") if draft.ground.passages else ()
+    also: dict[AttributedSentence, list[str]] = {each: [] for each in bare}
+    faults: list[GateFault] = []
+    for name, check in CHECKS.items():
+        for spot in check(draft):
+            sentence = next((each for each in bare if _speaks_of(spot, each)), None)
+            if sentence is None:
+                faults.append(GateFault(name, spot.what))
+            else:
+                also[sentence].append(spot.what)
+    faults += [GateFault(CARRIED, _carried_fault(each, also[each])) for each in bare]
+    return Judgement(GateVerdict((*CHECKS, CARRIED), tuple(faults)), attribution)
+
+
+def _speaks_of(spot: Spot, sentence: AttributedSentence) -> bool:
+    """Test if a finding is about words of a sentence, or about a quotation that goes on beyond it."""
+    said, line = (" ".join(text.split()) for text in (spot.said, figures.plain(sentence.text)))
+    return bool(said) and (said in line or said in " ".join(sentence.text.split()) or said.startswith(line))
+
+
+def _carried_fault(sentence: AttributedSentence, also: Sequence[str]) -> str:
+    told = [f'No document carries this sentence: "{_clip(sentence.text)}"', *also]
+    if sentence.nearest is not None:
+        told.append(f'The nearest that is said: "{_clip(sentence.nearest.quote)}"')
+    return " ".join((*told, "Say what is said there, or leave the sentence out."))
+
+
+def _clip(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from batos.gate import languages
 from batos.gate.stems import stems
@@ -47,8 +47,8 @@ class EvidenceSentence:
 class EvidenceIndex:
     """The sentences of evidence, and the places of each stem among them."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        """Split and index all passages, and the turns and summaries as one text of the conversation."""
+    def __init__(self, evidence: Evidence, said: str = "") -> None:
+        """Split and index all passages, and the turns, the summaries and what else was `said` as one text."""
         self.evidence = evidence
         self.sentences: list[EvidenceSentence] = []
         self.stems: list[frozenset[str]] = []
@@ -63,7 +63,7 @@ class EvidenceIndex:
         self._first_of_line: dict[str, int] = {}
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._documents: defaultdict[str, list[int]] = defaultdict(list)
-        texts = list(_texts(evidence))
+        texts = list(_texts(evidence, said))
         self.language = languages.guess("\n".join(text[:400] for _, _, text in texts))
         for document, begin, text in texts:
             self._add(document, begin, text)
@@ -141,11 +141,17 @@ class EvidenceIndex:
         return languages.main_scripts("\n".join(each.quote for each in self.sentences))
 
 
-def _texts(evidence: Evidence) -> Iterator[tuple[int, int, str]]:
+@lru_cache(maxsize=4)
+def index_of(evidence: Evidence, said: str = "") -> EvidenceIndex:
+    """Return the index of evidence; the parts of a mind are shown the same, and it is built once for them."""
+    return EvidenceIndex(evidence, said)
+
+
+def _texts(evidence: Evidence, also: str) -> Iterator[tuple[int, int, str]]:
     """Yield the number, the place in its file and the text of each passage, then the conversation."""
     for passage in evidence.passages:
         yield passage.number, passage.start, passage.text
     turns = (f"{turn.question}\n\n{turn.answer}" for turn in evidence.turns)
-    said = "\n\n".join((*(summary.text for summary in evidence.view), *turns))
+    said = "\n\n".join(filter(None, (*(summary.text for summary in evidence.view), *turns, also)))
     if said:
         yield CONVERSATION, 0, said

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from typing import NamedTuple
 
 from batos.gate import dates, figures, languages
-from batos.gate.quotation_search import Quotation
+from batos.gate.evidence_index import EvidenceIndex, index_of
 from batos.memory.evidence import Evidence, Passage
-from batos.memory.terms import line_of, words
+from batos.memory.terms import words
 
 #: Names that an answer may use although nothing that it rests on has them.
 OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
@@ -35,6 +36,7 @@ class Ground:
         self.question = question
         self.evidence = evidence
         self._own_names = own_names
+        self._asked = asked
         self._today = today
         turns = (f"{turn.question}\n{turn.answer}" for turn in evidence.turns)
         #: Everything but documents: the question, the text it was made from, and the conversation.
@@ -80,22 +82,9 @@ class Ground:
         return languages.main_scripts(self.text)
 
     @cached_property
-    def lines(self) -> dict[int, str]:
-        """Return the words of each passage, with a blank around each."""
-        return {each.number: line_of(each.text) for each in self.evidence.passages}
-
-    @cached_property
-    def letters(self) -> dict[int, str]:
-        """Return the letters of each passage in scripts without blanks, joined; key 0 holds those outside documents."""
-        return {
-            0: without_spaces(self.said),
-            **{each.number: without_spaces(each.text) for each in self.evidence.passages},
-        }
-
-    @cached_property
-    def said_line(self) -> str:
-        """Return the words of question and conversation, with a blank around each."""
-        return line_of(self.said)
+    def index(self) -> EvidenceIndex:
+        """Return the evidence as an index of its sentences."""
+        return index_of(self.evidence, self._asked)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -105,16 +94,18 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer with what it claims. `queries` counts the sub-queries, `open_queries` are those without an answer."""
+    """An answer and what it may rest on; `cut` if it would have gone on."""
 
     answer: str
-    citations: tuple[Quotation, ...]
-    unanswered: frozenset[int]
     ground: Ground
-    queries: int = 1
-    open_queries: frozenset[int] = frozenset()
-    #: True if the reply reached the length at which its schema cuts.
     cut: bool = False
+
+
+class Spot(NamedTuple):
+    """A finding of a check: what to mend, as the model is told it, and the words of the answer that it speaks of."""
+
+    what: str
+    said: str = ""
 
 
 def without_spaces(text: str) -> str:

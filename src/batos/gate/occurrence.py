@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from batos.gate import dates, figures, languages, numerals, sums
 from batos.gate.figures import Figure
-from batos.gate.ground import Draft, Ground
+from batos.gate.ground import Draft, Ground, Spot
 from batos.memory.terms import words
 
 # Blanks within a line only: where `\s` could also eat line breaks, a text of line breaks takes cubic time.
@@ -63,7 +63,7 @@ _OPENERS = languages.SMALL_WORDS | frozenset(
 _NO_NUMBER = "The number {} is in no document; correct it, show how it is calculated, or remove it."
 
 
-def numbers(draft: Draft) -> Iterator[str]:
+def numbers(draft: Draft) -> Iterator[Spot]:
     """Check that numbers occur in evidence or question, or are calculated in the answer; counts below ten
     always pass.
     """
@@ -86,10 +86,10 @@ def numbers(draft: Draft) -> Iterator[str]:
             sure.add(place)
         else:
             told.add(each.text)
-            yield _NO_NUMBER.format(each.text)
+            yield Spot(_NO_NUMBER.format(each.text), each.text)
     for word, value in numerals.number_words(languages.prose(text), languages.guess(text) or "").items():
         if value not in ground.figures.values and value not in worked.results:
-            yield _NO_NUMBER.format(word)
+            yield Spot(_NO_NUMBER.format(word), word)
 
 
 def _is_there(figure: Figure, ground: Ground) -> bool:
@@ -123,14 +123,25 @@ def _blank(found: re.Match[str] | str) -> str:
     return "\t" * len(found if isinstance(found, str) else found[0])
 
 
-def days(draft: Draft) -> Iterator[str]:
+def days(draft: Draft) -> Iterator[Spot]:
     """Check that dates occur in evidence or question, in any notation."""
     ground = draft.ground
     if not ground.passages:
         return
     for text, day in {day.text: day for day in dates.find(figures.plain(draft.answer))}.items():
         if not dates.is_known(day, ground.days, ground.years) and text not in ground.text:
-            yield f"The date {text} is in no document; correct it, or remove it."
+            yield Spot(f"The date {text} is in no document; correct it, or remove it.", text)
+
+
+def documents(draft: Draft) -> Iterator[Spot]:
+    """Check that every document that an answer names by its number exists."""
+    if not draft.ground.passages:
+        return
+    # A document or the question may speak of documents of its own.
+    others = set(references(draft.ground.text))
+    for number in dict.fromkeys(number for number in references(draft.answer) if number not in others):
+        if draft.ground.evidence.find(number) is None:
+            yield Spot(f"There is no document {number}.")
 
 
 def references(answer: str) -> Iterator[int]:
@@ -140,7 +151,7 @@ def references(answer: str) -> Iterator[int]:
             yield int(number)
 
 
-def names(draft: Draft) -> Iterator[str]:
+def names(draft: Draft) -> Iterator[Spot]:
     """Check that names of two words or more, and names after a title, occur in the evidence or the question.
 
     German writes every noun like a name, so there only names after a title are checked.
@@ -153,7 +164,7 @@ def names(draft: Draft) -> Iterator[str]:
         claimed |= {_bare(found, text) for found in _NAME.finditer(text) if not found[0].isupper()}
     for name in sorted(claimed):
         if not all(_is_known(word, draft.ground) for word in _parts(name)):
-            yield f"The name {name!r} is in no document; correct or remove it."
+            yield Spot(f"The name {name!r} is in no document; correct or remove it.", name)
 
 
 def _parts(name: str) -> Iterator[str]:

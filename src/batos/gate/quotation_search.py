@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-
-from batos.memory.evidence import Evidence, Passage
-from batos.mission_documents import CitationDocument, QuotedDocument
 
 # Characters around a quotation, not in it.
 _AROUND = ' \t\r\n"“”„«»‹›‘….'
@@ -28,14 +24,10 @@ _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """A citation: the number of a document and what it is said to say."""
+    """A citation as a method gives it: the number of a document and what it is said to say."""
 
     document: int
     quote: str
-
-    def as_dict(self) -> QuotedDocument:
-        """Return the citation as a persona's voice stores it."""
-        return {"document": self.document, "quote": self.quote}
 
 
 def locate(quote: str, text: str) -> tuple[int, int] | None:
@@ -54,33 +46,6 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
         return start, start + len(bare)
     found = re.search(_pattern(bare), text)
     return found.span() if found else None
-
-
-def stands(citation: Quotation, evidence: Evidence) -> bool:
-    """Test if the document that a citation names contains the quotation."""
-    passage = evidence.find(citation.document)
-    return passage is not None and locate(citation.quote, passage.text) is not None
-
-
-def verbatim(citations: Sequence[Quotation], evidence: Evidence) -> list[CitationDocument]:
-    """Return the citations that are correct, each once, with the file, the place and the words as the file has them."""
-    found: dict[tuple[int, int, int], CitationDocument] = {}
-    for citation in citations:
-        passage = evidence.find(citation.document)
-        span = locate(citation.quote, passage.text) if passage else None
-        if passage is not None and span is not None:
-            found.setdefault((passage.number, *span), _citation_document(passage, *span))
-    return list(found.values())
-
-
-def _citation_document(passage: Passage, start: int, end: int) -> CitationDocument:
-    return {
-        "document": passage.number,
-        "name": passage.name,
-        "sha256": passage.sha256,
-        "start": passage.start + start,
-        "quote": passage.text[start:end],
-    }
 
 
 def _whole(text: str, start: int, end: int) -> bool:

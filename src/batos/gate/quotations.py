@@ -1,17 +1,14 @@
-"""Checks that citations, quotations and copied words of an answer stand in a document and are marked as taken."""
+"""Checks that the quotations of an answer stand word for word in what it rests on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from batos.gate import languages, occurrence
-from batos.gate.ground import Draft, Ground, without_spaces
-from batos.gate.quotation_search import locate, stands
-from batos.memory.terms import words
+from batos.gate import languages
+from batos.gate.ground import Draft, Ground, Spot, without_spaces
+from batos.gate.quotation_search import locate
 
-#: So many words in a row that stand in a document are taken from it; letters where words have no blanks between them.
-TAKEN, TAKEN_LETTERS = 8, 24
 #: Words from which on what stands in quotation marks is a quotation and not a way of speaking; letters where words
 #: have no blanks between them.
 QUOTED_WORDS, QUOTED_LETTERS = 4, 10
@@ -52,29 +49,10 @@ _LEFT_OUT = re.compile(r"\[(?:…|\.\.\.)\]|\((?:…|\.\.\.)\)|…|\.\.\.|\[[^\[
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 
 
-def citation_exists(draft: Draft) -> Iterator[str]:
-    """Check that every citation, and every document named by its number, exists."""
-    named = [citation.document for citation in draft.citations]
-    if draft.ground.passages:
-        # A document or the question may speak of documents of its own.
-        others = set(occurrence.references(draft.ground.text))
-        named += [number for number in occurrence.references(draft.answer) if number not in others]
-    for number in dict.fromkeys(named):
-        if draft.ground.evidence.find(number) is None:
-            yield f"There is no document {number}."
-
-
-def citation_verbatim(draft: Draft) -> Iterator[str]:
-    """Check that every citation stands word for word in the document that it names."""
-    for citation in draft.citations:
-        if draft.ground.evidence.find(citation.document) and not stands(citation, draft.ground.evidence):
-            yield f"Document {citation.document} does not say {citation.quote!r}; quote it word for word."
-
-
-def quotations(draft: Draft) -> Iterator[str]:
+def quotations(draft: Draft) -> Iterator[Spot]:
     """Check that quoted words of the answer stand word for word in a document, a turn or the question."""
     for span in not_verbatim(draft.answer, draft.ground):
-        yield f"No document says {span!r}; quote word for word or drop the quotation marks."
+        yield Spot(f"No document says {span!r}; quote word for word or drop the quotation marks.", span)
 
 
 def not_verbatim(answer: str, ground: Ground) -> Iterator[str]:
@@ -100,23 +78,6 @@ def find_quotations(text: str) -> Iterator[str]:
 def without_quotations(text: str) -> str:
     """Remove the quotations from a text."""
     return _QUOTATION.sub(" ", _BLOCK.sub("\n", text))
-
-
-def check_marked(draft: Draft) -> Iterator[str]:
-    """Check that words copied from a document are marked by a citation of it: documents are not trusted."""
-    citing = {citation.document for citation in draft.citations}
-    if citing.issuperset(draft.ground.lines):
-        return
-    said, letters = words(draft.answer), without_spaces(draft.answer)
-    runs = [f" {' '.join(said[at : at + TAKEN])} " for at in range(len(said) - TAKEN + 1)]
-    spans = [letters[at : at + TAKEN_LETTERS] for at in range(len(letters) - TAKEN_LETTERS + 1)]
-    told: set[int] = set()
-    for taken, lines in ((runs, {0: draft.ground.said_line, **draft.ground.lines}), (spans, draft.ground.letters)):
-        for run in taken:
-            holding = [number for number, line in lines.items() if run in line]
-            if holding and not told.intersection(holding) and not citing.union((0,)).intersection(holding):
-                told.add(holding[0])
-                yield f"{run.strip()!r} is taken from document {holding[0]}; cite that document."
 
 
 def _is_quotation(span: str) -> bool:

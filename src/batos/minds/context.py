@@ -15,7 +15,8 @@ from batos.event_payloads import MISSION_RULE, MissionRule
 from batos.events import Events
 from batos.image.roots import Root
 from batos.inference.decisions.decide import REASONING_TOKENS
-from batos.inference.decisions.schema import Decision, Mode
+from batos.inference.decisions.free_text import ReplyShape
+from batos.inference.decisions.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
 from batos.method_documents import UsePayload
@@ -44,15 +45,15 @@ class Thinking:
         """Return the context window in tokens."""
         return int(self.options["num_ctx"])
 
-    def answer_tokens(self, decision: Decision[Any]) -> int:
+    def answer_tokens(self, decision: ReplyShape[Any]) -> int:
         """Return `num_predict` for a decision: the codex's, or what it can need if that is more."""
         return max(self.needed_tokens(decision), int(self.options.get("num_predict", 0)))
 
-    def needed_tokens(self, decision: Decision[Any]) -> int:
+    def needed_tokens(self, decision: ReplyShape[Any]) -> int:
         """Return the tokens that a decision can need, by letters: at most half of the window."""
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
-    def reserved_tokens(self, decision: Decision[Any]) -> int:
+    def reserved_tokens(self, decision: ReplyShape[Any]) -> int:
         """Return the tokens of the window that the prompt leaves free, for the answer and for reasoning before it."""
         reasoning = REASONING_TOKENS if self.mode == "two_phase" else 0
         return min(self.needed_tokens(decision) + reasoning, 3 * self.window // 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.gate.quotation_search import verbatim
+from batos.gate import citations
 from batos.image import tool_declarations, wishes
 from batos.image.records import Attachment, least_trust
 from batos.inference.session import Session
@@ -65,7 +65,7 @@ def lineage_trust(recalled: Evidence) -> str:
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
     evidence, said = synthesis.evidence, synthesis.standing.answer
     recalled = synthesis.recalled.merge(context.trace.seen)
-    return {
+    shown: ProvenanceDocument = {
         "journal": list(context.io.session.keys),
         "models": context.io.session.models,
         "forms": dict(sorted(context.trace.forms.items())),
@@ -80,7 +80,8 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
             "parts": synthesis.shortened,
         },
         "focus": [context.trace.focus[path] for path in sorted(context.trace.focus)],
-        "citations": verbatim(said.citations, recalled),
+        "citations": citations.in_files(said.citations, recalled),
+        "sentences": citations.list_sentences(synthesis.standing.attribution),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
         "changes": changes.list_changes(context, synthesis),
@@ -88,14 +89,20 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,
     }
+    if said.cut:
+        shown["cut"] = True
+    return shown
 
 
 def _gate(synthesis: Synthesis) -> GateDocument:
     """Return the verdict on the final answer, with the causes of its revision or its protocol."""
-    verdict, revised = synthesis.standing.verdict.as_dict(), synthesis.revised is not None
+    verdict = synthesis.standing.verdict.as_dict()
+    revised = synthesis.revised is not None and synthesis.discarded is None
     shown = GateDocument(ok=verdict["ok"], checked=verdict["checked"], faults=verdict["faults"], revised=revised)
-    if synthesis.revised is not None:
+    if synthesis.revised is not None and revised:
         shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
+    if synthesis.discarded is not None:
+        shown["discarded"] = [fault.as_dict() for fault in synthesis.discarded.faults]
     if synthesis.protocol is not None:
         shown["protocol"] = synthesis.protocol
     return shown

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from batos.errors import BatosError, InternalError
+from batos.gate.attribution import Attribution
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.quotation_search import Quotation
+from batos.gate.citations import Citation
 from batos.memory.evidence import Evidence
 from batos.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
+
+#: The attribution of an answer that no model wrote.
+NOTHING: Final = Attribution(())
 
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
     """The result of one part of a mind: data, never writes; `failure` gives the reason if there is no answer.
+
+    An answer beside documents is `known` if they carry any of it.
 
     A part is a facet of `persona`, or that persona as a mind of its own. In a persona's result `parts` are its own
     parts, and `faults` the gate's faults of its answer.
@@ -26,13 +32,17 @@ class PartResult:
     name: str
     query: str
     answer: str = ""
-    citations: tuple[Quotation, ...] = ()
+    citations: tuple[Citation, ...] = ()
     known: bool = False
+    #: The answer says that nothing was found.
+    found_nothing: bool = False
+    #: The answer would have gone on, and was cut.
+    cut: bool = False
     failure: BatosError | None = None
     persona: str = ""
     parts: tuple[PartResult, ...] = ()
     faults: tuple[GateFault, ...] = ()
-    #: The answer in a few words, if it was given as a vote.
+    #: The sentence of the answer that is compared, if it was given as a vote.
     gist: str = ""
     #: The change made by each call of this mind (changes.py).
     changes: tuple[ChangeDocument, ...] = ()
@@ -40,7 +50,7 @@ class PartResult:
     @property
     def open(self) -> bool:
         """Test if the sub-query has no answer."""
-        return self.failure is not None or not self.known or not self.answer.strip()
+        return self.failure is not None or self.found_nothing or not self.answer.strip()
 
     @property
     def is_mind(self) -> bool:
@@ -75,25 +85,28 @@ Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 @dataclass(frozen=True, slots=True)
 class MindAnswer:
-    """A mission's answer as the model gave it.
+    """An answer as the model wrote it; `cut` tells that it would have gone on.
 
-    `text` is the whole reply, `cut` whether it reached its bound, `gist` what it says in a few words if it is a vote.
+    Its `citations` and the numbers of the sub-queries that are `unanswered` are computed when it is judged. A rule made
+    the answer where it is `ruled`.
     """
 
     answer: str
-    citations: tuple[Quotation, ...] = ()
+    citations: tuple[Citation, ...] = ()
     unanswered: frozenset[int] = frozenset()
-    text: str = ""
     cut: bool = False
     gist: str = ""
+    known: bool = True
+    ruled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """An answer with the gate's verdict on it."""
+    """An answer with the gate's verdict on it, and the sentences that it rests on."""
 
     answer: MindAnswer
     verdict: GateVerdict
+    attribution: Attribution = NOTHING
 
 
 @dataclass(slots=True)
@@ -118,6 +131,8 @@ class Synthesis:
     drafts: list[JudgedAnswer] = field(default_factory=list)
     #: The verdict on the first answer, if it led to a revision.
     revised: GateVerdict | None = None
+    #: The verdict on a revision that was discarded.
+    discarded: GateVerdict | None = None
     #: The key protocol that was applied or tried.
     protocol: ProtocolDocument | None = None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.errors import AnswerCut, DecisionInvalid, InternalError, ObjectError, Runaway
+from batos.errors import InternalError, ObjectError
 from batos.memory.evidence import Evidence
 from batos.minds import provenance
 from batos.minds.calls import decisions, division
-from batos.minds.calls.questions import infer
+from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, delegate, protocols, window
@@ -47,7 +47,7 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
         value, replied = await infer(
             interpreter, context, synthesis.evidence, question, decisions.decomposition(len(slots))
         )
-    except (DecisionInvalid, AnswerCut, Runaway) as unusable:
+    except WORDLESS as unusable:
         # A model that cannot divide the question may answer it all the same: its parts compete.
         synthesis.undivided = unusable.message
         synthesis.queries = dict.fromkeys(slots, context.mind.question)

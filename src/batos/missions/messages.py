@@ -13,7 +13,7 @@ from batos.gate.checks import GateVerdict
 from batos.image import roots
 from batos.image.records import least_trust
 from batos.image.roots import Root
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution import method_results
 from batos.methods.execution.plain_data import data_of
@@ -22,10 +22,10 @@ from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
-from batos.minds.combine import weave
+from batos.minds.combine import combination
 from batos.minds.context import MindContext
 from batos.minds.parts import window
-from batos.minds.parts.interpret import task_of
+from batos.minds.parts.interpret import shape_of, task_of
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.minds.task import Task
 from batos.missions.addressing import INFER, START, AddressedMessage, address, checked_question
@@ -157,25 +157,19 @@ async def _run_behaviour(step: _Step) -> _Result:
     if isinstance(message, ToIntent):
         _need_persona(step)
         step, text = step.asking(message.text), message.text
-        decision = decisions.CHANGED if message.kind == "protocol" else _part_decision(step)
-        await _recall_evidence(step, text, task_of(step.context.mind.voice, message.intent, text), decision)
+        task = task_of(step.context.mind.voice, message.intent, text)
+        await _recall_evidence(step, text, task, shape_of(message.intent))
         return await _spoken_result(step, message, await step.interpreter.interpret(message))
     if step.context.mission.passages or step.context.mission.past.count:
         question = step.context.mind.question
-        await _recall_evidence(step, question, prompt.method_task("", question), _part_decision(step))
+        await _recall_evidence(step, question, prompt.method_task("", question), decisions.PART)
     ran = await step.interpreter.run(message)
     if isinstance(ran, PartResult):
         return await _spoken_result(step, message, ran)
     value, draft = method_results.as_plain(ran), None
     if isinstance(value, str) and message.kind in ("facet", "protocol"):
-        cited = tuple(each for thought in ran.thoughts for each in thought.citations)
-        draft = await _judge(step, MindAnswer(value.strip(), cited))
+        draft = await _judge(step, MindAnswer(value.strip()))
     return _Result(value, ran.trust, draft)
-
-
-def _part_decision(step: _Step) -> Decision[Any]:
-    """Return the largest shape of a part's answer: with citations, and with the gist where parts vote."""
-    return decisions.part(cites=True, votes=step.context.mind.parts_vote)
 
 
 async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult) -> _Result:
@@ -196,14 +190,14 @@ async def _infer_text(step: _Step) -> _Result:
     _need_persona(step)
     text = step.addressed.text
     step = step.asking(text)
-    await _recall_evidence(step, text, prompt.reflex_task(step.context.mind.voice, text), decisions.WOVEN)
-    said = await weave.reflex(step.interpreter, step.context, step.synthesis)
+    await _recall_evidence(step, text, prompt.reflex_task(step.context.mind.voice, text), decisions.WHOLE)
+    said = await combination.reflex(step.interpreter, step.context, step.synthesis)
     return _Result(said.answer, draft=await _judge(step, said))
 
 
-async def _recall_evidence(step: _Step, text: str, task: Task, decision: Decision[Any]) -> None:
+async def _recall_evidence(step: _Step, text: str, task: Task, shape: FreeText) -> None:
     """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
-    rooms = window.rooms_beside(step.context, task, decision)
+    rooms = window.rooms_beside(step.context, task, shape)
     recalled = await states.recall(step.context, step.interpreter, text, *rooms)
     step.synthesis.recalled = step.synthesis.evidence = recalled
 

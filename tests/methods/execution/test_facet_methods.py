@@ -101,7 +101,7 @@ async def test_a_facet_that_computes_needs_no_model(mind: Crafted, returned: str
     """A text is known unless it is empty; a record may say so itself, and cite what stands in the documents."""
     source = f"def tamland_facet_(self, query):\n    return {returned}\n"
     await mind.learn(tamland_facet_=source.replace("WINDS", WINDS))
-    mind.script.woven = {**GOOD, "unanswered": [] if known else [1]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     voice = shown["voices"][0]
     assert (voice["known"], len(voice["citations"])) == (known, cited)
@@ -123,7 +123,7 @@ async def test_a_facet_that_computes_needs_no_model(mind: Crafted, returned: str
 async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: Crafted, returned: str, why: str) -> None:
     """The part says why; the mission goes on with the others."""
     await mind.learn(tamland_facet_=f"def tamland_facet_(self, query):\n    return {returned}\n")
-    mind.script.woven = {**GOOD, "unanswered": [1]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     failure = shown["voices"][0]["failure"]
     assert failure["code"] == "method_failed"
@@ -133,8 +133,8 @@ async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: Crafted, 
 
 async def test_what_the_model_did_not_know_is_open_whatever_the_method_makes_of_it(mind: Crafted) -> None:
     """All that it asked came back unknown: the part is no answer, and the weave is told so."""
-    mind.script.part = {"answer": "It may be.", "citations": [], "known": False}
-    mind.script.woven = {**GOOD, "unanswered": [1, 2, 3]}
+    mind.script.part = "It may be."
+    mind.script.woven = GOOD
     await mind.learn(tamland_facet_=ECHO)
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["known"] is False
@@ -202,7 +202,7 @@ async def test_recall_and_log_are_there_and_nothing_else_of_the_kernels(mind: Cr
             return await self.start_cognitive_cycle_for_(query)
         """,
     )
-    mind.script.woven = {**GOOD, "unanswered": [2]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["answer"].startswith("lamp.txt: ")
     assert "does not understand" in shown["voices"][1]["failure"]["message"]

@@ -44,7 +44,7 @@ async def test_a_use_is_told_with_its_calls_and_tokens(mind: Crafted) -> None:
 async def test_a_method_that_fails_is_told_as_a_fault(mind: Crafted) -> None:
     """Its part failed and the mission did not; what the gate found in the answer is told of all that was used."""
     await mind.install(tamland_facet_=BROKEN)
-    mind.script.woven = mind.script.revised = {**BAD, "unanswered": [1]}
+    mind.script.woven = mind.script.revised = BAD
     shown = await ask(mind.uvm)
     assert not shown["provenance"]["gate"]["ok"]
     (use,) = ledger(mind)
@@ -121,7 +121,7 @@ async def test_where_nothing_may_be_interpreted_there_is_no_control(tmp_path: Pa
     async with crafted(tmp_path / "home", method_control=1, interpret="never") as mind:
         sources = {slot: ECHO.replace(TAMLAND, slot) for slot in (TAMLAND, GUIDE)}
         await mind.install(**sources)
-        mind.script.woven = {**mind.script.woven, "unanswered": [3]}  # type: ignore[dict-item]
+        mind.script.woven = mind.script.woven  # type: ignore[dict-item]
         shown = await ask(mind.uvm)
         assert methods(shown) == [(TAMLAND, "method"), (GUIDE, "method")]
         failure = shown["voices"][2]["failure"]
@@ -157,7 +157,7 @@ async def test_a_declared_tool_is_not_interpreted_for_want_of_a_cell(mind: Craft
 async def test_a_source_that_todays_guardian_refuses_does_not_run(mind: Crafted) -> None:
     """Whatever was found of it when it was made: the part fails, with every fault."""
     await mind.install(tamland_facet_="import os\n\n\ndef tamland_facet_(self, query):\n    return os.getcwd()\n")
-    mind.script.woven = {**mind.script.woven, "unanswered": [1]}  # type: ignore[dict-item]
+    mind.script.woven = mind.script.woven  # type: ignore[dict-item]
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["failure"]["code"] == "covenant_violation"
     assert ledger(mind)[0]["outcome"] == "fault"

@@ -156,7 +156,7 @@ async def test_a_council_with_methods_in_which_one_fails(mind: Crafted) -> None:
     await put(mind.uvm, "robin_prototype_obj", sage_facet_=source.format(slot="sage_facet_", name="nobody"))
     for receiver in (BRICK, "robin_prototype_obj"):
         await mind.write(receiver, thought=[])
-    mind.script.voiced = {**GOOD, "unanswered": [1]}
+    mind.script.voiced = GOOD
     told = await ask(mind.uvm, effort="council")
     assert told["status"] == "done"
     voices = {voice["persona"]: voice["voices"] for voice in told["voices"]}
@@ -186,7 +186,7 @@ async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: 
         return RunnerDied("the runner stopped") if fails else mind.script(request)
 
     mind.bridge.respond = respond
-    mind.script.woven = {**GOOD, "unanswered": [2]}
+    mind.script.woven = GOOD
     told = await ask(mind.uvm, effort="council")
     assert told["status"] == "done"
     failed = {voice["persona"] for voice in told["voices"] if voice.get("failure")}

@@ -91,7 +91,7 @@ async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind:
     retried = mind.bridge.history[1]
     assert retried.messages[-1] == daemon.refused[0].messages[-1]
     assert retried.messages[1] != daemon.refused[0].messages[1]
-    assert prompt.size(retried.messages) / 1.2 + decisions.WOVEN.num_predict <= WINDOW
+    assert prompt.size(retried.messages) / 1.2 + decisions.WHOLE.num_predict <= WINDOW
 
 
 async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> None:
@@ -166,13 +166,13 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
 
 async def test_parts_are_shortened_as_the_last_resort(mind: Mind) -> None:
     """A weave whose parts alone are too long is woven from shortened ones, and provenance says how many."""
-    mind.script.part = {"answer": "The clockwork is wound. " * 37, "citations": [], "known": True}
+    mind.script.part = "The clockwork is wound. " * 37
     mind.bridge.respond = daemon = Daemon(mind.script, 0.9)
     shown = await ask(mind.uvm, files=())
     assert shown["status"] == "done"
     assert shown["provenance"]["omitted"]["parts"] == 3
     woven = next(
-        request for request in mind.bridge.history if kind(request) == "plain woven" and request not in daemon.refused
+        request for request in mind.bridge.history if kind(request) == "woven" and request not in daemon.refused
     )
     assert woven.messages[-1]["content"].count("(shortened for want of room)") == 3
     assert QUESTION in woven.messages[-1]["content"]
@@ -195,22 +195,22 @@ async def test_an_answer_is_judged_by_all_that_was_recalled(mind: Mind) -> None:
 
 async def test_num_predict_is_the_decisions_bound_within_half_the_window(mind: Mind) -> None:
     """Every call says how long its answer may be; none may take more than half of the window."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     await ask(mind.uvm)
     for request in mind.bridge.history:
         assert 1 <= request.options["num_predict"] <= request.options["num_ctx"] // 2
     small = Thinking("m", {"num_ctx": 1024}, "direct")
-    assert small.answer_tokens(decisions.WOVEN) == 512
+    assert small.answer_tokens(decisions.WHOLE) == 512
 
 
-@pytest.mark.parametrize(("written", "sent"), [(6_000, 6_000), (100, decisions.WOVEN.num_predict)])
+@pytest.mark.parametrize(("written", "sent"), [(6_000, 6_000), (100, decisions.WHOLE.num_predict)])
 async def test_the_codexs_num_predict_is_sent(mind: Mind, written: int, sent: int) -> None:
     """As it stands there, or what the decision can need where that is more; evidence is kept from no more than that."""
     await change(mind.uvm, lambda root: _options(root, {"num_ctx": 16_384, "num_predict": written}))
     await ask(mind.uvm, effort="reflex")
     assert [request.options["num_predict"] for request in mind.bridge.history] == [sent]
     thinking = Thinking("m", {"num_ctx": 16_384, "num_predict": written}, "direct")
-    assert thinking.reserved_tokens(decisions.WOVEN) == decisions.WOVEN.num_predict
+    assert thinking.reserved_tokens(decisions.WHOLE) == decisions.WHOLE.num_predict
 
 
 def _options(root: Any, options: dict[str, Any]) -> None:
@@ -220,12 +220,11 @@ def _options(root: Any, options: dict[str, Any]) -> None:
 
 async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(mind: Mind) -> None:
     """Asked with more room, then with fewer passages: the answer comes, and what was left out is told."""
-    long = {"answer": "字" * 1_700, "citations": [], "unanswered": []}
 
     def dense(request: ChatRequest) -> Answer:
         tokens = int(prompt.size(request.messages) / 3)
         limit = min(request.options["num_predict"], WINDOW - tokens)
-        said = json.dumps({decisions.WOVEN.key(name): value for name, value in long.items()}, ensure_ascii=False)
+        said = "字" * 1_700
         if limit < 1_900:
             return replied(said[:limit], done_reason="length", prompt_tokens=tokens, answer_tokens=limit)
         return replied(said, prompt_tokens=tokens, answer_tokens=1_900)
@@ -238,7 +237,7 @@ async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(m
         (record.request for record in mind.uvm.journal.read([shown["id"]])),
         key=lambda each: -prompt.size(each["messages"]),
     )
-    assert decisions.WOVEN.num_predict in [each["options"]["num_predict"] for each in sent]
+    assert decisions.WHOLE.num_predict in [each["options"]["num_predict"] for each in sent]
     assert prompt.size(sent[-1]["messages"]) / 3 + 1_900 <= WINDOW < prompt.size(sent[0]["messages"]) / 3 + 1_900
 
 
@@ -289,9 +288,7 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
 def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens: float, question: str) -> None:
     """Whatever the window, the density and the question: room is 0 or more, and what is recalled takes no more."""
     context: Any = _context(window, tokens, question)
-    room = questions.room_for_evidence(
-        context, [(Task(question), decisions.WOVEN), (Task("other"), decisions.PLAIN_WOVEN)]
-    )
+    room = questions.room_for_evidence(context, [(Task(question), decisions.WHOLE), (Task("other"), decisions.PART)])
     assert room >= 0
     candidates = _some(question)
     found = recall(candidates, Past(), question, room)
@@ -299,9 +296,9 @@ def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens
     full = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, Task(question)))
     assert full - bare <= room + prompt.EVIDENCE_SIZE
     if found.passages:
-        guide = Task(prompt.with_guide(question, decisions.WOVEN.guide))
+        guide = Task(prompt.with_guide(question, decisions.WHOLE.guide))
         size = prompt.size(prompt.compose(context.mission.shared.with_evidence(found), context.mind.voice, guide))
-        spent = size * max(tokens, LEAST_RATIO) + context.mind.thinking.answer_tokens(decisions.WOVEN)
+        spent = size * max(tokens, LEAST_RATIO) + context.mind.thinking.answer_tokens(decisions.WHOLE)
         assert spent <= window - MARGIN + 1
 
 
@@ -321,7 +318,7 @@ def _context(window: int, tokens: float, question: str) -> Any:
 async def test_a_long_question_is_never_cut(mind: Mind) -> None:
     """A question that leaves no room for documents is asked whole, without them."""
     question = "Why does the lamp burn so low tonight, keeper? " * 160
-    mind.script.woven = {**GOOD, "citations": []}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm, question.strip(), effort="reflex")
     assert question.strip() in mind.bridge.history[0].messages[-1]["content"]
     assert shown["provenance"]["omitted"]["passages"] == 1

@@ -63,7 +63,7 @@ def told(shown: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 async def test_a_cycle_has_an_entry_for_each_of_its_calls(mind: Mind) -> None:
     """Decomposing, each facet, weaving, revising, the protocol: in the order of the calls."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     shown = await ask(mind.uvm, RISKS)
     assert told(shown) == [
         ("brick/decomposing#0", "decomposing", True),
@@ -90,16 +90,16 @@ async def test_a_reflex_has_none(mind: Mind) -> None:
 
 async def test_what_has_no_part_in_the_answer_changed_nothing(mind: Mind) -> None:
     """A facet that failed, one without an answer, one whose words are not used, a protocol that is dropped."""
-    replies: Iterator[Any] = iter([StreamCut("cut"), {"answer": "", "citations": [], "known": False}])
+    replies: Iterator[Any] = iter([StreamCut("cut"), "The documents do not say it."])
 
     def respond(request: ChatRequest) -> Any:
         if kind(request) == "part":
-            mind.script.part = next(replies, {"answer": "Whales sing.", "citations": [], "known": True})
+            mind.script.part = next(replies, "Whales sing.")
         return mind.script(request)
 
     mind.bridge.respond = respond
-    mind.script.woven = {**GOOD, "unanswered": [1, 2]}
-    mind.script.changed = {"answer": "In 1887 it did."}
+    mind.script.woven = GOOD
+    mind.script.changed = "In 1887 it did."
     shown = await ask(mind.uvm, RISKS)
     what = {each["path"]: (each["changed"], each["what"]) for each in shown["provenance"]["changes"]}
     assert what["brick/delegating/tamland#0"] == (False, "The Literal Engine: failed, stream_cut")
@@ -124,7 +124,7 @@ def by_facet(mind: Mind, **answers: str) -> None:
         if kind(request) in ("part", "ballot"):
             said = request.messages[-1]["content"]
             answer = next(answer for name, answer in answers.items() if name in said)
-            mind.script.part = {"answer": answer, "citations": GOOD["citations"], "known": bool(answer)}
+            mind.script.part = answer
         return mind.script(request)
 
     mind.bridge.respond = respond

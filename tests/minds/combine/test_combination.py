@@ -138,7 +138,7 @@ async def test_equal_candidates_need_no_call(mind: Mind) -> None:
 @pytest.mark.parametrize("combine", ["select", "vote"])
 async def test_without_any_answer_it_is_woven(mind: Mind, combine: str) -> None:
     """There is nothing to choose: the weave says what is not known."""
-    mind.script.woven = {"answer": "Nobody knows.", "citations": [], "unanswered": [1, 2]}
+    mind.script.woven = "Nobody knows."
     synthesis = await combined(mind, (failed(1), part(2, "")), combine)
     assert kinds(mind) == ["woven"]
     assert synthesis.combined["mode"] == "weave"
@@ -152,9 +152,9 @@ async def test_a_winner_with_a_fault_is_revised_once(mind: Mind) -> None:
     *_, said, asked = mind.bridge.history[0].messages
     assert said == {"role": "assistant", "content": f'In 1887 they did.\n[1] "{WINDS}"'}
     assert "1887" in asked["content"]
-    assert answer_of(synthesis) == GOOD["answer"]
+    assert answer_of(synthesis) == GOOD
     assert len(mind.told("mission.retracted")) == 1
-    assert "".join(keys["text"] for keys in mind.told("mission.token")[1:]) == GOOD["answer"]
+    assert "".join(keys["text"] for keys in mind.told("mission.token")[1:]) == GOOD
 
 
 async def test_no_valid_choice_leaves_it_to_the_gate(mind: Mind) -> None:
@@ -226,7 +226,7 @@ async def test_one_part_is_woven(mind: Mind) -> None:
 
 async def test_a_faulty_weave_is_revised_once(mind: Mind) -> None:
     """And no second time, whatever the revision is."""
-    mind.script.woven = mind.script.revised = dict(BAD)
+    mind.script.woven = mind.script.revised = BAD
     synthesis = await combined(mind, (part(1, f"{WINDS}."),), "weave")
     assert kinds(mind) == ["woven", "revised"]
     assert not synthesis.standing.verdict.ok

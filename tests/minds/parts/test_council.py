@@ -183,7 +183,7 @@ def prefix(messages: Any) -> str:
 
 async def test_all_calls_of_a_council_share_their_beginning(mind: Mind) -> None:
     """System, evidence and conversation are the same bytes for all personas at both scales."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     conversation = await begun(mind.uvm)
     await sit(mind, conversation=conversation)
     mind.bridge.history.clear()
@@ -245,7 +245,7 @@ async def test_what_turns_out_too_long_is_shortened_once_for_all(tmp_path: Path)
 
 async def test_a_persona_is_judged_and_not_revised(mind: Mind) -> None:
     """A false citation within is a fault told with the voice and not carried on; no call is made to mend it."""
-    mind.script.voiced = dict(BAD)
+    mind.script.voiced = BAD
     shown = await sit(mind)
     assert shown["cost"]["calls"] == CALLS
     assert [[fault["check"] for fault in voice["faults"]] for voice in shown["voices"]] == [["citation_verbatim"]] * 4
@@ -262,8 +262,8 @@ async def test_only_the_missions_own_answer_is_streamed_and_finished(mind: Mind)
 
 async def test_what_stays_open_within_is_no_answer(mind: Mind) -> None:
     """A persona that names every sub-query of its own as unanswered has none; the weave is told so."""
-    mind.script.voiced = {"answer": "I cannot say.", "citations": [], "unanswered": [1, 2, 3]}
-    mind.script.woven = {"answer": "Nobody knows.", "citations": [], "unanswered": [1, 2, 3, 4]}
+    mind.script.voiced = "I cannot say."
+    mind.script.woven = "Nobody knows."
     shown = await sit(mind)
     assert [voice["known"] for voice in shown["voices"]] == [False] * 4
     assert shown["provenance"]["unanswered"] == [1, 2, 3, 4]
@@ -312,7 +312,7 @@ def failing(script: Script, errors: dict[str, tuple[str, Callable[[], BatosError
 async def test_a_persona_that_fails_leaves_nothing_and_is_named(mind: Mind, at: str) -> None:
     """Wherever it fails within, the council goes on with three: its voice has the reason, the answer a gap."""
     mind.bridge.respond = failing(mind.script, {"ROBIN": (at, lambda: RunnerDied("the runner stopped"))})
-    mind.script.woven = {**GOOD, "unanswered": [2]}
+    mind.script.woven = GOOD
     shown = await sit(mind)
     assert shown["status"] == "done"
     assert [bool(voice.get("failure")) for voice in shown["voices"]] == [False, True, False, False]
@@ -376,7 +376,7 @@ async def _council_with(
     home: Path, errors: dict[str, tuple[str, Callable[[], BatosError | str]]], parallel: int
 ) -> None:
     open_parts = [number for number, persona in enumerate(MEMBERS, start=1) if persona in errors]
-    bridge = ScriptedBridge(failing(Script(woven={**GOOD, "unanswered": open_parts}), errors))
+    bridge = ScriptedBridge(failing(Script(woven=GOOD), errors))
     async with scripted_uvm(home, bridge, parallel=parallel) as uvm:
         mission = await submit(uvm, effort="council")
         if len(errors) <= 2:

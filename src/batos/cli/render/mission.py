@@ -184,6 +184,9 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
     undivided = (
         [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []
     )
+    if "ruled" in combined:
+        how = f"the answer of {combined['winner']['name']}" if "winner" in combined else "a rule made the answer"
+        return [*undivided, f"by rule  {how}: {combined['ruled']}"]
     if "winner" not in combined:
         return undivided
     if "votes" in combined:
@@ -212,6 +215,8 @@ def _gate(provenance: ProvenanceDocument) -> list[str]:
     if gate["ok"] and not gate["checked"]:  # a value that a message read: nothing of it could be faulty
         return []
     revised = " after one revision" if gate["revised"] else ""
+    if "discarded" in gate:
+        revised = " after a revision that was discarded"
     if gate["ok"]:
         return [f"gate     passed{revised} ({count_text(len(gate['checked']), 'check')})"]
     return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]

@@ -1,21 +1,18 @@
-"""A decision from a model: asked in the mode that suits the model, parsed, and asked for once more if it is none."""
+"""A decision or a text from a model: asked in the mode that suits it, parsed, and asked for once more if it is none."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
-
-from pydantic import BaseModel
+from typing import Any, Final, Generic, Protocol, TypeAlias
 
 from batos.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import ReplyShape, V
 from batos.inference.decisions.shapes import CHARS_PER_TOKEN
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
 
-M = TypeVar("M", bound=BaseModel)
 Messages: TypeAlias = tuple[dict[str, str], ...]
 
 #: The end of the path of a second try.
@@ -48,7 +45,7 @@ def no_fault(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding(Generic[M]):
+class Deciding(Generic[V]):
     """A decision to be made: the session, the `request` without its messages, and the composer of these.
 
     `fault` returns the reason why a valid value is of no use, "" if it is of use.
@@ -56,15 +53,15 @@ class Deciding(Generic[M]):
 
     session: Session
     request: ChatRequest
-    decision: Decision[M]
+    decision: ReplyShape[V]
     mode: str
     step: Step
     composer: Composer
-    fault: Callable[[M], str] = no_fault
+    fault: Callable[[V], str] = no_fault
 
 
-async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
-    """Return the decision and its text.
+async def decide(deciding: Deciding[V], messages: Messages) -> tuple[V, str]:
+    """Return the decision and its text. Of a text that is cut at last, its whole sentences are returned.
 
     A reply that is invalid, of no use, cut or without end is asked for once more: the same messages, without that
     reply, with another seed and another temperature. A model that is shown its own loop goes on with it.
@@ -88,7 +85,7 @@ async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
         if limit < int(request.options["num_predict"]) * LEAST_GAIN:
             raise
     options = {**sample_differently(request.options), "num_predict": limit}
-    return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN))
+    return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN), last=True)
 
 
 def sample_differently(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,13 +94,17 @@ def sample_differently(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "seed": int(options.get("seed", 0)) + 1, "temperature": COOLER if warm else WARMER}
 
 
-async def _attempt(deciding: Deciding[M], request: ChatRequest, step: Step) -> tuple[M, str]:
+async def _attempt(deciding: Deciding[V], request: ChatRequest, step: Step, *, last: bool = False) -> tuple[V, str]:
     """Return the decision in one reply; a reply that is none is counted as wasted."""
     answer = await deciding.session.think(request, step)
     try:
         if answer.done_reason == "length":
+            kept = deciding.decision.salvage(answer.text, last=last)
+            if kept is not None:
+                return kept, answer.text
             window, limit = int(request.options["num_ctx"]), int(request.options["num_predict"])
-            raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, larger_limit(limit, answer))
+            wanted = larger_limit(limit, answer)
+            raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, wanted, text=answer.text)
         value = deciding.decision.parse(answer.text)
         fault = deciding.fault(value)
         if fault:
@@ -148,7 +149,7 @@ def larger_limit(limit: int, answer: Answer) -> int:
     return math.ceil(limit * max(2.0, DENSER * dense))
 
 
-async def _reason_first(deciding: Deciding[M], messages: Messages) -> Messages:
+async def _reason_first(deciding: Deciding[V], messages: Messages) -> Messages:
     """Free reasoning first: small models lose much when they reason inside a grammar (arXiv 2601.07525)."""
     free = deciding.composer.reason(messages)
     options = {**deciding.request.options, "num_predict": REASONING_TOKENS}

@@ -75,7 +75,7 @@ class Decision(Generic[M]):
         return self._modes[mode]
 
     def key(self, field: str) -> str:
-        """Return the daemon's key for a field at the model's top level, for which a stream of the reply is searched."""
+        """Return the daemon's key for a field at the model's top level."""
         return self._shape.keys[field]
 
     @cached_property
@@ -104,6 +104,10 @@ class Decision(Generic[M]):
         except ValidationError as invalid:
             problems = [self._problem(error) for error in invalid.errors(include_url=False)[:_PROBLEMS_SHOWN]]
             raise _invalid("; ".join(problems)) from invalid
+
+    def salvage(self, text: str, *, last: bool) -> M | None:
+        """Return None: a part of a decision is none."""
+        return None
 
     def reasoning(self, text: str) -> str:
         """Return the reasoning at the head of a reply in mode `reason_field`, "" in other modes."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from batos.errors import MethodFailed
-from batos.gate.quotation_search import Quotation
+from batos.gate.citations import Citation
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.resolution import ResolvedMessage
@@ -77,15 +77,11 @@ class Invocation(Generic[To]):
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """An answer of the model to a method, with its citations.
-
-    `known` is False if the model said that it does not know, and `gist` is the short form that a vote compares.
-    """
+    """An answer of the model to a method, with its citations; `known` is False if it says that nothing was found."""
 
     answer: str
-    citations: tuple[Quotation, ...] = ()
+    citations: tuple[Citation, ...] = ()
     known: bool = True
-    gist: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class MethodHost:
         self._flush(pending, runs=isinstance(message, ToMethod))
         if isinstance(message, ToIntent):
             part = await interpretation.interpret_intent(self._inner(context, message, path))
-            thought = Thought(part.answer, part.citations, part.known, part.gist)
+            thought = Thought(part.answer, part.citations, not part.open)
             self._thought([thought], provenance.lineage_trust(invocation.evidence))
             return MessageAnswer(thought.answer, self._reload_slots() if flushed else None)
         # Use a task of its own: fifty nested methods would be one chain of frames, which each resumption walks.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from batos.errors import MethodFailed
-from batos.gate.quotation_search import Quotation, stands
+from batos.gate.attribution import attribute
+from batos.gate.citations import citations_of, gist_of, locate_citation
+from batos.gate.evidence_index import index_of
+from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
+from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.resolution import ToMethod
 from batos.methods.execution.write_buffer import with_references
@@ -20,8 +23,6 @@ from batos.minds.results import PartResult
 LONGEST: Final = 8_000
 #: The most citations that are kept of one part.
 MOST_CITATIONS: Final = 8
-#: The length of the gist in characters, if the method made its text itself.
-_GIST: Final = 80
 
 #: The form of the result of a facet's method.
 _PART: Final = "a text, or {answer, known, citations}"
@@ -33,8 +34,9 @@ def part(context: MindContext, ran: InvocationResult, message: ToMethod, evidenc
 
     The method returned a text or {answer, known, citations}.
 
-    Citations of the model's answers to the method are kept too; citations that are not found in their documents are
-    dropped. Without `known` the part is known if any of the model's answers was, or if the model was not asked.
+    Citations that the method gives are kept if they are found in their documents, beside those that are computed from
+    its answer and from the model's answers to it. Without `known` the part has an answer if any of the model's answers
+    was one, or if the model was not asked.
 
     Raises: MethodFailed: the method returned another form.
     """
@@ -43,21 +45,26 @@ def part(context: MindContext, ran: InvocationResult, message: ToMethod, evidenc
     known = given.get("known")
     if known is None:
         known = not ran.thoughts or any(thought.known for thought in ran.thoughts)
+    query = str(message.args[0])
+    found = attribute(answer, query, index_of(evidence))
+    given_ = (locate_citation(each, evidence) for each in _read_citations(given.get("citations"), message.selector))
     cited = [
-        *_read_citations(given.get("citations"), message.selector),
+        *(each for each in given_ if each is not None),
+        *citations_of(found),
         *(each for thought in ran.thoughts for each in thought.citations),
     ]
-    votes = context.mind.parts_vote
+    places = {(each.document, each.start): each for each in reversed(cited)}
     return PartResult(
         number=message.number,
         slot=message.selector,
         name=message.selector if message.intent is None else message.intent.name,
-        query=str(message.args[0]),
+        query=query,
         answer=answer,
-        citations=tuple(dict.fromkeys(each for each in cited if stands(each, evidence)))[:MOST_CITATIONS],
+        citations=tuple(reversed(places.values()))[:MOST_CITATIONS],
         known=known and bool(answer.strip()),
+        found_nothing=not known,
         persona=context.mind.voice.name,
-        gist=_gist(answer, ran.thoughts) if votes else "",
+        gist=gist_of(answer, found) if context.mind.parts_vote else "",
     )
 
 
@@ -118,16 +125,6 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
 def as_plain(ran: InvocationResult) -> Any:
     """Return the result as data that JSON can hold, with references for objects."""
     return with_references(ran.value)
-
-
-def _gist(answer: str, thoughts: Iterable[Thought]) -> str:
-    """Return the short form of an answer for a vote.
-
-    If the method returned the model's answer unchanged, this is the model's gist, else the first _GIST characters.
-    """
-    return (
-        next((thought.gist for thought in thoughts if thought.answer.strip() == answer.strip()), "") or answer[:_GIST]
-    )
 
 
 def _kind(value: Data) -> str:

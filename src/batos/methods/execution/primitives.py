@@ -10,14 +10,14 @@ from typing import Any, Final
 import structlog
 
 from batos.errors import ObjectError
-from batos.gate.quotation_search import stands
+from batos.gate import citations
 from batos.image.intents import is_interpretable
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
 from batos.methods.execution.resolution import ToMethod
 from batos.minds import context_building, prompt
-from batos.minds.calls import decisions, sample_paths
+from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import describe_intent, task_of
@@ -115,13 +115,12 @@ async def think(invocation: Invocation[ToMethod], target: UvmObject, number: int
     context = in_voice_of(invocation.context, target)
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
     context = context.with_mind(thinking=thinking)
-    decision, votes = _decision(invocation, context)
     intent = invocation.message.intent if target is invocation.message.receiver else None
     call = Question(sample_paths.call(invocation.path, number), _task(context, intent, question))
-    value, _ = await infer(invocation.interpreter.in_voice(context), context, invocation.evidence, call, decision)
-    citations = tuple(each for each in decisions.citations_of(value) if stands(each, invocation.evidence))
-    gist = value.gist.strip() if votes else ""
-    return Thought(value.answer, citations, getattr(value, "known", True), gist)
+    interpreter, evidence = invocation.interpreter.in_voice(context), invocation.evidence
+    spoken, _ = await infer(interpreter, context, evidence, call, _shape(invocation))
+    found = await answers.attribute_aside(spoken.text, question.prompt, evidence)
+    return Thought(spoken.text, citations.citations_of(found), not citations.finds_nothing(found))
 
 
 def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
@@ -131,15 +130,9 @@ def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     return context_building.as_persona(context, receiver)
 
 
-def _decision(invocation: Invocation[ToMethod], context: MindContext) -> tuple[Decision[Any], bool]:
-    """Return the schema of the answer to a method's question, and True if the answer has a gist for a vote.
-
-    A protocol answers in a schema of its own, which allows a longer text.
-    """
-    if invocation.message.kind == "protocol":
-        return decisions.CHANGED, False
-    votes = context.mind.parts_vote and invocation.depth == 1
-    return decisions.part(bool(invocation.evidence.passages), votes=votes), votes
+def _shape(invocation: Invocation[ToMethod]) -> FreeText:
+    """Return the shape of the answer to a method's question; a protocol's may be longer."""
+    return decisions.WHOLE if invocation.message.kind == "protocol" else decisions.PART
 
 
 def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> Task:

@@ -1,23 +1,27 @@
-"""The mission's answer: streamed, checked by the gate, revised once if there is a concrete fault."""
+"""The mission's answer: a text that is streamed, checked by the gate, and revised once if there is a fault."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
 from batos.concurrency.offload import offload
 from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
-from batos.gate import checks
-from batos.gate.checks import GateVerdict
+from batos.gate import checks, citations
+from batos.gate.attribution import Attribution, attribute
+from batos.gate.evidence_index import index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
-from batos.inference.decisions.partial import AnswerStream
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
+from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
+
+#: The most faults that a revision is told.
+MOST_TOLD: Final = 5
 
 
 def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Ground:
@@ -32,53 +36,53 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
 
 async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> MindAnswer:
     """Ask for the mission's answer; its text is told as it grows."""
-    votes = context.mind.is_vote
-    decision = decisions.weave_decision(bool(synthesis.recalled.passages), inner=context.mind.inner, votes=votes)
-    value, replied = await infer_streamed(interpreter, context, synthesis, question, decision)
-    cut = len(value.answer) >= (decisions.PART_ANSWER if context.mind.inner else decisions.ANSWER)
-    gist = value.gist.strip() if votes else ""
-    return MindAnswer(
-        value.answer.strip(), decisions.citations_of(value), frozenset(value.unanswered), replied.text, cut, gist
-    )
+    shape = decisions.answer_shape(inner=context.mind.inner)
+    spoken = await infer_streamed(interpreter, context, synthesis, question, shape)
+    return MindAnswer(spoken.text, cut=spoken.cut)
 
 
 def stand(context: MindContext, part: PartResult, path: str) -> MindAnswer:
-    """Make a part's answer the mission's, word for word with its citations, and send it to the listener at once."""
+    """Make a part's answer the mission's, word for word, and send it to the listener at once."""
     said = part.answer.strip()
-    if not context.mind.inner:
-        context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=said))
-    cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
-    return MindAnswer(said, part.citations, text=shown_answer(part), cut=cut)
+    tell(context, path, said)
+    return MindAnswer(said, part.citations, cut=part.cut)
 
 
 async def revise(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question
 ) -> MindAnswer:
-    """Ask once more with the faults as the only addition. An answer that is still faulty is used, with its faults
-    reported.
-    """
+    """Ask once more with the faults as the only addition."""
     before = synthesis.standing
-    then = prompt.revision(context.mind.voice, before.answer.text, [fault.what for fault in before.verdict.faults])
+    faults = [fault.what for fault in before.verdict.faults[:MOST_TOLD]]
+    then = prompt.revision(context.mind.voice, before.answer.answer, faults)
     synthesis.revised = before.verdict
     retract(context, question.path)
-    again = replace(question, path=f"{context.mind.name}/revising#0", then=then)
+    again = replace(question, path=revising_path(context), then=then)
     return await say(interpreter, context, synthesis, again)
 
 
+def revising_path(context: MindContext) -> str:
+    """Return the path of the call that revises a mind's answer."""
+    return f"{context.mind.name}/revising#0"
+
+
 async def infer_streamed(
-    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
-) -> tuple[Any, ModelReply]:
-    """Ask for a decision and stream its field `answer`, except for a mind within another."""
-    if not context.mind.inner:
-        teller = _Teller(context, question.path, decision.in_mode(context.mind.thinking.mode).key("answer"))
-        question = replace(question, on_token=teller.hear, on_again=teller.again)
-    return await infer_kept(interpreter, context, synthesis, question, decision)
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, shape: FreeText
+) -> SpokenText:
+    """Ask for a text and stream it, except for a mind within another; what is streamed in the end is the text."""
+    if context.mind.inner:
+        return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
+    teller = _Teller(context, question.path)
+    heard = replace(question, on_token=teller.hear, on_again=teller.again)
+    spoken, _ = await infer_kept(interpreter, context, synthesis, heard, shape)
+    teller.settle(spoken.text)
+    return spoken
 
 
 async def infer_kept(
-    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: Decision[Any]
-) -> tuple[Any, ModelReply]:
-    """Ask for a decision. Evidence that did not fit its prompt is left out from now on."""
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, decision: ReplyShape[V]
+) -> tuple[V, ModelReply]:
+    """Ask for a decision or a text. Evidence that did not fit its prompt is left out from now on."""
     value, replied = await infer(interpreter, context, synthesis.evidence, question, decision)
     synthesis.evidence = replied.evidence
     synthesis.shortened = max(synthesis.shortened, replied.shortened)
@@ -86,36 +90,55 @@ async def infer_kept(
 
 
 class _Teller:
-    """Hears a reply and tells its answer's text, freed from the JSON around it; what is asked again is retracted."""
+    """Hears a reply and tells it without the blanks around it; what is asked again is retracted."""
 
-    def __init__(self, context: MindContext, path: str, key: str) -> None:
+    def __init__(self, context: MindContext, path: str) -> None:
         self._context = context
         self._path = path
-        self._stream = AnswerStream(key)
+        self._told: list[str] = []
+        self._blanks = ""
 
     def hear(self, piece: str) -> None:
-        text = self._stream.feed(piece)
-        if text:
+        text = self._blanks + piece if self._told else piece.lstrip()
+        bare = text.rstrip()
+        self._blanks = text[len(bare) :] if bare or self._told else ""
+        if bare:
+            self._told.append(bare)
             # A literal, not a call of the type: that takes 100 ns more, for each token.
-            told: MissionToken = {"mission": self._context.mission.id, "path": self._path, "text": text}
+            told: MissionToken = {"mission": self._context.mission.id, "path": self._path, "text": bare}
             self._context.io.events.emit(MISSION_TOKEN, told)
 
     def again(self) -> None:
-        self._stream = AnswerStream(self._stream.key)
+        self._told, self._blanks = [], ""
         retract(self._context, self._path)
+
+    def settle(self, text: str) -> None:
+        """Tell the text anew if what was told is more than it."""
+        if "".join(self._told) != text:
+            tell_again(self._context, self._path, text)
+
+
+def tell(context: MindContext, path: str, text: str) -> None:
+    """Send a whole text to the listener, except that of a mind within another."""
+    if not context.mind.inner:
+        context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=text))
+
+
+def tell_again(context: MindContext, path: str, text: str) -> None:
+    """Withdraw what was streamed, and send the answer that stands to the listener again."""
+    retract(context, path)
+    tell(context, path, text)
 
 
 def retract(context: MindContext, path: str) -> None:
-    """Withdraw the text that was streamed under a path."""
-    context.io.events.emit(MISSION_RETRACTED, MissionRetracted(mission=context.mission.id, path=path))
+    """Withdraw the text that was streamed under a path; nothing is streamed of a mind within another."""
+    if not context.mind.inner:
+        context.io.events.emit(MISSION_RETRACTED, MissionRetracted(mission=context.mission.id, path=path))
 
 
 def shown_answer(part: PartResult) -> str:
-    """Return a part's answer and citations as another prompt shows them."""
-    if part.open:
-        return "(no answer)"
-    quotes = "".join(f'\n[{each.document}] "{prompt.one_line(each.quote)}"' for each in part.citations)
-    return f"{part.answer}{quotes}"
+    """Return a part's answer as another prompt shows it."""
+    return "(no answer)" if part.open else part.answer
 
 
 def stands_alone(synthesis: Synthesis) -> bool:
@@ -124,24 +147,37 @@ def stands_alone(synthesis: Synthesis) -> bool:
 
 
 async def judge(synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
-    """Return the gate's verdict on the mission's answer, which must answer every sub-query or name it as unanswered."""
-    if stands_alone(synthesis):
-        return JudgedAnswer(said, await judge_alone(said, ground))
-    open_queries = frozenset(part.number for part in synthesis.parts if part.open)
-    draft = _draft(said, ground, max(1, len(synthesis.parts)), open_queries)
-    return JudgedAnswer(said, await _run_gate(draft))
+    """Return an answer with its citations, the sub-queries that it leaves open, and the gate's verdict on it."""
+    judged = await judge_alone(said, ground)
+    if stands_alone(synthesis) or not synthesis.parts:
+        return judged
+    numbers = frozenset(part.number for part in synthesis.parts)
+    unanswered = (
+        numbers if judged.answer.unanswered else frozenset(each.number for each in synthesis.parts if each.open)
+    )
+    return replace(judged, answer=replace(judged.answer, unanswered=unanswered))
 
 
-async def judge_alone(said: MindAnswer, ground: Ground) -> GateVerdict:
-    """Return the gate's verdict on an answer to the question itself."""
-    return await _run_gate(_draft(said, ground, 1, frozenset()))
+async def judge_alone(said: MindAnswer, ground: Ground) -> JudgedAnswer:
+    """Return an answer to the question itself with its citations and the gate's verdict on it.
+
+    The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
+    """
+    size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
+    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.cut)))
+    found = judged.attribution
+    silent = not said.answer.strip() or citations.finds_nothing(found)
+    answer = replace(
+        said,
+        citations=citations.citations_of(found),
+        unanswered=frozenset({1} if silent else ()),
+        known=not silent and citations.is_known(found, ground.evidence),
+        gist=citations.gist_of(said.answer, found),
+    )
+    return JudgedAnswer(answer, judged.verdict, found)
 
 
-def _draft(said: MindAnswer, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
-    return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
-
-
-async def _run_gate(draft: Draft) -> GateVerdict:
-    """Run the gate, in a thread for a long answer or long evidence: the checks cost more than reading."""
-    size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
-    return await offload(size, lambda: checks.judge(draft))
+async def attribute_aside(answer: str, question: str, evidence: Evidence) -> Attribution:
+    """Find what carries an answer, in a thread for long evidence."""
+    size = 24 * len(answer) + 4 * sum(len(passage.text) for passage in evidence.passages)
+    return await offload(size, lambda: attribute(answer, question, index_of(evidence)))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel
-
-from batos.errors import AnswerCut, ContextOverflow
+from batos.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid, Runaway
 from batos.inference.decisions.decide import Deciding, decide, no_fault
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import ReplyShape, V
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
@@ -21,7 +19,8 @@ from batos.minds.prompt import Message, SharedContext
 from batos.minds.task import Task
 from batos.objects.message import Interpreter, send
 
-M = TypeVar("M", bound=BaseModel)
+#: Errors that say only that the words of a model were of no use, when it was asked twice: a rule decides then.
+WORDLESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A decision's text as the model gave it, and what its prompt had to do without."""
+    """A reply's text as the model gave it, and what its prompt had to do without."""
 
     text: str
     evidence: Evidence
@@ -67,8 +66,7 @@ class _Call:
     def messages(self, context: MindContext) -> tuple[Message, ...]:
         if self.question.short:
             return prompt.compose_short(self.shared, context.mind.voice, self.question.task)
-        task = self.question.task
-        task = replace(task, text=prompt.with_guide(task.text, self.guide))
+        task = _with_guide(self.question.task, self.guide)
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then, self.most)
 
     def note_form(self, context: MindContext) -> None:
@@ -107,19 +105,19 @@ class _Call:
 
 
 async def infer(
-    interpreter: Interpreter, context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]
-) -> tuple[M, ModelReply]:
+    interpreter: Interpreter, context: MindContext, evidence: Evidence, question: Question, decision: ReplyShape[V]
+) -> tuple[V, ModelReply]:
     """Send `infer_` to the persona: what answers is pLLM_obj, or whatever the persona puts in its place."""
-    answered: tuple[M, ModelReply] = await send(
+    answered: tuple[V, ModelReply] = await send(
         interpreter, context.mind.persona, "infer_", evidence, question, decision
     )
     return answered
 
 
 async def ask(
-    context: MindContext, evidence: Evidence, question: Question, decision: Decision[M]
-) -> tuple[M, ModelReply]:
-    """Return the model's decision: the primitive behind `infer_`.
+    context: MindContext, evidence: Evidence, question: Question, decision: ReplyShape[V]
+) -> tuple[V, ModelReply]:
+    """Return the model's decision or text: the primitive behind `infer_`.
 
     A prompt that by estimate leaves no space for the answer is shortened before it is sent, and once more by the
     daemon's counts if the estimate was wrong.
@@ -140,16 +138,17 @@ async def ask(
             answer = max(answer, min(overflow.wanted, context.mind.thinking.window // 2))
         call = call.lighter(context, _counted_room(context.mind.thinking, answer, overflow, prompt.size(messages)))
         if call.messages(context) == messages:
-            raise _too_long(overflow, call) from overflow
-        try:
-            value, text = await decide(deciding, call.messages(context))
-        except (ContextOverflow, AnswerCut) as again:
-            raise _too_long(again, call) from again
+            value, text = _salvage(deciding, overflow, call)
+        else:
+            try:
+                value, text = await decide(deciding, call.messages(context))
+            except (ContextOverflow, AnswerCut) as again:
+                value, text = _salvage(deciding, again, call)
     call.note_form(context)
     return value, ModelReply(text, call.shared.evidence, call.shortened)
 
 
-def _deciding(context: MindContext, question: Question, decision: Decision[M]) -> Deciding[M]:
+def _deciding(context: MindContext, question: Question, decision: ReplyShape[V]) -> Deciding[V]:
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
@@ -167,6 +166,15 @@ def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | A
     return min(size - 1, prompt.room(window, answer, tokens / max(1, size)))
 
 
+def _salvage(deciding: Deciding[V], error: ContextOverflow | AnswerCut, call: _Call) -> tuple[V, str]:
+    """Return the value of an answer that was cut, if it has one. Raises the error where it has none."""
+    if isinstance(error, AnswerCut):
+        kept = deciding.decision.salvage(error.text, last=True)
+        if kept is not None:
+            return kept, error.text
+    raise _too_long(error, call) from error
+
+
 def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOverflow | AnswerCut:
     """Return the same error with a message that says what was left out of the prompt."""
     gone = call.shared.evidence
@@ -177,13 +185,18 @@ def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOver
     return ContextOverflow(overflow.prompt_tokens, overflow.window, told)
 
 
-def room_for_evidence(context: MindContext, tasks: Sequence[tuple[Task, Decision[Any]]]) -> int:
+def _with_guide(task: Task, guide: str) -> Task:
+    """Return a task with the description of its reply; free text has none."""
+    return replace(task, text=prompt.with_guide(task.text, guide)) if guide else task
+
+
+def room_for_evidence(context: MindContext, tasks: Sequence[tuple[Task, ReplyShape[Any]]]) -> int:
     """Return the bytes that evidence may take so that each of these tasks still fits beside it; never negative."""
     return max(0, min(_room_beside(context, task, decision) for task, decision in tasks))
 
 
-def _room_beside(context: MindContext, task: Task, decision: Decision[Any]) -> int:
+def _room_beside(context: MindContext, task: Task, decision: ReplyShape[Any]) -> int:
     thinking = context.mind.thinking
-    task = replace(task, text=prompt.with_guide(task.text, decision.in_mode(thinking.mode).guide))
+    task = _with_guide(task, decision.in_mode(thinking.mode).guide)
     bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
     return prompt.room(thinking.window, thinking.reserved_tokens(decision), context.ratio) - bare

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from batos.codex.protocol_conditions import fold
 from batos.gate import languages
 from batos.gate.checks import GateVerdict
-from batos.gate.quotation_search import Quotation
+from batos.gate.citations import Citation
 from batos.memory.terms import line_of, words
-from batos.minds.calls import sample_paths
+from batos.minds.calls import answers, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.mission_documents import ChangeDocument
@@ -61,7 +61,7 @@ def own_words(text: str) -> frozenset[str]:
     return frozenset(words(text)) - languages.SMALL_WORDS
 
 
-def count_kept(citations: Sequence[Quotation], final: Sequence[Quotation]) -> int:
+def count_kept(citations: Sequence[Citation], final: Sequence[Citation]) -> int:
     """Count the citations that are among the final ones, whole or in part."""
     return sum(1 for each in citations if any(_overlap(each, other) for other in final))
 
@@ -73,7 +73,7 @@ def changed_words(before: str, after: str) -> float:
     return 1 - (one & other).total() / longer if longer else 0.0
 
 
-def _overlap(one: Quotation, other: Quotation) -> bool:
+def _overlap(one: Citation, other: Citation) -> bool:
     shorter, longer = sorted((line_of(each.quote) for each in (one, other)), key=len)
     return one.document == other.document and bool(shorter.strip()) and shorter in longer
 
@@ -164,7 +164,12 @@ def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDoc
 
 
 def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
+    path = f"{context.mind.name}/synthesizing#0"
     if synthesis.combined.get("mode") != "weave":
+        return
+    if "ruled" in synthesis.combined:
+        if "winner" in synthesis.combined:
+            yield _entry(path, "weaving", False, f"failed, so the best part stands: {synthesis.combined['ruled']}")
         return
     woven = synthesis.drafts[0].answer
     parts = [part for part in synthesis.parts if not part.open]
@@ -175,15 +180,20 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocum
     if cited:
         what += f", {count_kept(cited, woven.citations)} of {len(cited)} citations kept"
     as_it_was = any(fold(part.answer) == fold(woven.answer) for part in parts)
-    yield _entry(f"{context.mind.name}/synthesizing#0", "weaving", not as_it_was, what)
+    yield _entry(path, "weaving", not as_it_was, what)
 
 
 def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     if synthesis.revised is None:
         return
+    path = answers.revising_path(context)
+    if synthesis.discarded is not None:
+        many = f"faults {len(synthesis.revised.faults)} -> {len(synthesis.discarded.faults)}"
+        yield _entry(path, "revising", False, f"discarded, {many}; the answer is unchanged")
+        return
     before, after = synthesis.drafts[:2]
     what = f"{_faults(synthesis.revised, after.verdict)}, {_percent(before.answer, after.answer)} of the words changed"
-    yield _entry(f"{context.mind.name}/revising#0", "revising", _differ(before.answer, after.answer), what)
+    yield _entry(path, "revising", _differ(before.answer, after.answer), what)
 
 
 def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
@@ -213,4 +223,4 @@ def _percent(before: MindAnswer, after: MindAnswer) -> str:
 
 
 def _differ(before: MindAnswer, after: MindAnswer) -> bool:
-    return fold(before.answer) != fold(after.answer) or before.citations != after.citations
+    return fold(before.answer) != fold(after.answer)

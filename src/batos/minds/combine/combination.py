@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from batos.codex.protocol_conditions import fold
+from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
-from batos.minds.calls.questions import Question
-from batos.minds.combine import selection, voting, weave
+from batos.minds.calls.questions import WORDLESS, Question
+from batos.minds.combine import ruled, selection, voting, weave
 from batos.minds.context import MindContext
 from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
@@ -41,15 +43,42 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
     """
     ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
-        said = await weave.reflex(interpreter, context, synthesis)
+        said = await reflex(interpreter, context, synthesis)
         synthesis.drafts.append(await answers.judge(synthesis, said, ground))
         return ground
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(synthesis, said, ground))
-    if not (synthesis.standing.verdict.ok or context.mind.inner):
-        said = await answers.revise(interpreter, context, synthesis, question)
-        synthesis.drafts.append(await answers.judge(synthesis, said, ground))
+    if not (synthesis.standing.verdict.ok or said.ruled or context.mind.inner):
+        await _revise(interpreter, context, synthesis, question, ground)
     return ground
+
+
+async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> MindAnswer:
+    """Return the answer of one call; where it has no words of use, the answer is made by rule."""
+    try:
+        return await weave.reflex(interpreter, context, synthesis)
+    except WORDLESS as wordless:
+        path = f"{context.mind.name}/reflex#0"
+        answers.retract(context, path)
+        return ruled.answer(context, synthesis, path, wordless.message)
+
+
+async def _revise(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
+) -> None:
+    """Let the model revise the answer once; the draft stands if the revision has more faults, or no words of use."""
+    before, path = synthesis.standing, answers.revising_path(context)
+    try:
+        said = await answers.revise(interpreter, context, synthesis, question)
+    except WORDLESS as wordless:
+        synthesis.discarded = GateVerdict((), (GateFault("schema", wordless.message),))
+    else:
+        after = await answers.judge(synthesis, said, ground)
+        if len(after.verdict.faults) <= len(before.verdict.faults):
+            synthesis.drafts.append(after)
+            return
+        synthesis.discarded = after.verdict
+    answers.tell_again(context, path, before.answer.answer)
 
 
 async def _combine(
@@ -58,21 +87,43 @@ async def _combine(
     """Return the answer that stands, and the question that a revision of it would go on from."""
     how = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
-    if not standing:
-        how = "weave"  # where nobody has an answer there is none to choose: the weave is what says so
     synthesis.combined = {"mode": how, "decomposed": mode(context) == "weave"}
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
+    woven = weave.question_of(context, synthesis.parts)
+    if not standing:
+        return ruled.answer(context, synthesis, woven.path, "no part had an answer"), woven
     if how == "weave":
-        return await weave.weave(interpreter, context, synthesis)
+        try:
+            return await answers.say(interpreter, context, synthesis, woven), woven
+        except WORDLESS as wordless:
+            # What the parts said is paid for: the best of it stands where the model cannot join it.
+            context.decide_by_rule(woven.path, "weave", wordless.message)
+            synthesis.combined["ruled"] = wordless.message
+            return await _stand_best(context, synthesis, standing, ground), woven
     if how == "vote":
         standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
-    synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
     path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
-    return answers.stand(context, winner, path), Question(
+    return _let_win(context, synthesis, winner, path), Question(
         path, prompt.reflex_task(context.mind.voice, context.mind.question)
     )
+
+
+async def _stand_best(
+    context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
+) -> MindAnswer:
+    """Return the answer of the part with the fewest faults in place of a weave."""
+    path = f"{context.mind.name}/synthesizing#0"
+    answers.retract(context, path)
+    synthesis.combined |= {"candidates": len(standing), "decided": "rule"}
+    winner = await selection.best(standing, ground)
+    return _let_win(context, synthesis, winner, path)
+
+
+def _let_win(context: MindContext, synthesis: Synthesis, winner: PartResult, path: str) -> MindAnswer:
+    synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
+    return answers.stand(context, winner, path)
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:

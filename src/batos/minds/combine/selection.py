@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.codex.protocol_conditions import fold
-from batos.errors import AnswerCut, DecisionInvalid, Runaway
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
-from batos.minds.calls.questions import Question
+from batos.minds.calls.questions import WORDLESS, Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import ShownPart
 from batos.minds.results import MindAnswer, PartResult, Synthesis
@@ -129,9 +128,9 @@ async def _ask_for_best(
     decision = decisions.choice(len(shown))
     try:
         value, _ = await answers.infer_kept(interpreter, context, synthesis, question, decision)
-    except (DecisionInvalid, AnswerCut, Runaway):
+    except WORDLESS:
         return None
-    return int(value.best)
+    return int(value.model_dump()["best"])
 
 
 async def best(group: Sequence[PartResult], ground: Ground) -> PartResult:
@@ -148,6 +147,6 @@ def _votes(synthesis: Synthesis) -> dict[int, int]:
 async def _merits(standing: Sequence[PartResult], ground: Ground, votes: Mapping[int, int] = _NO_VOTES) -> list[Merit]:
     found = []
     for place, part in enumerate(standing):
-        verdict = await answers.judge_alone(MindAnswer(part.answer.strip(), part.citations), ground)
-        found.append(Merit(len(verdict.faults), len(part.citations), place, votes.get(part.number, 1)))
+        judged = await answers.judge_alone(MindAnswer(part.answer.strip()), ground)
+        found.append(Merit(len(judged.verdict.faults), len(part.citations), place, votes.get(part.number, 1)))
     return found

@@ -122,7 +122,7 @@ def tally(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
     """Count the votes of the parts that were asked, in order; each joins the first group whose first member says the
     same.
 
-    The gist that a part gave with its answer is compared, or its answer if it gave none.
+    The gist of each answer is compared, or the whole of it where it has none.
     """
     groups: list[tuple[ComparedAnswer, list[PartResult]]] = []
     for part in parts:

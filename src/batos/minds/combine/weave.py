@@ -20,15 +20,9 @@ async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synt
     return await answers.say(interpreter, context, synthesis, Question(f"{context.mind.name}/reflex#0", task))
 
 
-async def weave(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> tuple[MindAnswer, Question]:
-    """Join the parts' answers to one; return the question that was asked, from which a revision continues."""
-    question = _weaving(context, synthesis)
-    return await answers.say(interpreter, context, synthesis, question), question
-
-
-def _weaving(context: MindContext, synthesis: Synthesis) -> Question:
-    """Return the weave's question, in which the parts' answers may be shortened as the last resort."""
-    spoken = _shown_parts(synthesis.parts)
+def question_of(context: MindContext, joined: Sequence[PartResult]) -> Question:
+    """Return the question that joins parts to one answer; their answers may be shortened as the last resort."""
+    spoken = _shown_parts(joined)
 
     def shorter(excess: int) -> tuple[Task, int]:
         parts, lost = prompt.shorten(spoken, excess)

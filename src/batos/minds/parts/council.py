@@ -8,7 +8,6 @@ from typing import Final
 
 from batos.codex.codex import PILLARS
 from batos.errors import MethodFailed, Refused
-from batos.gate.quotation_search import stands
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
 from batos.minds.combine import changes, combination
@@ -92,9 +91,8 @@ async def think(
 
 
 def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
-    """Store the result of a mind within another as a value, without false citations, which the weave would pass on."""
+    """Store the result of a mind within another as a value."""
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
-    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.merge(context.trace.seen)
     setattr(
         cycle,
         PART_SLOT,
@@ -104,12 +102,14 @@ def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
             name=context.mind.voice.name,
             query=context.mind.question,
             answer=said.answer,
-            citations=tuple(each for each in said.citations if stands(each, recalled)),
-            known=len([each for each in said.unanswered if each <= queries]) < queries,
+            citations=said.citations,
+            known=said.known,
+            found_nothing=len(said.unanswered) >= max(1, len(synthesis.parts)),
+            cut=said.cut,
             persona=context.mind.voice.name,
             parts=synthesis.parts,
             faults=verdict.faults,
-            gist=said.gist,
+            gist=said.gist if context.mind.is_vote else "",
             changes=tuple(changes.list_changes(context, synthesis)),
         ),
     )

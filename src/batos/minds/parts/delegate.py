@@ -19,6 +19,7 @@ from batos.errors import (
 )
 from batos.event_payloads import MISSION_PARTIAL, MissionPartial
 from batos.minds.calls import sample_paths
+from batos.minds.calls.questions import WORDLESS
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import council, facets
 from batos.minds.results import Enough, PartResult, Synthesis
@@ -55,9 +56,9 @@ async def delegate(
 
     With `enough` parts are asked one after another until `enough` returns True.
 
-    Raises: MissionFailed, or the reason that all have in common: more than half of the parts failed. ApprovalNeeded:
-    some parts wait for a person; the others finished first, so that their paid answers are there later. Errors that no
-    other part could mend are raised at once.
+    Raises: MissionFailed, or the reason that all have in common: more than half of the parts failed, but for words of
+    the model that were of no use. ApprovalNeeded: some parts wait for a person; the others finished first, so that
+    their paid answers are there later. Errors that no other part could mend are raised at once.
     """
     asked = enumerate(synthesis.queries.items(), start=1)
     work = [_part(context, interpreter, synthesis, number, query) for number, query in asked]
@@ -66,6 +67,7 @@ async def delegate(
     needed = [failure for failure in failures if isinstance(failure, ApprovalNeeded)]
     if needed:
         raise combine_reasons(needed)
+    failures = [failure for failure in failures if not isinstance(failure, WORDLESS)]
     if 2 * len(failures) > len(parts):
         raise _quorum_error(failures, parts)
     return tuple(parts)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from batos.gate.quotation_search import stands
-from batos.inference.decisions.schema import Decision
+from batos.gate import citations
+from batos.inference.decisions.free_text import FreeText, SpokenText
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions, sample_paths
@@ -41,42 +40,42 @@ async def interpret(
     asked: SubQuery,
     synthesis: Synthesis | None = None,
 ) -> PartResult:
-    """Answer a sub-query by the text of its intent alone.
+    """Answer a sub-query by the text of its intent alone; what carries the answer is computed.
 
-    Citations that are not word for word in their documents are dropped: the weave would carry them on. With the
-    `synthesis` of its mind a protocol is told what it is given beside the answer, and its reply is streamed.
+    With the `synthesis` of its mind a protocol is told what it is given beside the answer, and its reply is streamed.
     """
     intent = asked.intent
-    task, decision = task_of(context.mind.voice, intent, asked.text), decision_of(context, intent, evidence)
+    task, shape = task_of(context.mind.voice, intent, asked.text), shape_of(intent)
     question = Question(asked.path or sample_paths.intent_path(intent.kind, context.mind.name, asked.slot), task)
     if synthesis is None or intent.kind != "protocol":
-        value, _ = await infer(interpreter, context, evidence, question, decision)
+        spoken, _ = await infer(interpreter, context, evidence, question, shape)
     else:
-        value = await _ask_for_change(interpreter, context, synthesis, intent, question)
-    cited = tuple(each for each in decisions.citations_of(value) if stands(each, evidence))
+        spoken = await _ask_for_change(interpreter, context, synthesis, intent, question)
+    found = await answers.attribute_aside(spoken.text, asked.text, evidence)
     return PartResult(
         number=asked.number,
         slot=asked.slot,
         name=intent.name,
         query=asked.text,
-        answer=value.answer,
-        citations=cited,
-        known=getattr(value, "known", True),
+        answer=spoken.text,
+        citations=citations.citations_of(found),
+        known=citations.is_known(found, evidence),
+        found_nothing=citations.finds_nothing(found),
+        cut=spoken.cut,
         persona=context.mind.voice.name,
-        gist=getattr(value, "gist", "").strip(),
+        gist=citations.gist_of(spoken.text, found) if context.mind.parts_vote else "",
     )
 
 
 async def _ask_for_change(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, intent: Intent, question: Question
-) -> Any:
+) -> SpokenText:
     """Ask for an answer as a protocol changes it, streamed; what does not fit the prompt is left out from here on."""
     shown = protocol_context.text(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
     told = Question(question.path, question.task.beside(shown))
-    value, _ = await answers.infer_streamed(interpreter, context, synthesis, told, decisions.CHANGED)
-    return value
+    return await answers.infer_streamed(interpreter, context, synthesis, told, decisions.WHOLE)
 
 
 def task_of(voice: PersonaPrompt, intent: Intent, text: str) -> Task:
@@ -91,8 +90,6 @@ def describe_intent(intent: Intent) -> dict[str, str]:
     return {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text, "line": intent.line}
 
 
-def decision_of(context: MindContext, intent: Intent, evidence: Evidence) -> Decision[Any]:
-    """Return the shape that an intent is answered in; a vote has a gist."""
-    if intent.kind == "protocol":
-        return decisions.CHANGED
-    return decisions.part(bool(evidence.passages), votes=context.mind.parts_vote)
+def shape_of(intent: Intent) -> FreeText:
+    """Return the shape that an intent is answered in: a protocol's answer is the mission's."""
+    return decisions.WHOLE if intent.kind == "protocol" else decisions.PART

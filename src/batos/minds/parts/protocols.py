@@ -13,7 +13,7 @@ from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
-from batos.minds.results import MindAnswer, Synthesis
+from batos.minds.results import Synthesis
 from batos.mission_documents import ProtocolDocument
 from batos.objects.message import send
 from batos.objects.prototype import lookup
@@ -67,7 +67,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         if told["applied"]:
             synthesis.drafts.append(judged)
     if not told["applied"]:
-        _stream_again(context, slot, said)
+        answers.tell_again(context, sample_paths.protocol(context.mind.name, slot), said.answer)
 
 
 def _document(context: MindContext, slot: str) -> ProtocolDocument:
@@ -102,10 +102,3 @@ async def _change_answer(
         MissionToken(mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer),
     )
     return answer
-
-
-def _stream_again(context: MindContext, slot: str, said: MindAnswer) -> None:
-    """Send the final answer to the listener again."""
-    path = sample_paths.protocol(context.mind.name, slot)
-    answers.retract(context, path)
-    context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=said.answer))

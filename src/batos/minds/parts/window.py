@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from batos.inference.decisions.schema import Decision
+from batos.inference.decisions.free_text import ReplyShape
 from batos.memory.evidence import Evidence
 from batos.minds import lean, prompt
 from batos.minds.calls import decisions
@@ -17,13 +17,13 @@ from batos.minds.context import MindContext
 from batos.minds.parts import council, delegate
 from batos.minds.task import Task
 
-#: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
+#: Bytes that a weave's parts are expected to take, for each: an answer and its sub-query.
 PART_BYTES: Final = 700
 
 #: Bytes of passages that are recalled where no mind is shown them whole: what comes after these helps no more.
 FOCUSED: Final = 24 * 1024
 
-Asked: TypeAlias = tuple[Task, Decision[Any]]
+Asked: TypeAlias = tuple[Task, ReplyShape[Any]]
 
 
 def rooms(context: MindContext) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def rooms(context: MindContext) -> tuple[int, ...]:
     return (least,) if whole else rooms_in_lean(least)
 
 
-def rooms_beside(context: MindContext, task: Task, decision: Decision[Any]) -> tuple[int, ...]:
+def rooms_beside(context: MindContext, task: Task, decision: ReplyShape[Any]) -> tuple[int, ...]:
     """Return the same for a mind that is asked one question."""
     room = room_for_evidence(context, [(task, decision)])
     return (room,) if context.mind.voice.form == "full" else rooms_in_lean(room)
@@ -68,7 +68,7 @@ def _tasks(context: MindContext) -> list[Asked]:
     slots, question, woven = (
         delegate.slots_of(context),
         context.mind.question,
-        decisions.weave_decision(cites=True, inner=context.mind.inner, votes=context.mind.is_vote),
+        decisions.answer_shape(inner=context.mind.inner),
     )
     if not slots:
         return [(prompt.reflex_task(context.mind.voice, question), woven)]

@@ -1,0 +1,113 @@
+"""Citations that are computed from an attribution, and the openness of a question that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from batos.gate.attribution import AttributedSentence, Attribution
+from batos.gate.evidence_index import CONVERSATION
+from batos.gate.quotation_search import Quotation, locate
+from batos.gate.uncheckable import Uncheckable, frame_length
+from batos.memory.evidence import Evidence
+from batos.mission_documents import CitationDocument, SentenceDocument, VoiceCitationDocument
+
+#: Longest gist of an answer, in characters.
+GIST = 200
+#: Forms of a sentence at the head of an answer that are no part of its gist.
+_BEFORE: frozenset[Uncheckable] = frozenset({"greeting", "heading", "lead_in", "question"})
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence of a document: its place in the file in characters, its words as the file has them, the sentence of
+    the answer that it carries, and how much of that sentence it has, from 0 to 1.
+    """
+
+    document: int
+    start: int
+    end: int
+    quote: str
+    sentence: str = ""
+    score: float = 1.0
+
+    def as_dict(self) -> VoiceCitationDocument:
+        """Return the citation as a voice shows it."""
+        return VoiceCitationDocument(
+            document=self.document,
+            span=[self.start, self.end],
+            quote=self.quote,
+            sentence=self.sentence,
+            score=self.score,
+        )
+
+
+def citations_of(attribution: Attribution) -> tuple[Citation, ...]:
+    """Return the sentences of documents that carry an answer, each once, for the sentence that it carries best."""
+    best: dict[tuple[int, int], Citation] = {}
+    for sentence in attribution.sentences:
+        for each in sentence.carriers:
+            place = (each.document, each.start)
+            if each.document != CONVERSATION and (place not in best or best[place].score < each.score):
+                best[place] = Citation(each.document, each.start, each.end, each.quote, sentence.text, each.score)
+    return tuple(best.values())
+
+
+def locate_citation(quoted: Quotation, evidence: Evidence) -> Citation | None:
+    """Return the citation of words that a method quotes, as the file has them; None if they do not stand there."""
+    passage = evidence.find(quoted.document)
+    span = locate(quoted.quote, passage.text) if passage else None
+    if passage is None or span is None:
+        return None
+    start, end = span
+    return Citation(passage.number, passage.start + start, passage.start + end, passage.text[start:end])
+
+
+def in_files(citations: Iterable[Citation], evidence: Evidence) -> list[CitationDocument]:
+    """Return the citations of documents that the evidence has, each with its file."""
+    found: list[CitationDocument] = []
+    for each in citations:
+        passage = evidence.find(each.document)
+        if passage is not None:
+            found.append({**each.as_dict(), "name": passage.name, "sha256": passage.sha256})
+    return found
+
+
+def finds_nothing(attribution: Attribution) -> bool:
+    """Test if an answer states only that nothing was found."""
+    states = {each.state for each in attribution.sentences}
+    return "nothing_found" in {each.reason for each in attribution.sentences} and states == {"not_checkable"}
+
+
+def is_known(attribution: Attribution, evidence: Evidence) -> bool:
+    """Test if an answer is known: beside documents, if any of its sentences that can be checked is carried."""
+    share = attribution.carried_share
+    return not (evidence.passages and share == 0) and not finds_nothing(attribution)
+
+
+def gist_of(answer: str, attribution: Attribution) -> str:
+    """Return what an answer says in short: its text up to the end of its first sentence that states something."""
+    start: int | None = None
+    for each in attribution.sentences:
+        if start is None and each.reason in _BEFORE:
+            continue
+        if start is None:
+            start = each.start + frame_length(each.text)
+        if _states(each):
+            return answer[start : each.end][:GIST]
+    return answer[start or 0 :][:GIST]
+
+
+def _states(sentence: AttributedSentence) -> bool:
+    return sentence.state != "not_checkable" or sentence.reason in {"no_evidence", "language", "nothing_found"}
+
+
+def list_sentences(attribution: Attribution) -> list[SentenceDocument]:
+    """Return the sentences of an answer with their states as provenance stores them."""
+    found: list[SentenceDocument] = []
+    for each in attribution.sentences:
+        told = SentenceDocument(span=[each.start, each.end], state=each.state)
+        if each.reason is not None:
+            told["reason"] = each.reason
+        found.append(told)
+    return found
