@@ -19,7 +19,6 @@ from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.minds.calls import decisions
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine, begin
 from batos.missions.interpreter import MissionInterpreter
@@ -59,16 +58,20 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 }
 
 
+#: The end of a weave that joins the parts of a sub-query.
+_SUB_QUERY = re.compile(r"\(q\d\)\s")
+
+
 def kind(request: ChatRequest) -> str:
     """Which call a request is: a reflex and a weave are `woven`, that of a mind within another is `voiced`."""
     if request.schema is not None:
         return "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
     asked = request.messages[-1]["content"]
     found = next((name for name in ("revised", "part", "woven", "reflex", "changed") if _FORMS[name].search(asked)), "")
-    assert found, asked
-    if found == "woven" and request.options["num_predict"] == decisions.PART.num_predict:
+    if found == "woven" and _SUB_QUERY.search(asked.rpartition("</answer ")[2]):
         return "voiced"
-    return "woven" if found == "reflex" else found
+    # What a method asks in words of its own is a part, what a redefined reflex asks is an answer.
+    return "woven" if found == "reflex" else found or "part"
 
 
 def facet(request: ChatRequest) -> str:

@@ -9,7 +9,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, submit
 
 from batos import errors
-from batos.errors import BatosError, Runaway, StreamCut
+from batos.errors import BatosError, MissionFailed, StreamCut
 from batos.minds import earlier_failures
 
 
@@ -45,9 +45,9 @@ def test_a_failure_has_fixed_words_or_none(error: BatosError, told: str) -> None
 
 async def test_a_retry_tells_what_failed_to_the_calls_that_were_never_paid(mind: Mind) -> None:
     """Four answers are served; the one that is asked says what failed; the next retry pays for none."""
-    mind.script.woven, woven = Runaway("repetition", 40), mind.script.woven
+    mind.script.woven, woven = MissionFailed("most parts failed"), mind.script.woven
     mission = await submit(mind.uvm)
-    with pytest.raises(Runaway):
+    with pytest.raises(MissionFailed):
         await mind.uvm.missions.run(mission)
     calls = len(mind.bridge.history)
     mind.script.woven = StreamCut("cut")

@@ -160,7 +160,7 @@ async def test_a_revision_appends_to_the_weave(mind: Mind) -> None:
     added = revision.messages[len(weave.messages) :]
     assert [message["role"] for message in added] == ["assistant", "user"]
     assert "sleeps until noon" in added[0]["content"]
-    assert "Document 1 does not say 'The keeper sleeps until noon'" in added[1]["content"]
+    assert f'No document carries this sentence: "{BAD}"' in added[1]["content"]
     assert revision.options == weave.options
 
 

@@ -88,7 +88,15 @@ async def test_a_citation_can_be_looked_up_in_its_file(mind: Mind) -> None:
     """It names the file by digest, and its words stand at that character of it."""
     cited = (await ask(mind.uvm))["provenance"]["citations"]
     assert cited == [
-        {"document": 1, "name": "lamp.txt", "sha256": LAMP.ref.sha256, "start": DOCUMENT.index(WINDS), "quote": WINDS}
+        {
+            "document": 1,
+            "name": "lamp.txt",
+            "sha256": LAMP.ref.sha256,
+            "span": [0, DOCUMENT.index("\n")],
+            "quote": DOCUMENT.partition("\n")[0],
+            "sentence": f"{WINDS}.",
+            "score": 1.0,
+        }
     ]
 
 
@@ -125,7 +133,7 @@ def test_lineage_trust_is_never_better_than_any_source(turns: list[str], documen
 async def test_turns_are_recalled_within_the_budget(mind: Mind) -> None:
     """The newest turns are in the prompt, in order; what has no room is counted as left out."""
     conversation = await begun(mind.uvm)
-    mind.script.woven = "A long answer. " * 110
+    mind.script.woven = "A long answer. " * 119
     for number in range(6):
         await ask(mind.uvm, f"Question number {number}?", (), effort="reflex", conversation=conversation)
     shown = await ask(mind.uvm, "And now?", (), effort="reflex", conversation=conversation)

@@ -75,7 +75,7 @@ async def test_an_intent_is_interpreted_by_its_persona_in_one_call(mind: Mind) -
     told = await sent(mind, "brick_prototype_obj", FACET, "How is the lamp kept?", files=(LAMP,))
     assert told["cost"]["calls"] == len(mind.bridge.history) == 1
     assert (told["answer"], result(told)) == (f"{WINDS}.", {"answer": f"{WINDS}.", "known": True})
-    assert told["provenance"]["citations"][0]["quote"] == WINDS
+    assert told["provenance"]["citations"][0]["quote"].startswith(WINDS)
     assert told["provenance"]["methods"][0]["selector"] == FACET
     assert told["provenance"]["gate"]["ok"]
     assert (told["route"]["personas"], told["trust"]["lineage"]) == (["BRICK"], "external")
@@ -84,13 +84,13 @@ async def test_an_intent_is_interpreted_by_its_persona_in_one_call(mind: Mind) -
 
 @pytest.mark.parametrize("length", [300, 900, 1_200])
 async def test_what_an_intent_recalls_is_shown_also_where_parts_vote(mind: Mind, length: int) -> None:
-    """Room is left for the gist of a vote: of what the mission names as recalled the prompt leaves nothing out."""
+    """Room is left for the answer: of what the mission names as recalled the prompt leaves nothing out."""
     lines = [f"{number}. The keeper burns oil. {'So it is. ' * 60}" for number in range(60)]
     long = as_file("long.txt", "\n\n".join(lines).encode())
     question = "How? ".ljust(length, "x")
     told = await sent(mind, "brick_prototype_obj", FACET, question, files=(long,), policy={"combine": "vote"})
     (request,) = mind.bridge.history
-    assert kind(request) == "ballot"
+    assert kind(request) == "part"
     shown = [each for each in request.messages if "long.txt" in each["content"]]
     recalled = told["provenance"]["recalled"]
     assert recalled

@@ -20,6 +20,8 @@ CONVERSATION = 0
 #: Sentences that rarities are counted over at least. In a passage of five sentences a word that stands in one of them
 #: would be worth a third of a word that stands in none, and among five hundred nine tenths.
 LEAST_SENTENCES = 100
+#: Words in a row that are a copy of a part of a sentence.
+LEAST_COPIED = 8
 #: The weight of two letters that are both hiragana, which are mostly endings and particles.
 _HIRAGANA_WEIGHT = 0.25
 #: The part of the weight of a word that a sentence has which begins with a pronoun, if the sentence before it has the
@@ -131,9 +133,21 @@ class EvidenceIndex:
         return found
 
     def copy_of(self, text: str) -> int | None:
-        """Return the place of the first sentence that has the same words in the same order, or None."""
+        """Return the place of the first sentence that has the same words in the same order, or all of them in a row
+        with others around them; None if there is none. A first word such as `Because` may be before them.
+        """
         line = line_of(text)
-        return self._first_of_line.get(line) if line.strip() else None
+        if not line.strip():
+            return None
+        whole = self._first_of_line.get(line)
+        if whole is not None:
+            return whole
+        for run in (line, f" {line.strip().partition(' ')[2]} "):
+            if run.count(" ") > LEAST_COPIED:
+                found = next((at for each, at in self._first_of_line.items() if run in each), None)
+                if found is not None:
+                    return found
+        return None
 
     @cached_property
     def scripts(self) -> frozenset[str]:

@@ -19,12 +19,12 @@ async def tamland_facet_(self, query):
 
 
 async def test_a_facet_that_is_a_method_answers_its_sub_query(mind: Crafted) -> None:
-    """What it returns is its voice; the citations that the model gave it are kept beside the answer."""
+    """What it returns is its voice, with the citations that carry it."""
     await mind.learn(tamland_facet_=ECHO)
     shown = await ask(mind.uvm)
     voice = shown["voices"][0]
     assert (voice["facet"], voice["answer"], voice["known"]) == (TAMLAND, f"{WINDS}.", True)
-    assert voice["citations"] == GOOD["citations"]
+    assert [each["sentence"] for each in voice["citations"]] == [f"{WINDS}."]
     assert shown["cost"]["calls"] == 5
     (ran,) = [each for each in shown["provenance"]["methods"] if each["selector"] == TAMLAND]
     assert (ran["as"], ran["revision"], ran["path"]) == ("method", "1", "brick/delegating/tamland")
@@ -82,7 +82,7 @@ async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(
     assert sorted(asked) == [f"brick/delegating/guide#{number}" for number in range(3)]
     assert [word in asked[f"brick/delegating/guide#{number}"] for number, word in enumerate(("one:", "two:", "three:"))]
     assert shown["cost"]["calls"] == 7
-    assert shown["voices"][1]["citations"] == GOOD["citations"]
+    assert len(shown["voices"][1]["citations"]) == 1
     again = await ask(mind.uvm, ancestor=shown["id"])
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 7)
 
@@ -133,11 +133,12 @@ async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: Crafted, 
 
 async def test_what_the_model_did_not_know_is_open_whatever_the_method_makes_of_it(mind: Crafted) -> None:
     """All that it asked came back unknown: the part is no answer, and the weave is told so."""
-    mind.script.part = "It may be."
+    mind.script.part = "The documents do not say it."
     mind.script.woven = GOOD
     await mind.learn(tamland_facet_=ECHO)
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["known"] is False
+    assert shown["provenance"]["unanswered"] == [1, 2, 3]
 
 
 async def test_a_method_votes_with_what_the_model_said_or_with_its_own_first_words(mind: Crafted) -> None:

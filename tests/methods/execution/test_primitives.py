@@ -37,9 +37,7 @@ async def test_what_a_method_recalls_is_evidence_of_the_mission(mind: Crafted) -
             return found[0].partition(": ")[2]
         """
     )
-    answer = {"answer": "A hawser weighs 8,800 g.", "unanswered": []}
-    cited = {**answer, "citations": [{"document": len(before) + 1, "quote": "A hawser weighs 8,800 g"}]}
-    mind.script.woven = mind.script.revised = cited
+    mind.script.woven = mind.script.revised = "A hawser weighs 8,800 g."
     shown = await ask(mind.uvm, "How heavy is it?", (LOG,), ancestor=first["id"])
     assert shown["voices"][0]["answer"].endswith("A hawser weighs 8,800 g.")
     assert [each["document"] for each in recalled(shown)] == list(range(1, len(before) + 2))

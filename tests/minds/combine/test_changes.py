@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,7 +69,7 @@ async def test_a_cycle_has_an_entry_for_each_of_its_calls(mind: Mind) -> None:
         ("brick/delegating/tamland#0", "facet", True),
         ("brick/delegating/guide#0", "facet", True),
         ("brick/delegating/rogues_gallery#0", "facet", True),
-        ("brick/synthesizing#0", "weaving", False),
+        ("brick/synthesizing#0", "weaving", True),
         ("brick/revising#0", "revising", True),
         ("brick/protocol/rogues_gallery#0", "rogues_gallery_protocol_", True),
     ]
@@ -79,7 +78,7 @@ async def test_a_cycle_has_an_entry_for_each_of_its_calls(mind: Mind) -> None:
     what = {each["path"]: each["what"] for each in shown["provenance"]["changes"]}
     assert what["brick/decomposing#0"] == "3 sub-queries, 3 of them other than the question"
     assert what["brick/delegating/guide#0"].endswith("and 1 of its 1 citations stand in the answer")
-    assert what["brick/revising#0"] == "faults 1 -> 0 (citation_verbatim), 0 % of the words changed"
+    assert what["brick/revising#0"] == "faults 1 -> 0 (carried), 75 % of the words changed"
     assert what["brick/protocol/rogues_gallery#0"].startswith("applied, faults 0 -> 0, ")
 
 
@@ -132,9 +131,9 @@ def by_facet(mind: Mind, **answers: str) -> None:
 
 async def test_selecting_has_its_two_calls(mind: Mind) -> None:
     """No decomposing; of the facets only the winner's changed the answer; the second order changed nothing here."""
-    by_facet(mind, Tamland="By winding.", Hitchhiker="By trimming.", caped="By oil.")
+    by_facet(mind, Tamland=f"{WINDS}.", Hitchhiker=f"So {TRIMS}.", caped="The oil is carried.")
     mind.script.choose = lambda request: next(
-        number for number in (1, 2, 3) if candidate(request, number).startswith("By trimming")
+        number for number in (1, 2, 3) if candidate(request, number).startswith("So the wick")
     )
     shown = await ask(mind.uvm, policy={"combine": "select"})
     assert told(shown) == [
@@ -144,7 +143,7 @@ async def test_selecting_has_its_two_calls(mind: Mind) -> None:
         ("brick/selecting#0", "selecting", True),
         ("brick/selecting#1", "selecting", False),
     ]
-    assert shown["answer"] == "By trimming."
+    assert shown["answer"] == f"So {TRIMS}."
     assert shown["cost"]["calls"] == 5
     assert [each["what"] for each in shown["provenance"]["changes"][-2:]] == [
         "named The Guide, of 3",
@@ -155,7 +154,7 @@ async def test_selecting_has_its_two_calls(mind: Mind) -> None:
 
 async def test_what_was_chosen_is_not_paid_twice(mind: Mind) -> None:
     """The second order's call is cut: asked again with that mission as ancestor, only this call is made."""
-    by_facet(mind, Tamland="By winding.", Hitchhiker="By trimming.", caped="By oil.")
+    by_facet(mind, Tamland=f"{WINDS}.", Hitchhiker=f"So {TRIMS}.", caped="The oil is carried.")
     respond, choices = mind.bridge.respond, iter(range(1, 9))
 
     def cut_once(request: ChatRequest) -> Any:
@@ -174,7 +173,7 @@ async def test_what_was_chosen_is_not_paid_twice(mind: Mind) -> None:
 async def test_a_vote_stops_when_it_is_decided(mind: Mind) -> None:
     """Two facets say the same: the third is not asked, and two calls are all that the mission cost."""
     by_facet(mind, Tamland="86 steps.", Hitchhiker="There are 86.", caped="It is never asked.")
-    shown = await ask(mind.uvm, policy={"combine": "vote"})
+    shown = await ask(mind.uvm, "How many steps from the yard is the oil carried?", policy={"combine": "vote"})
     assert shown["cost"]["calls"] == 2
     assert shown["answer"] == "86 steps."
     assert [voice["facet"] for voice in shown["voices"]] == ["tamland_facet_", "guide_facet_"]
@@ -186,28 +185,20 @@ async def test_a_vote_stops_when_it_is_decided(mind: Mind) -> None:
     assert shown["provenance"]["changes"][-1]["what"] == "2 of 2 votes for The Literal Engine, stopped after 2 of 3"
 
 
-async def test_what_is_counted_is_the_gist(mind: Mind) -> None:
-    """A part that votes says in a few words what its answer comes to; long answers that differ can agree in it."""
-    long = "First the wick, then the oil, then the clockwork, and whoever is awake."
-    by_facet(mind, Tamland=long, Hitchhiker="It is a matter of winding in good time.", caped="It is never asked.")
-    respond = mind.bridge.respond
-
-    def with_gist(request: ChatRequest) -> Any:
-        said = respond(request)
-        return json.dumps({**json.loads(str(said)), "gist": "the keeper"}) if kind(request) == "ballot" else said
-
-    mind.bridge.respond = with_gist
+async def test_what_is_counted_is_the_first_statement(mind: Mind) -> None:
+    """Long answers that differ can agree in what they say first, which is recorded as their gist."""
+    long = f"{WINDS}. First the wick, then the oil, then the clockwork, and whoever is awake."
+    by_facet(mind, Tamland=long, Hitchhiker=f"Sure! {WINDS}.", caped="It is never asked.")
     shown = await ask(mind.uvm, policy={"combine": "vote"})
-    assert shown["cost"]["calls"] == 2
-    assert shown["answer"] == long
-    assert [voice["gist"] for voice in shown["voices"]] == ["the keeper", "the keeper"]
+    assert [voice["gist"] for voice in shown["voices"]] == [f"{WINDS}."] * 2
+    assert shown["provenance"]["combined"]["votes"] == [[1, 2]]
 
 
 async def test_without_a_majority_the_vote_is_selected_from(mind: Mind) -> None:
     """Three answers, three groups: facets and two choices."""
     by_facet(mind, Tamland="86 steps.", Hitchhiker="4 hours.", caped="1,200 cans.")
     shown = await ask(mind.uvm, policy={"combine": "vote"})
-    assert shown["cost"]["calls"] == 5
+    assert shown["cost"]["calls"] == 6
     assert shown["provenance"]["combined"]["mode"] == "vote"
     voting = next(each for each in shown["provenance"]["changes"] if each["did"] == "voting")
     assert voting["what"] == "no majority: 3 votes for 3 answers"

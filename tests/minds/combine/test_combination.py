@@ -9,19 +9,23 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
 
-from batos.errors import StreamCut
-from batos.gate.quotation_search import Quotation
+from batos.errors import Runaway, StreamCut
+from batos.gate.citations import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.minds.combine import combination
 from batos.minds.results import PartResult, Synthesis
 
-CITED = (Quotation(1, WINDS),)
-TRIMMED = (Quotation(1, TRIMS),)
+CITED = (Citation(1, 0, len(WINDS), WINDS),)
+TRIMMED = (Citation(1, len(WINDS) + 6, len(WINDS) + 6 + len(TRIMS), TRIMS),)
+#: An answer that the document carries, as the keeper's winding and trimming are.
+OIL = "The oil of 1,200 cans is carried up by Anna Lund."
+#: A question that short answers fit.
+STEPS = "How many steps from the yard is the oil carried up?"
 
 
-def part(number: int, answer: str, citations: tuple[Quotation, ...] = CITED, *, query: str = QUESTION) -> PartResult:
+def part(number: int, answer: str, citations: tuple[Citation, ...] = CITED, *, query: str = QUESTION) -> PartResult:
     """A facet's answer; without one it is open."""
     return PartResult(number, f"{number}_facet_", f"Facet {number}", query, answer, citations, bool(answer))
 
@@ -31,9 +35,11 @@ def failed(number: int) -> PartResult:
     return PartResult(number, f"{number}_facet_", f"Facet {number}", QUESTION, failure=StreamCut("cut"))
 
 
-async def combined(mind: Mind, parts: Sequence[PartResult], combine: str, of: int | None = None) -> Synthesis:
+async def combined(
+    mind: Mind, parts: Sequence[PartResult], combine: str, of: int | None = None, question: str = QUESTION
+) -> Synthesis:
     """What becomes of these parts of a mission that asks for that way."""
-    mission = await submit(mind.uvm, policy={"combine": combine})
+    mission = await submit(mind.uvm, question, policy={"combine": combine})
     async with stepping(mind.uvm, mission) as opened:
         evidence = Evidence(passages([("lamp.txt", "a" * 64, LAMP.data.decode())]))
         synthesis = Synthesis(evidence, evidence, parts=tuple(parts))
@@ -61,7 +67,7 @@ def answer_of(synthesis: Synthesis) -> str:
     return synthesis.standing.answer.answer
 
 
-THREE = (part(1, f"{WINDS}."), part(2, "By a clockwork."), part(3, f"Because {TRIMS}.", TRIMMED))
+THREE = (part(1, f"{WINDS}."), part(2, OIL), part(3, f"Because {TRIMS}.", TRIMMED))
 
 
 async def test_both_orders_agree(mind: Mind) -> None:
@@ -69,7 +75,8 @@ async def test_both_orders_agree(mind: Mind) -> None:
     mind.script.choose = naming("Because")
     synthesis = await combined(mind, THREE, "select")
     assert kinds(mind) == ["choice", "choice"]
-    assert (synthesis.standing.answer.answer, synthesis.standing.answer.citations) == (THREE[2].answer, TRIMMED)
+    assert answer_of(synthesis) == THREE[2].answer
+    assert [each.quote for each in synthesis.standing.answer.citations] == [f"{WINDS}, and {TRIMS}."]
     assert synthesis.standing.verdict.ok
     assert synthesis.combined == {
         "mode": "select",
@@ -111,12 +118,12 @@ async def test_where_the_orders_differ_the_gate_decides(mind: Mind) -> None:
 
 async def test_then_the_citations_then_the_first(mind: Mind) -> None:
     """Equal in faults: more citations; equal in these too: the first of the parts."""
-    more = (part(1, "So it is.", CITED), part(2, "And so.", CITED + TRIMMED))
+    more = (part(1, f"{WINDS}.", CITED), part(2, OIL, CITED + TRIMMED))
     assert (await combined(mind, more, "select")).combined["decided"] == "citations"
-    equal = (part(1, "So it is."), part(2, "And so."))
+    equal = (part(1, f"{WINDS}."), part(2, OIL))
     synthesis = await combined(mind, equal, "select")
     assert synthesis.combined["decided"] == "place"
-    assert answer_of(synthesis) == "So it is."
+    assert answer_of(synthesis) == f"{WINDS}."
 
 
 @pytest.mark.parametrize("combine", ["select", "vote"])
@@ -135,14 +142,17 @@ async def test_equal_candidates_need_no_call(mind: Mind) -> None:
     assert synthesis.combined["winner"]["number"] == 1
 
 
-@pytest.mark.parametrize("combine", ["select", "vote"])
-async def test_without_any_answer_it_is_woven(mind: Mind, combine: str) -> None:
-    """There is nothing to choose: the weave says what is not known."""
-    mind.script.woven = "Nobody knows."
+@pytest.mark.parametrize("combine", ["weave", "select", "vote"])
+async def test_without_any_answer_a_rule_quotes_the_evidence(mind: Mind, combine: str) -> None:
+    """There is nothing to choose: the sentences that bear most on the question stand, quoted, without a call."""
     synthesis = await combined(mind, (failed(1), part(2, "")), combine)
-    assert kinds(mind) == ["woven"]
-    assert synthesis.combined["mode"] == "weave"
+    assert kinds(mind) == []
+    assert synthesis.combined["ruled"] == "no part had an answer"
+    assert answer_of(synthesis).startswith(f"> {WINDS}, and {TRIMS}.")
     assert synthesis.standing.verdict.ok
+    assert synthesis.standing.answer.unanswered == {1, 2}
+    (told,) = mind.told("mission.rule")
+    assert told["decision"] == "answer"
 
 
 async def test_a_winner_with_a_fault_is_revised_once(mind: Mind) -> None:
@@ -150,7 +160,7 @@ async def test_a_winner_with_a_fault_is_revised_once(mind: Mind) -> None:
     synthesis = await combined(mind, (part(1, "In 1887 they did."), part(2, "")), "select")
     assert kinds(mind) == ["revised"]
     *_, said, asked = mind.bridge.history[0].messages
-    assert said == {"role": "assistant", "content": f'In 1887 they did.\n[1] "{WINDS}"'}
+    assert said == {"role": "assistant", "content": "In 1887 they did."}
     assert "1887" in asked["content"]
     assert answer_of(synthesis) == GOOD
     assert len(mind.told("mission.retracted")) == 1
@@ -167,10 +177,10 @@ async def test_no_valid_choice_leaves_it_to_the_gate(mind: Mind) -> None:
 
 async def test_a_majority_needs_no_further_call(mind: Mind) -> None:
     """Of those who say the same stands the one with the fewest faults; the votes are recorded."""
-    parts = (part(1, "86 steps.", ()), part(2, "There are 86.", TRIMMED))
-    synthesis = await combined(mind, parts, "vote", of=3)
+    parts = (part(1, "86 whales.", ()), part(2, "86 steps from the yard.", TRIMMED))
+    synthesis = await combined(mind, parts, "vote", of=3, question=STEPS)
     assert kinds(mind) == []
-    assert answer_of(synthesis) == "There are 86."
+    assert answer_of(synthesis) == "86 steps from the yard."
     assert synthesis.combined == {
         "mode": "vote",
         "decomposed": False,
@@ -189,10 +199,10 @@ async def test_without_a_majority_one_of_each_group_is_selected_from(mind: Mind)
     said = ("86 steps.", "1,200 steps.", "It is 86.", "1200!", f"{WINDS}.")
     mind.script.choose = naming("1,200")
     synthesis = await combined(mind, [part(number, each) for number, each in enumerate(said, start=1)], "vote")
-    assert kinds(mind) == ["choice", "choice"]
+    assert kinds(mind)[:2] == ["choice", "choice"]
     assert synthesis.combined["votes"] == [[1, 3], [2, 4], [5]]
     assert synthesis.combined["candidates"] == 3
-    assert answer_of(synthesis) == "1,200 steps."
+    assert synthesis.drafts[0].answer.answer == "1,200 steps."
 
 
 async def test_auto_weaves_what_answers_different_questions(mind: Mind) -> None:
@@ -205,7 +215,7 @@ async def test_auto_weaves_what_answers_different_questions(mind: Mind) -> None:
 
 async def test_auto_selects_where_the_decomposition_gave_all_the_same(mind: Mind) -> None:
     """The same question in other letters is the same: the parts compete."""
-    parts = (part(1, "So it is.", query="Why  so?"), part(2, f"{WINDS}.", query="WHY SO?"))
+    parts = (part(1, OIL, query="Why  so?"), part(2, f"{WINDS}.", query="WHY SO?"))
     synthesis = await combined(mind, parts, "auto")
     assert kinds(mind) == ["choice", "choice"]
     assert synthesis.combined["mode"] == "select"
@@ -226,11 +236,32 @@ async def test_one_part_is_woven(mind: Mind) -> None:
 
 async def test_a_faulty_weave_is_revised_once(mind: Mind) -> None:
     """And no second time, whatever the revision is."""
-    mind.script.woven = mind.script.revised = BAD
+    mind.script.woven, mind.script.revised = BAD, f"{BAD} Or so."
     synthesis = await combined(mind, (part(1, f"{WINDS}."),), "weave")
     assert kinds(mind) == ["woven", "revised"]
     assert not synthesis.standing.verdict.ok
     assert len(synthesis.drafts) == 2
+
+
+async def test_a_revision_with_more_faults_is_discarded(mind: Mind) -> None:
+    """The draft stands and is streamed again; the faults of the revision are kept."""
+    mind.script.woven, mind.script.revised = BAD, f"{BAD} Whales sing in the cellar."
+    synthesis = await combined(mind, (part(1, f"{WINDS}."),), "weave")
+    assert kinds(mind) == ["woven", "revised"]
+    assert answer_of(synthesis) == BAD
+    assert len(synthesis.drafts) == 1
+    assert synthesis.discarded is not None
+    assert len(synthesis.discarded.faults) == 2
+    assert mind.told("mission.token")[-1]["text"] == BAD
+
+
+async def test_a_weave_of_no_use_leaves_the_best_part(mind: Mind) -> None:
+    """What the parts said is paid for: the one with the fewest faults stands, and the rule is told."""
+    mind.script.woven = Runaway("blanks", 9)
+    synthesis = await combined(mind, (part(1, BAD), part(2, OIL)), "weave")
+    assert kinds(mind) == ["woven", "woven"]
+    assert answer_of(synthesis) == OIL
+    assert [each["decision"] for each in mind.told("mission.rule")] == ["weave"]
 
 
 async def test_another_mission_shows_the_same_orders(mind: Mind) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -26,7 +27,7 @@ def test_only_answers_stand_and_each_once() -> None:
         part(1, "", failed=True),
         part(2, "Because."),
         part(3, " because.  "),
-        part(4, "No idea.", known=False),
+        replace(part(4, "No idea."), found_nothing=True),
         part(5, "  "),
         part(6, "Why not?"),
     ]

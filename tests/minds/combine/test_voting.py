@@ -138,7 +138,7 @@ def test_a_gist_is_compared_instead_of_the_answer() -> None:
 
 def test_who_has_no_answer_has_no_vote() -> None:
     """A part that knows nothing or failed counts for nobody: one vote of one is a majority."""
-    tally = voting.tally([part(1, "86"), part(2, "87", known=False), part(3)], QUESTION, 3)
+    tally = voting.tally([part(1, "86"), replace(part(2, "87"), found_nothing=True), part(3)], QUESTION, 3)
     assert tally.votes == 1
     assert tally.majority == (part(1, "86"),)
 

@@ -31,6 +31,7 @@ from batos.errors import (
     MissionFailed,
     ModelMissing,
     OllamaUnreachable,
+    Runaway,
     RunnerDied,
     StreamCut,
     TimedOut,
@@ -120,15 +121,15 @@ async def test_a_part_that_fails_leaves_nothing_and_is_named(mind: Mind, unlucky
     assert {keys["of"] for keys in mind.told("mission.partial")} == {3}
 
 
-async def test_a_gap_that_the_weave_hides_is_a_fault(mind: Mind) -> None:
-    """A part without an answer that the weave does not name leads to the revision that names it."""
-    mind.bridge.respond = failing(mind.script, {INSPIRATIONS[2]: StreamCut("cut")})
-    mind.script.revised = GOOD
+async def test_words_of_no_use_are_no_failure_of_the_mission(mind: Mind) -> None:
+    """All facets repeat themselves: a rule quotes the evidence, and each voice has its reason."""
+    mind.bridge.respond = failing(mind.script, {each: Runaway("blanks", 9) for each in INSPIRATIONS})
     shown = await ask(mind.uvm)
-    assert shown["provenance"]["gate"]["mended"] == [
-        {"check": "answered", "what": "Sub-question 3 got no answer; name it as unanswered."}
-    ]
-    assert shown["provenance"]["gate"]["ok"]
+    assert shown["status"] == "done"
+    assert [voice["failure"]["code"] for voice in shown["voices"]] == ["runaway"] * 3
+    assert shown["answer"].startswith("> The keeper winds")
+    assert shown["provenance"]["combined"]["ruled"] == "no part had an answer"
+    assert shown["provenance"]["unanswered"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("lucky", INSPIRATIONS)

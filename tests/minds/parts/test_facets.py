@@ -1,26 +1,29 @@
-"""Facets: each with a question and an intent of its own; what it quotes falsely goes no further."""
+"""Facets: each with a question and an intent of its own, and citations that are computed from its answer."""
 
 from __future__ import annotations
 
 import itertools
 
 from tests.minds.conftest import Mind
-from tests.minds.scripted import GOOD, INSPIRATIONS, QUESTION, SLOTS, WINDS, ask, kind
+from tests.minds.scripted import BAD, DOCUMENT, INSPIRATIONS, QUESTION, SLOTS, WINDS, ask, kind
 
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.parts import facets
 from batos.testing import ScriptedBridge
 
 
-async def test_a_facets_false_citation_is_not_carried_on(mind: Mind) -> None:
-    """What a facet quotes and the document does not say never reaches the weave or the voices."""
-    invented = {"document": 1, "quote": "The keeper sleeps until noon"}
-    mind.script.part = "It burns."
+async def test_a_facets_citations_are_computed(mind: Mind) -> None:
+    """The sentence of the document that carries the answer is cited; what nothing carries has none."""
+    mind.script.part = f"{WINDS}. {BAD}"
     shown = await ask(mind.uvm)
-    assert all(voice["citations"] == GOOD["citations"] for voice in shown["voices"])
-    weave = next(request for request in mind.bridge.history if kind(request) == "woven")
-    assert "sleeps until noon" not in weave.messages[-1]["content"]
-    assert WINDS in weave.messages[-1]["content"]
+    (cited,) = shown["voices"][0]["citations"]
+    start, end = cited["span"]
+    assert DOCUMENT[start:end] == cited["quote"]
+    assert cited["sentence"] == f"{WINDS}."
+    assert shown["voices"][0]["known"]
+    mind.script.part = BAD
+    shown = await ask(mind.uvm)
+    assert (shown["voices"][0]["citations"], shown["voices"][0]["known"]) == ([], False)
 
 
 async def test_decomposition_gives_every_pillar_a_question_of_its_own(mind: Mind) -> None:

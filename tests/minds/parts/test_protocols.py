@@ -11,7 +11,6 @@ from tests.minds.scripted import BAD, GOOD, WINDS, ask, change, kind
 from batos.errors import StreamCut
 from batos.genesis import register
 from batos.inference.ollama.bridge import ChatRequest
-from batos.minds.calls import decisions
 from batos.objects.method import Primitive
 
 RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
@@ -71,7 +70,7 @@ async def test_a_change_with_more_faults_than_before_is_dropped(mind: Mind) -> N
     assert shown["answer"] == f"{WINDS}."
     told = shown["provenance"]["gate"]["protocol"]
     assert not told["applied"]
-    assert [fault["check"] for fault in told["faults"]] == ["numbers"]
+    assert [fault["check"] for fault in told["faults"]] == ["carried"]
     assert shown["provenance"]["gate"]["ok"]
     streamed = ""
     for name, keys in mind.events:
@@ -110,9 +109,8 @@ async def test_a_protocol_that_is_no_intent_is_not_chosen(mind: Mind) -> None:
 
 
 async def test_a_change_that_its_bound_cuts_is_dropped(mind: Mind) -> None:
-    """The schema ends an answer in the middle: what stood before it stands."""
-    mind.script.changed = f"{WINDS}. " + "and so on " * 190
-    mind.script.changed["answer"] = mind.script.changed["answer"][: decisions.ANSWER]
+    """An answer without a whole sentence is cut in the middle: what stood before it stands."""
+    mind.script.changed = "and-so-on-" * 190
     shown = await ask(mind.uvm, RISKS)
     assert [fault["check"] for fault in shown["provenance"]["gate"]["protocol"]["faults"]] == ["schema"]
     assert shown["answer"] == f"{WINDS}."
@@ -123,11 +121,11 @@ async def test_parts_without_an_answer_do_not_count(mind: Mind) -> None:
     asked = "Am I wrong to let the keeper sleep?"
     await ask(mind.uvm, asked, persona="ROBIN")
     assert _kinds(mind).count("changed") == 1
-    replies = iter([True, False, False])
+    replies = iter([f"{WINDS}.", "The documents do not say it.", "I do not know."])
 
     def respond(request: ChatRequest) -> Any:
         if kind(request) == "part":
-            mind.script.part = f"{WINDS}."
+            mind.script.part = next(replies)
         return mind.script(request)
 
     mind.bridge.respond = respond

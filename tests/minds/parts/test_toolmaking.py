@@ -235,7 +235,7 @@ async def test_an_answer_may_hold_no_tool(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, mind.bridge, install="now") as uvm:
         done = await answered(uvm, brief())
         assert (protocol(done)["applied"], protocol(done)["tool"]) == (False, None)
-        assert done["answer"] == "word"
+        assert done["answer"] == "A scripted sentence."
     assert mind.coded == 0
 
 
@@ -246,7 +246,7 @@ async def test_a_tool_that_cannot_be_written_leaves_no_wish(tmp_path: Path) -> N
         await answered(uvm, brief())
         assert await made(uvm) == ["failed"]
         done = await answered(uvm, brief())
-        assert done["answer"] == "word"
+        assert done["answer"] == "A scripted sentence."
         assert "was not made" in protocol(done)["failure"]["message"]
         assert slot(uvm) is type(None)
         assert "slot_trust" not in uvm.readings.inspect(roots.TOOLS)["slots"]
@@ -273,7 +273,7 @@ async def test_a_wish_that_can_be_no_tool(tmp_path: Path, wish: dict[str, Any]) 
     async with scripted_uvm(tmp_path, mind.bridge, install="now") as uvm:
         before = uvm.readings.inspect(roots.TOOLS)["slots"]
         done = await answered(uvm, brief())
-        assert (protocol(done)["failure"]["code"], done["answer"]) == ("generation_failed", "word")
+        assert (protocol(done)["failure"]["code"], done["answer"]) == ("generation_failed", "A scripted sentence.")
         assert uvm.readings.inspect(roots.TOOLS)["slots"] == before
     assert mind.coded == 0
 
