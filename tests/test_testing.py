@@ -31,11 +31,7 @@ from batos.testing import (
 )
 
 DECISIONS: tuple[Decision[Any], ...] = (
-    decisions.PART,
-    decisions.PLAIN_PART,
-    decisions.WOVEN,
-    decisions.PLAIN_WOVEN,
-    decisions.CHANGED,
+    decisions.choice(3),
     *(decisions.decomposition(parts) for parts in range(1, decisions.MOST_PARTS + 1)),
 )
 

@@ -15,7 +15,19 @@ DOCUMENT = {
     "answer": "Because.",
     "cost": {"calls": 2, "seconds": 1.5, "of_a_later_version": 7},
     "route": {"personas": ["BRICK"], "effort": "cycle", "confidence": 0.9, "reason": "asked", "scores": {}},
-    "provenance": {"citations": [{"document": 1, "name": "a.txt", "quote": "Be", "start": 3, "sha256": "0" * 64}]},
+    "provenance": {
+        "citations": [
+            {
+                "document": 1,
+                "name": "a.txt",
+                "quote": "Be.",
+                "span": [3, 6],
+                "sentence": "Because.",
+                "score": 1.0,
+                "sha256": "0" * 64,
+            }
+        ]
+    },
 }
 
 
@@ -26,7 +38,7 @@ def test_a_mission_is_its_document_with_names() -> None:
     assert mission.answer == "Because."
     assert mission.cost == MissionCost(calls=2, seconds=1.5)
     assert mission.route == MissionRoute(("BRICK",), "cycle", 0.9, "asked")
-    assert mission.sources == (CitedSource("a.txt", "Be", 3, "0" * 64),)
+    assert mission.sources == (CitedSource("a.txt", "Be.", (3, 6), "Because.", 1.0, "0" * 64),)
     assert mission["provenance"]["citations"][0]["document"] == 1
     assert json.loads(json.dumps(mission)) == DOCUMENT
 

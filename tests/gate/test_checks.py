@@ -280,7 +280,8 @@ def test_what_the_conversation_said_needs_no_document() -> None:
     turn = Turn("m-1", "My name is Erik Holm and I have 512 sheep.", "So you said.", "model")
     evidence = Evidence(LAMP.passages, (turn,))
     answer = 'Erik Holm has 512 sheep: "I have 512 sheep" is what you said.'
-    assert checks.judge(draft(answer, evidence=evidence)).verdict.faults == ()
+    given_ = draft(answer, evidence=evidence)
+    assert [faults(check, given_) for check in ("numbers", "names", "quotations")] == [[], [], []]
 
 
 async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:

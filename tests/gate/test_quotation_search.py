@@ -7,9 +7,9 @@ import unicodedata
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.minds.scripted import DOCUMENT, WINDS
+from tests.minds.scripted import DOCUMENT
 
-from batos.gate.quotation_search import Quotation, locate, stands, verbatim
+from batos.gate.quotation_search import locate
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 
@@ -84,21 +84,3 @@ def test_typography_may_differ(quote: str, text: str) -> None:
 def test_letters_words_and_digits_may_not(quote: str, text: str) -> None:
     """Half a word, another case, a word left out, or nothing at all is no quotation."""
     assert locate(quote, text) is None
-
-
-def test_citations_are_kept_with_their_place_in_the_file() -> None:
-    """Each that stands is told once, with the file's own words at that character of the file."""
-    number = EVIDENCE.passages[-1].number
-    cited = [
-        Quotation(number, f"“{WINDS}”"),
-        Quotation(number, WINDS),
-        Quotation(99, WINDS),
-        Quotation(number, "The moon"),
-    ]
-    found = verbatim(cited, EVIDENCE)
-    assert len(found) == 1
-    whole = f"{'Nothing here. ' * 90}\n\n{DOCUMENT}"
-    assert whole[found[0]["start"] :].startswith(found[0]["quote"])
-    assert found[0]["quote"] == WINDS
-    assert found[0]["sha256"] == "a" * 64
-    assert [stands(each, EVIDENCE) for each in cited] == [True, True, False, False]

@@ -59,7 +59,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 
 
 #: The end of a weave that joins the parts of a sub-query.
-_SUB_QUERY = re.compile(r"\(q\d\)\s")
+_SUB_QUERY = re.compile(r"\(q\d\)")
 
 
 def kind(request: ChatRequest) -> str:

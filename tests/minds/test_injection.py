@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from batos.gate.citations import Citation, locate
+from batos.gate.citations import Citation
+from batos.gate.quotation_search import locate
 from batos.inference import marks
 from batos.memory.evidence import Evidence, Summary, Turn
 from batos.memory.passages import passages

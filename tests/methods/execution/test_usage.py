@@ -121,7 +121,6 @@ async def test_where_nothing_may_be_interpreted_there_is_no_control(tmp_path: Pa
     async with crafted(tmp_path / "home", method_control=1, interpret="never") as mind:
         sources = {slot: ECHO.replace(TAMLAND, slot) for slot in (TAMLAND, GUIDE)}
         await mind.install(**sources)
-        mind.script.woven = mind.script.woven  # type: ignore[dict-item]
         shown = await ask(mind.uvm)
         assert methods(shown) == [(TAMLAND, "method"), (GUIDE, "method")]
         failure = shown["voices"][2]["failure"]
@@ -157,7 +156,6 @@ async def test_a_declared_tool_is_not_interpreted_for_want_of_a_cell(mind: Craft
 async def test_a_source_that_todays_guardian_refuses_does_not_run(mind: Crafted) -> None:
     """Whatever was found of it when it was made: the part fails, with every fault."""
     await mind.install(tamland_facet_="import os\n\n\ndef tamland_facet_(self, query):\n    return os.getcwd()\n")
-    mind.script.woven = mind.script.woven  # type: ignore[dict-item]
     shown = await ask(mind.uvm)
     assert shown["voices"][0]["failure"]["code"] == "covenant_violation"
     assert ledger(mind)[0]["outcome"] == "fault"

@@ -12,7 +12,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
 from batos.errors import StreamCut
-from batos.gate.quotation_search import Quotation
+from batos.gate.citations import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.combine import changes
 
@@ -50,9 +50,14 @@ def test_words_that_come_twice_count_twice() -> None:
 
 def test_a_citation_is_kept_whole_or_in_part() -> None:
     """The same document, one quotation within the other, however it is typed."""
-    final = [Quotation(1, f"{WINDS}, and {TRIMS}")]
-    assert changes.count_kept([Quotation(1, WINDS.upper()), Quotation(1, TRIMS)], final) == 2
-    assert changes.count_kept([Quotation(2, WINDS), Quotation(1, "the keep"), Quotation(1, "")], final) == 0
+    final = [cited(1, f"{WINDS}, and {TRIMS}")]
+    assert changes.count_kept([cited(1, WINDS.upper()), cited(1, TRIMS)], final) == 2
+    assert changes.count_kept([cited(2, WINDS), cited(1, "the keep"), cited(1, "")], final) == 0
+
+
+def cited(document: int, quote: str) -> Citation:
+    """A citation of these words."""
+    return Citation(document, 0, len(quote), quote)
 
 
 def told(shown: dict[str, Any]) -> list[tuple[str, str, bool]]:

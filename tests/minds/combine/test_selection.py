@@ -18,7 +18,7 @@ from batos.minds.results import PartResult
 def part(number: int, answer: str, *, known: bool = True, failed: bool = False) -> PartResult:
     """The part of that number."""
     failure = StreamCut("cut") if failed else None
-    return PartResult(number, f"{number}_facet_", f"Facet {number}", "Why?", answer, (), known, failure)
+    return PartResult(number, f"{number}_facet_", f"Facet {number}", "Why?", answer, (), known, failure=failure)
 
 
 def test_only_answers_stand_and_each_once() -> None:
