@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tomllib
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import structlog
-from pydantic import BaseModel
 
 from bare_side import CALLS
 from batos.brief import as_file
+from batos.codex import codex as codices
 from batos.codex.codex import PILLARS
 from batos.config import Settings
-from batos.inference.decisions.schema import Decision
 from batos.minds.calls import decisions
 from batos.uvm import UVM, open_uvm
 
 PERSONA = "BRICK"
 QUESTION = "How does the lighthouse keeper keep the lamp burning through the night?"
 _SAID = "The keeper winds the clockwork every four hours, and trims the wick when the flame turns yellow"
-_NOWHERE = "the keeper leaves all of this to the seagulls and sleeps"
+_NOWHERE = "The keeper leaves all of this to the seagulls and sleeps"
 DOCUMENT = f"""The lamp and its keeper
 
 {_SAID}. The oil is carried up in cans of brass, since tin rusts in the salt air. On nights of fog the bell is rung by
@@ -59,45 +59,29 @@ def count_fsyncs() -> None:
 
 
 def fixed_replies() -> str:
-    """Return the null server's replies: every decision valid, the first weave with one quotation that is in no
-    document.
+    """Return the null server's replies: the first weave says something that no document carries.
 
-    That fault provokes the one revision, whose request shows the faulty weave: by its quotation it is told from it.
+    That fault provokes the one revision, whose request shows the faulty weave and its fault.
     """
-    quoted = {"citations": [{"document": 1, "quote": _SAID}]}
-    woven = {"answer": f"{_SAID}.", "unanswered": []}
     decomposition = decisions.decomposition(len(PILLARS[PERSONA]))
-    part, weave = decisions.PART, decisions.WOVEN
+    divided = {f"q{number}": f"{slot}: {QUESTION}" for number, slot in enumerate(PILLARS[PERSONA], start=1)}
+    text = json.dumps(divided)
+    if decomposition.parse(text).model_dump() != divided:
+        raise ValueError("the fixed division is not read back as it was written")
+    said = f"{_SAID}."
     rows = [
-        _row("part", _schema_key(part, "known"), part, {"answer": f"{_SAID}.", "known": True, **quoted}),
-        _row("revised", [*_schema_key(weave, "unanswered"), _NOWHERE], weave, {**woven, **quoted}),
-        _row(
-            "woven",
-            _schema_key(weave, "unanswered"),
-            weave,
-            {**woven, "citations": [{"document": 1, "quote": _NOWHERE}]},
-        ),
-        _row(
-            "decomposition",
-            _schema_key(decomposition, "q1"),
-            decomposition,
-            {f"q{number}": f"{slot}: {QUESTION}" for number, slot in enumerate(PILLARS[PERSONA], start=1)},
-        ),
+        {"name": "decomposition", "when": ['"q1":{'], "text": text},
+        {"name": "revised", "when": [_head("revise")], "text": said},
+        {"name": "woven", "when": [_head("weave")], "text": f"{_NOWHERE}."},
+        {"name": "part", "when": [_head("facet")], "text": said},
     ]
     return json.dumps(rows)
 
 
-def _schema_key(decision: Decision[Any], field: str) -> list[str]:
-    """Return a text that only a body with this decision's schema holds: the key of a field that the others lack."""
-    return [f'"{decision.key(field)}":{{']
-
-
-def _row(name: str, when: list[str], decision: Decision[Any], value: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps({decision.key(key): value[key] for key in decision.model.model_fields})
-    read: BaseModel = decision.parse(text)
-    if read.model_dump() != value:
-        raise ValueError(f"the fixed reply {name!r} is not read back as it was written")
-    return {"name": name, "when": when, "text": text}
+def _head(template: str) -> str:
+    """Return the words with which a template of the shipped codex begins, as they stand in a request's body."""
+    prompts = tomllib.loads(codices.read_shipped()[f"{PERSONA.lower()}.toml"])["prompts"]
+    return json.dumps(prompts[template].strip().partition("$")[0].strip(), ensure_ascii=False)[1:-1]
 
 
 class KernelSide:

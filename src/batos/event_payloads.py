@@ -68,8 +68,9 @@ class MissionState(MissionPayload):
 
 
 class MissionRule(MissionPayload):
-    """A decision that a rule made, because the model's replies at `path` were of no use: `division`, `choice`, `weave` or
-    `answer`.
+    """A decision that a rule made, because the model's replies at `path` were of no use.
+
+    The decision is `division`, `choice`, `weave` or `answer`.
     """
 
     path: str

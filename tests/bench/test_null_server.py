@@ -19,8 +19,8 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "null_server.py"
 REPLIES = [
-    {"name": "second", "when": ['"unanswered":{', "faulty"], "text": "mended"},
-    {"name": "first", "when": ['"unanswered":{'], "text": "faulty"},
+    {"name": "second", "when": ['"q1":{', "faulty"], "text": "mended"},
+    {"name": "first", "when": ['"q1":{'], "text": "faulty"},
 ]
 
 
@@ -71,7 +71,7 @@ def answers(url: str, pieces: list[bytes], expected: int) -> bytes:
 async def test_the_client_reads_both_forms(server: str) -> None:
     """The bare client gets the same text whole and streamed, and the reply is chosen by what the body holds."""
     client = ollama.AsyncClient(host=server, trust_env=False, verify=False)  # reading authorities holds the loop
-    asked: dict[str, Any] = {"model": "m", "format": {"properties": {"unanswered": {}}}}
+    asked: dict[str, Any] = {"model": "m", "format": {"properties": {"q1": {}}}}
     whole = await client.chat(messages=[{"role": "user", "content": "go"}], **asked)
     parts = await client.chat(messages=[{"role": "user", "content": whole.message.content}], stream=True, **asked)
     streamed = [part.message.content or "" async for part in parts]
@@ -84,7 +84,7 @@ async def test_the_client_reads_both_forms(server: str) -> None:
 @pytest.mark.parametrize("size", [1, 7, 40, 10_000])
 def test_requests_may_arrive_in_any_pieces(server: str, size: int) -> None:
     """Two requests on one connection, cut anywhere or sent at once, get two answers."""
-    body = json.dumps({"format": {"unanswered": {}}, "stream": False}, separators=(",", ":")).encode()
+    body = json.dumps({"format": {"q1": {}}, "stream": False}, separators=(",", ":")).encode()
     both = request(body) * 2
     step = max(size, len(both) // 40)
     got = answers(server, [both[at : at + step] for at in range(0, len(both), step)], 2)
