@@ -87,7 +87,7 @@ async def test_a_scripted_uvm_answers_without_being_told_how(tmp_path: Path) -> 
     async with scripted_uvm(tmp_path) as uvm:
         shown = await uvm.missions.ask({"text": "Is anyone there, and if so, who would that be?"})
     assert shown["status"] == "done"
-    assert shown["answer"] == "word"
+    assert shown["answer"] == "A scripted sentence."
 
 
 async def test_a_scripted_uvm_in_a_home_is_found_again(tmp_path: Path) -> None:

@@ -30,5 +30,5 @@ async def test_the_example_asks_and_is_answered(own_home: Path) -> None:
         )
         said = (await program.communicate())[0].decode()
     assert program.returncode == 0
-    assert re.fullmatch(r"(.+\n)+\d+ calls, [\d.]+ s\nword\ndone\n", said), said
+    assert re.fullmatch(r"(.+\n)+\d+ calls, [\d.]+ s\nA scripted sentence\.\ndone\n", said), said
     assert not (own_home / "server.json").exists()

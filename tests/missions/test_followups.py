@@ -130,7 +130,7 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:
     """The turn stands, later turns count what does not fit; the next one continues it."""
     mind.bridge.respond = recording(lambda request: OllamaUnfit("no"), mind.script)
-    name = await talk(mind.uvm, exchanges(30))
+    name = await talk(mind.uvm, exchanges(45))
     turn = await turned(mind, name)
     first = await mind.uvm.afterwards.begin(turn)
     assert first is not None

@@ -81,7 +81,7 @@ async def test_priority_goes_first_then_age(tmp_path: Path) -> None:
             await bridge.let(number)
         await statuses(uvm, [line["id"] for line in uvm.readings.newest()])
         order = [request.messages[-1]["content"] for request in bridge.history]
-    at = [next(text for text in (*asked, "first") if f"{text}\n" in said or f": {text}" in said) for said in order]
+    at = [next(text for text in (*asked, "first") if said.endswith(f"\n{text}")) for said in order]
     assert at == ["first", "high", "middle", "old", "new", "low"]
 
 

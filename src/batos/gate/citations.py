@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from batos.gate.attribution import AttributedSentence, Attribution
 from batos.gate.evidence_index import CONVERSATION
 from batos.gate.quotation_search import Quotation, locate
-from batos.gate.uncheckable import Uncheckable, frame_length
+from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
 from batos.mission_documents import CitationDocument, SentenceDocument, VoiceCitationDocument
 
 #: Longest gist of an answer, in characters.
 GIST = 200
 #: Forms of a sentence at the head of an answer that are no part of its gist.
-_BEFORE: frozenset[Uncheckable] = frozenset({"greeting", "heading", "lead_in", "question"})
+_BEFORE: frozenset[Uncheckable] = frozenset(("greeting", "heading", "lead_in", "question"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def gist_of(answer: str, attribution: Attribution) -> str:
     """Return what an answer says in short: its text up to the end of its first sentence that states something."""
     start: int | None = None
     for each in attribution.sentences:
-        if start is None and each.reason in _BEFORE:
+        if start is None and manner(each.text, each.text) in _BEFORE:
             continue
         if start is None:
             start = each.start + frame_length(each.text)
