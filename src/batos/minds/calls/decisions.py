@@ -27,8 +27,8 @@ PART_ANSWER, ANSWER = 900, 1_800
 def whole_sentences(text: str) -> str:
     """Return the sentences at the head of a text that was cut, without the last one if it stops in the middle.
 
-    >>> whole_sentences("It burns. It is wound every fo")
-    'It burns.'
+    >>> whole_sentences("Lamps burn. They are wound every fo")
+    'Lamps burn.'
     """
     spans = sentence_spans(text)
     if spans and not _ENDED.search(text[: spans[-1][1]]):

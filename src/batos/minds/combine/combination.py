@@ -97,7 +97,7 @@ async def _combine(
         try:
             return await answers.say(interpreter, context, synthesis, woven), woven
         except WORDLESS as wordless:
-            # What the parts said is paid for: the best of it stands where the model cannot join it.
+            # The parts are paid for: the best of them stands where the model cannot join them.
             context.decide_by_rule(woven.path, "weave", wordless.message)
             synthesis.combined["ruled"] = wordless.message
             return await _stand_best(context, synthesis, standing, ground), woven
