@@ -314,10 +314,7 @@ class Runaway(AnswerError):
 
 
 class AnswerCut(AnswerError):
-    """The answer reached its limit, and the window has no more room: counts in tokens, `wanted` is what it needs.
-
-    `text` is the answer as far as it came.
-    """
+    """The answer reached its limit and has no more room: counts in tokens, `wanted` is what the whole needs."""
 
     remedy = "Raise num_ctx in the codex, or shorten the question or the files."
 

@@ -74,7 +74,6 @@ class GateDocument(VerdictDocument):
 
     revised: bool
     mended: NotRequired[list[FaultDocument]]
-    #: The faults of a revision that was discarded, because it had more of them.
     discarded: NotRequired[list[FaultDocument]]
     protocol: NotRequired[ProtocolDocument]
 
@@ -90,21 +89,16 @@ class PlacementDocument(TypedDict):
     context_length: int | None
 
 
-class VoiceCitationDocument(TypedDict):
-    """A sentence of a document that carries a sentence of an answer; `span` is its place in the file in characters."""
+class CitationDocument(TypedDict):
+    """A sentence of a document that carries one of an answer; `span` is its place in the file, whose name a voice lacks."""
 
     document: int
     span: list[int]
     quote: str
     sentence: str
     score: float
-
-
-class CitationDocument(VoiceCitationDocument):
-    """A citation of an answer, with the file of its document."""
-
-    name: str
-    sha256: str
+    name: NotRequired[str]
+    sha256: NotRequired[str]
 
 
 class SentenceDocument(TypedDict):
@@ -165,10 +159,7 @@ class WinnerDocument(TypedDict):
 
 
 class CombinedDocument(TypedDict, total=False):
-    """The way in which the parts became one answer; what was voted or selected stands there only if it was.
-
-    `ruled` is the reason for an answer by rule.
-    """
+    """The way in which the parts became one answer; what was voted or selected stands there only if it was."""
 
     mode: str
     decomposed: bool
@@ -279,7 +270,6 @@ class ProvenanceDocument(TypedDict, total=False):
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
     unanswered: list[int]
-    #: The answer would have gone on, and was cut.
     cut: bool
     combined: CombinedDocument
     changes: list[ChangeDocument]
@@ -308,7 +298,7 @@ class VoiceDocument(TypedDict):
     query: str
     answer: str
     known: bool
-    citations: list[VoiceCitationDocument]
+    citations: list[CitationDocument]
     facet: NotRequired[str]
     gist: NotRequired[str]
     faults: NotRequired[list[FaultDocument]]

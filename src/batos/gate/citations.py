@@ -10,7 +10,7 @@ from batos.gate.evidence_index import CONVERSATION
 from batos.gate.quotation_search import Quotation, locate
 from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
-from batos.mission_documents import CitationDocument, SentenceDocument, VoiceCitationDocument
+from batos.mission_documents import CitationDocument, SentenceDocument
 
 #: Longest gist of an answer, in characters.
 GIST = 200
@@ -31,9 +31,9 @@ class Citation:
     sentence: str = ""
     score: float = 1.0
 
-    def as_dict(self) -> VoiceCitationDocument:
+    def as_dict(self) -> CitationDocument:
         """Return the citation as a voice shows it."""
-        return VoiceCitationDocument(
+        return CitationDocument(
             document=self.document,
             span=[self.start, self.end],
             quote=self.quote,
