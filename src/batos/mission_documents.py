@@ -90,7 +90,7 @@ class PlacementDocument(TypedDict):
 
 
 class CitationDocument(TypedDict):
-    """A sentence of a document that carries one of an answer; `span` is its place in the file, whose name a voice lacks."""
+    """A sentence of a document that carries one of an answer; `span` is its place in the file."""
 
     document: int
     span: list[int]
