@@ -185,7 +185,6 @@ class ChangeDocument(TypedDict):
     what: str
 
 
-# Written by call, since `as` is a word of the language.
 RanDocument = TypedDict(
     "RanDocument",
     {
@@ -224,9 +223,7 @@ class LearntDocument(TypedDict):
     approval: NotRequired[str]
     failure: NotRequired[ErrorDocument]
     wish: NotRequired[WishDocument]
-    #: The mission began the generation.
     began: NotRequired[bool]
-    #: The generation ended when the answer was out.
     after: NotRequired[bool]
 
 
