@@ -24,7 +24,7 @@ from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 
-QUESTION = "How long is it in seconds? Build a gadget for durations."
+QUESTION = "Make a tool that turns hours into seconds. How long is it?"
 SOURCE = """def seconds_of_(self, text):
     amount, unit = text.split()
     return int(amount) * {"s": 1, "min": 60, "h": 3600}[unit]
