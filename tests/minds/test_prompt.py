@@ -204,7 +204,7 @@ async def test_a_redefined_prompt_acts_from_the_next_mission(mind: Mind) -> None
 
 
 def test_messages_are_made_in_one_module() -> None:
-    """A mind's messages are all composed in one module, a coder's in its two requests."""
+    """A mind's messages are all composed in one module, a coder's in its requests."""
     makers = set()
     root = Path(batos.__path__[0])
     rooms = ("approvals", "conversations", "gate", "memory", "methods", "minds", "missions", "routing")
@@ -214,7 +214,8 @@ def test_messages_are_made_in_one_module() -> None:
                 isinstance(key, ast.Constant) and key.value == "role" for key in node.keys
             ):
                 makers.add(path.relative_to(root).as_posix())
-    assert makers == {"minds/prompt.py", "methods/generation/coder_prompt.py", "methods/generation/prototypes.py"}
+    coder = {f"methods/generation/{each}.py" for each in ("coder_prompt", "lean_request", "prototypes")}
+    assert makers == {"minds/prompt.py", *coder}
 
 
 def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
