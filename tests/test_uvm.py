@@ -27,6 +27,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest, PullProgress
 from batos.inference.ollama.catalogue import ModelRow
+from batos.routing.lessons import lessons_of
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm
 
@@ -107,11 +108,12 @@ async def _root(uvm: UVM) -> Mapping[str, Any]:
 
 
 async def test_genesis_teaches_the_router(tmp_path: Path) -> None:
-    """The exemplars are embedded by genesis, whoever runs it; what comes after finds that learnt and embeds none."""
+    """Genesis embeds the exemplars of personas and protocols; what comes after finds that learnt and embeds none."""
     bridge = ScriptedBridge(vectors=lambda text: [1.0, len(text) / 100, 0.5])
     async with opened(tmp_path, bridge) as uvm:
         await uvm.readiness.genesis()
-        exemplars = [text for each in uvm.convergence.codex().personas.values() for text in each.exemplars]
+        lessons = lessons_of(uvm.convergence.codex().personas.values())
+        exemplars = [text for each in lessons for text in each.questions]
         assert bridge.embedded == exemplars
         await uvm.readiness.check()
         await uvm.readiness.genesis()
@@ -336,7 +338,7 @@ async def test_a_wrong_brief_is_refused_before_anything_is_written(tmp_path: Pat
 
 
 async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
-    """With `reason_field` in the codex every decision begins with reasoning, and the answer is streamed without it."""
+    """With `reason_field` in the codex every decision by a schema begins with reasoning; answers are plain text."""
     bridge = ScriptedBridge()
     told: list[str] = []
 
@@ -350,8 +352,9 @@ async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
         path.write_text(text.replace('mode = "direct"', 'mode = "reason_field"'), encoding="utf-8")
         shown = await ask(uvm, files=())
     assert shown["status"] == "done"
-    assert all(request.schema is not None for request in bridge.history)
-    assert all("a_reasoning" in (request.schema or {})["properties"] for request in bridge.history)
+    schemas = [request.schema for request in bridge.history if request.schema is not None]
+    assert schemas
+    assert all("a_reasoning" in schema["properties"] for schema in schemas)
     assert "".join(told) == shown["answer"]
     assert kind(bridge.history[0]) == "decomposition"
 

@@ -49,7 +49,7 @@ class Daemon:
     def thinking(self) -> int:
         """How many questions of methods it was asked."""
         messages = [request["body"].get("messages") or [{}] for request in self._call("GET", "log")["requests"]]
-        return sum("Your part of the question:" in str(each[-1].get("content")) for each in messages)
+        return sum("Your part of the question:\n" in str(each[-1].get("content")) for each in messages)
 
     def _call(self, method: str, what: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -101,7 +101,7 @@ def thoughts_kept(learner: User) -> int:
     """Count the answers to methods that are in the journal: one that is only on its way is lost by a kill."""
     shown = data(learner.run("show", "last", "--prompts", "--json"))
     asked = [each["messages"][-1]["content"] for each in shown["prompts"] if each["state"] == "done"]
-    return sum("Your part of the question:" in each for each in asked)
+    return sum("Your part of the question:\n" in each for each in asked)
 
 
 def told(mission: Any) -> dict[str, str]:

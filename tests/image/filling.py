@@ -28,7 +28,7 @@ from batos.inference.journal import Record
 from batos.uvm import UVM
 
 #: What a record of the journal, or a file in the image, is made longer by, so that this one is the longer file.
-PADDING = 900_000
+PADDING = 2_000_000
 
 
 def limit(size: int) -> None:
