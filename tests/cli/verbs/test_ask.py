@@ -48,6 +48,6 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
     )
     assert await _ask(prepared(), FollowedMission(printer), brief, []) == 0
     told = written.getvalue()
-    assert told.index("word") < told.index("Older turns are being compacted by m-")
+    assert told.index("A scripted sentence.") < told.index("Older turns are being compacted by m-")
     assert noted in told
     assert bool(compactions) == (not noted)
