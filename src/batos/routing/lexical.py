@@ -31,6 +31,8 @@ LITTLE = frozenset(
     "were what when where which who why wie will wir with wo would y yo you your zu zum zur".split()
 )
 _SMOOTHING = 0.3
+#: Classifiers that a process remembers: a codex has one for its personas and one for the protocols of each.
+_REMEMBERED = 16
 #: The first character of the scripts without blanks between words; all of them come later than those with.
 _UNSPACED = "\u0e00"
 
@@ -123,7 +125,7 @@ def learn(lessons: Sequence[Lesson]) -> Lexical:
     return _learn(tuple(lessons))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=_REMEMBERED)
 def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
     counts = [_count(lesson) for lesson in lessons]
     index = {feature: at for at, feature in enumerate(sorted(set().union(*counts)))}
@@ -131,7 +133,7 @@ def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
     return Lexical([lesson.label for lesson in lessons], index, flat)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=_REMEMBERED)
 def _unpack(labels: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
     names = zlib.decompress(lines).decode("utf-8", "surrogatepass").split("\n")
     counts = array("I")
