@@ -7,8 +7,8 @@ passage carries (gate/attribution), of those that can be checked. Citations are 
 answers with such a citation. `wasted` is a share of the tokens. A mission that has no answer after --deadline seconds
 is cancelled and has failed.
 
-The questions differ much: of the first 40 of the file SmolLM2-135M answers 0.15 right by a bare call, of the next 120
-0.41. Two runs are compared by the same questions, and fewer than 150 say little.
+The questions differ much: SmolLM2-135M has fewer of the first 40 of the file right than of the next 120. Runs are
+compared by the same questions, and --skip measures on others.
 
     python bench/quality.py [--gguf FILE|smollm2 | --url URL] [--data FILE] [--n N] [--skip N] [--arms A,B]
                             [--deadline S] [--quick] [--json FILE]

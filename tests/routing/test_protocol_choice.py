@@ -7,9 +7,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge
@@ -28,20 +25,6 @@ HELD_OUT = [
     json.loads(line)
     for line in (Path(__file__).parents[1] / "data" / "protocols.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-
-
-@pytest.fixture(scope="module")
-def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
-    """The codex that ships."""
-    folder = tmp_path_factory.mktemp("codex")
-    codices.install(folder)
-    return codices.load(folder)
-
-
-@pytest.fixture(scope="module")
-def router(codex: Codex) -> Router:
-    """A router by words alone."""
-    return Router(lessons_of(codex.personas.values()))
 
 
 def chosen(route: Route) -> str | None:

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.errors import BatosError, OllamaTimeout
 from batos.image.image import LivingImage, Opening
 from batos.memory.terms import words
-from batos.routing.lessons import Lesson, lessons_of
+from batos.routing.lessons import Lesson
 from batos.routing.lexical import LITTLE
 from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router
 from batos.routing.vectors import Embedder
@@ -30,20 +29,6 @@ LESSONS = (
     Lesson("ALFRED", ("latency",), ("Are you sure of that?",)),
 )
 SMALL = Router(LESSONS)
-
-
-@pytest.fixture(scope="module")
-def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
-    """The codex that ships."""
-    folder = tmp_path_factory.mktemp("codex")
-    codices.install(folder)
-    return codices.load(folder)
-
-
-@pytest.fixture(scope="module")
-def router(codex: Codex) -> Router:
-    """A router over the codex that ships."""
-    return Router(lessons_of(codex.personas.values()))
 
 
 async def routed(router: Router, text: str) -> Route:
