@@ -138,10 +138,10 @@ async def _connect(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio.S
     """Open a connection to a URL's host, over TLS for https."""
     # in a thread: loading the certificates takes 50 ms
     trusted = await asyncio.to_thread(_trust_context) if parsed.scheme == "https" else None
-    opening = asyncio.open_connection(
-        _address(parsed), _port(parsed), ssl=trusted, server_hostname=parsed.hostname if trusted else None
-    )
-    return await asyncio.wait_for(opening, _CONNECT_S)
+    async with asyncio.timeout(_CONNECT_S):
+        return await asyncio.open_connection(
+            _address(parsed), _port(parsed), ssl=trusted, server_hostname=parsed.hostname if trusted else None
+        )
 
 
 @cache
@@ -166,7 +166,9 @@ async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: flo
     """Wait for the next HTTP event of the reply. Raises: Stalled: no bytes arrive in time."""
     while (event := wire.next_event()) is h11.NEED_DATA:
         try:
-            data = await asyncio.wait_for(reader.read(_CHUNK), read_s)
+            # wait_for of Python 3.11 swallows a cancellation that comes together with bytes
+            async with asyncio.timeout(read_s):
+                data = await reader.read(_CHUNK)
         except TimeoutError:
             raise Stalled from None
         if not data and wire.their_state is h11.SEND_RESPONSE:

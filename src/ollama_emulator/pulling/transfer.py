@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -49,6 +48,7 @@ class Download:
     parts: list[LayerPart] = field(default_factory=list)
     waiting: int = 0
     task: asyncio.Task[None] | None = None
+    stopping: bool = False
 
     @property
     def total(self) -> int:
@@ -193,7 +193,7 @@ async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
 
     Raises: Broken: the download fails.
     """
-    known = download.registry.downloads.setdefault(download.layer.digest, download)
+    known = await _join(download)
     known.waiting += 1
     try:
         if known.task is None:
@@ -207,6 +207,18 @@ async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
         known.waiting -= 1
         if not known.waiting:
             await _stop(known)
+
+
+async def _join(download: Download) -> Download:
+    """Return the running download of the same layer, or else this one, registered.
+
+    A download that is being stopped still writes its parts: it is waited for, so that this one continues behind it.
+    """
+    running, digest = download.registry.downloads, download.layer.digest
+    while digest in running and running[digest].stopping:
+        await asyncio.wait([running[digest].task])
+    joined: Download = running.setdefault(digest, download)
+    return joined
 
 
 async def _all(download: Download) -> None:
@@ -229,12 +241,14 @@ def _first(group: ExceptionGroup[Exception]) -> Exception:
 
 
 async def _stop(download: Download) -> None:
-    """Cancel a download that nobody waits for."""
-    download.registry.downloads.pop(download.layer.digest, None)
-    if download.task is not None and not download.task.done():
-        download.task.cancel()
-        with suppress(asyncio.CancelledError):
-            await download.task
+    """Cancel a download that nobody waits for, and remove it once its parts are stored."""
+    download.stopping = True
+    try:
+        if download.task is not None and not download.task.done():
+            download.task.cancel()
+            await asyncio.gather(download.task, return_exceptions=True)
+    finally:
+        download.registry.downloads.pop(download.layer.digest, None)
 
 
 def digest_of_file(path: Path) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
+from warnings import catch_warnings, simplefilter
 
 import httpx
 import pytest
@@ -138,6 +140,23 @@ async def test_connecting_fails_as_httpx_says_it(lanes: H11Transport) -> None:
     for url in ("http://127.0.0.1:1", "http://no-such-host.invalid:1"):
         with pytest.raises(httpx.ConnectError):
             await lanes.handle_async_request(httpx.Request("GET", url))
+
+
+async def test_a_call_cancelled_while_it_connects_leaves_no_socket(lanes: H11Transport) -> None:
+    """At whatever turn of the loop the cancellation comes; an open socket would be a warning, which fails."""
+    async with serving([HOLD]) as server:
+        for turns in range(16):
+            task = asyncio.create_task(lanes.handle_async_request(httpx.Request("GET", server.url)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            del task
+            with catch_warnings(record=True) as left:
+                simplefilter("always")
+                gc.collect()
+            assert not [str(warning.message) for warning in left if warning.category is ResourceWarning]
 
 
 async def test_closing_ends_idle_and_busy_connections() -> None:

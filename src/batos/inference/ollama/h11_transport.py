@@ -11,6 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
+from ipaddress import ip_address
 from typing import TypeAlias
 
 import h11
@@ -21,6 +22,7 @@ from batos.inference.ollama.transport import stream_of
 
 _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128
+_HEAD_START_S = 0.25
 _AHEAD_BYTES = 256 * 1024  # what may come before it is read: beyond it the daemon has to wait
 _INFORMED_MOST = 8  # heads with a status of 1xx before the real one
 _EVENTS_AT_ONCE = 256  # events out of bytes that lie ready; then others have their turn
@@ -236,7 +238,7 @@ class H11Transport(httpx.AsyncBaseTransport):
             async with asyncio.timeout(seconds):
                 loop = asyncio.get_running_loop()
                 made = await loop.create_connection(
-                    H11Connection, url.host, port, ssl=self._tls, happy_eyeballs_delay=0.25
+                    H11Connection, url.host, port, ssl=self._tls, happy_eyeballs_delay=_head_start(url.host)
                 )
                 return made[1]
         except TimeoutError as raw:
@@ -265,6 +267,21 @@ class H11Transport(httpx.AsyncBaseTransport):
         self._idle.clear()
         self._busy.clear()
         await asyncio.sleep(0)  # the loop closes the sockets in its next round, and may have no other
+
+
+def _head_start(host: str) -> float | None:
+    """Return the seconds that a host's first address has before the next is tried too, None for one after another.
+
+    asyncio's race of addresses leaves a socket open where the call is cancelled in the moment that it connects. An
+    address needs no race, nor does this machine, which refuses at once.
+    """
+    if host == "localhost":
+        return None
+    try:
+        ip_address(host)
+    except ValueError:
+        return _HEAD_START_S
+    return None
 
 
 def network(url: str) -> httpx.AsyncBaseTransport:
