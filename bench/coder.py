@@ -191,7 +191,7 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
     tally = CoderTally()
     tools = TOOLS[:2] if given.quick else TOOLS[: given.n]
     async with daemon(given) as url, uvm_over(url) as uvm:
-        deps = uvm.crafts.jit.deps
+        deps = uvm.method_runtime.generator.deps
         rows = {row.name: row for row in await deps.bridge.list()}  # type: ignore[attr-defined]
         name = given.model or next(iter(rows))
         deps.digests = {**deps.digests, name: rows[name].digest if name in rows else ""}

@@ -185,7 +185,7 @@ async def council(uvm: UVM, daemon: Daemon, text: str, files: Mapping[str, str])
         raise RuntimeError(f"the mission counts {shown['cost']['calls']} calls and the daemon {len(bodies)}")
     personas = [
         f"{each.core_identity.strip()}\n\n{each.core_method.strip()}"
-        for each in uvm.convergence.codex().personas.values()
+        for each in uvm.reconciler.codex().personas.values()
     ]
     texts = [await daemon.render(body) for body in bodies]
     moved = [await daemon.render(body, persona_first(body["messages"], personas)) for body in bodies]

@@ -212,7 +212,7 @@ async def measure(given: argparse.Namespace, questions: Sequence[AttachedQuestio
     arms = {name: Arm(questions) for name in given.arms.split(",")}
     heard = Listener()
     async with daemon(given) as url, uvm_over(url, heard) as uvm, Bridge(url) as bridge:
-        model = uvm.convergence.codex().model_for("BABS")
+        model = uvm.reconciler.codex().model_for("BABS")
         for number, asked in enumerate(questions, start=1):
             for name, arm in arms.items():
                 answered = (

@@ -112,7 +112,7 @@ async def test_genesis_teaches_the_router(tmp_path: Path) -> None:
     bridge = ScriptedBridge(vectors=lambda text: [1.0, len(text) / 100, 0.5])
     async with opened(tmp_path, bridge) as uvm:
         await uvm.readiness.genesis()
-        lessons = lessons_of(uvm.convergence.codex().personas.values())
+        lessons = lessons_of(uvm.reconciler.codex().personas.values())
         exemplars = [text for each in lessons for text in each.questions]
         assert bridge.embedded == exemplars
         await uvm.readiness.check()

@@ -68,16 +68,16 @@ class OpenedImage:
 class UVM(OpenedImage):
     """An open image and what it needs to think, part by part. Made by `open_uvm`."""
 
-    convergence: Reconciler
-    lives: MethodLifecycle
+    reconciler: Reconciler
+    lifecycle: MethodLifecycle
     publisher: Publisher
     readings: Readings
     workers: Workers
     missions: Missions
     approvals: Approvals
-    crafts: OpenedRuntime
+    method_runtime: OpenedRuntime
     readiness: Readiness
-    afterwards: FollowUps
+    follow_ups: FollowUps
     learning: LateMethods
     board: RunningMissions
     counters: Counters
@@ -164,11 +164,11 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     settings, image, events = opened.settings, opened.image, opened.events
     digests: dict[str, str] = {}
     thinking: dict[object, frozenset[str]] = {}
-    convergence = _reconciler(opened, thinking)
+    reconciler = _reconciler(opened, thinking)
     rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
-    lives = MethodLifecycle(image, events, opened.clock, rules)
-    publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, opened.clock)
-    readings = Readings(settings, image, opened.journal, lives, opened.clock)
+    lifecycle = MethodLifecycle(image, events, opened.clock, rules)
+    publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, opened.clock)
+    readings = Readings(settings, image, opened.journal, lifecycle, opened.clock)
 
     # The one circle: a mission that runs may ask a person, and the answer wakes missions. No worker works before all
     # is built, so that the readiness, which is built below, may be named here.
@@ -181,29 +181,31 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
-    trade = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image), prepare)
-    workers = Workers(image, group, trade, opened.clock)
+    deps = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image), prepare)
+    workers = Workers(image, group, deps, opened.clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
-    then = Consequences(missions.wake, lives.settle)
+    then = Consequences(missions.wake, lifecycle.settle)
     approvals = Approvals(image, events, opened.clock, settings.approval_days, group, then)
     making = RuntimeParts(
-        settings, image, opened.journal, opened.bridge, events, opened.clock, lives, approvals, digests
+        settings, image, opened.journal, opened.bridge, events, opened.clock, lifecycle, approvals, digests
     )  # fmt: skip
-    crafts = await stack.enter_async_context(open_method_runtime(making))
+    method_runtime = await stack.enter_async_context(open_method_runtime(making))
     running = ReadinessParts(
-        settings, image, opened.journal, publisher, events, opened.clock, crafts.methods, digests, thinking
+        settings, image, opened.journal, publisher, events, opened.clock, method_runtime.methods, digests, thinking
     )  # fmt: skip
-    readiness = Readiness(running, opened.bridge, convergence)
+    readiness = Readiness(running, opened.bridge, reconciler)
     stack.push_async_callback(_finish, workers.stop)
     learning = LateMethods(
-        LearningParts(settings, image, crafts.jit, workers, events, opened.clock, readiness.ready), group, pauses[-1]
+        LearningParts(settings, image, method_runtime.generator, workers, events, opened.clock, readiness.ready),
+        group,
+        pauses[-1],
     )
     stack.push_async_callback(_finish, learning.aclose)
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, opened.clock,
-        convergence, lives, publisher, readings, workers, missions, approvals, crafts, readiness,
+        reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, board, counters,
     )  # fmt: skip
 

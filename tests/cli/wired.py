@@ -58,7 +58,7 @@ class Played:
         return self
 
     @property
-    def afterwards(self) -> Played:
+    def follow_ups(self) -> Played:
         return self
 
     @property

@@ -70,7 +70,7 @@ def run_dying(home: Path, url: str, nth: int, after: bool) -> None:
         settings = Settings(home=home, user="tester", ollama_host=url)
         async with open_uvm(settings, Events(log=False), Seams(opening=opening)) as uvm:
             # Not the router's lesson: how many commits that takes is a matter of time (tests of `saved` have it).
-            await uvm.convergence.run()
+            await uvm.reconciler.run()
 
     home.mkdir(exist_ok=True)
     asyncio.run(genesis())

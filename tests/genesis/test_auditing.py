@@ -25,7 +25,7 @@ class Watching:
     def __init__(self, uvm: UVM, bridge: ScriptedBridge) -> None:
         self.uvm, self.bridge = uvm, bridge
         self.met: list[tuple[dict[bytes, bytes], set[str]]] = []
-        uvm.convergence.auditing = replace(uvm.convergence.auditing, audit=self)
+        uvm.reconciler.auditing = replace(uvm.reconciler.auditing, audit=self)
 
     def __call__(
         self, root: Any, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()

@@ -42,7 +42,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
     await stage.ask()
     uvm, told = stage.uvm, Heard()
     for slot in ("sage_facet_", "joyful_spark_facet_"):
-        await uvm.lives.install(
+        await uvm.lifecycle.install(
             seeded(uvm, "robin_prototype_obj", slot, "async def SELECTOR(self, query):\n    return query\n")
         )
     uvm.events.subscribe(told)
@@ -50,11 +50,11 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
     await stage.ask()
     (gone,) = [keys for event, keys in told if event == "method.retired"]
     assert (gone["receiver"], gone["selector"], gone["revision"]) == ("robin_prototype_obj", "sage_facet_", 1)
-    states = {line["selector"]: line["state"] for line in uvm.lives.list_methods("robin_prototype_obj")}
+    states = {line["selector"]: line["state"] for line in uvm.lifecycle.list_methods("robin_prototype_obj")}
     assert states == {"sage_facet_": "intent", "joyful_spark_facet_": "active"}
     with uvm.image.snapshot() as root:
         assert "Offer company." in root["robin_prototype_obj"].sage_facet_.text
-    changes = uvm.lives.history("robin_prototype_obj.sage_facet_")["changes"]
+    changes = uvm.lifecycle.history("robin_prototype_obj.sage_facet_")["changes"]
     assert (changes[-1]["event"], changes[-1]["by"]) == ("declared", "genesis")
     assert changes[-1]["at"]
 
@@ -107,7 +107,7 @@ async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> Non
     settings = stage.uvm.settings.model_copy(update={"image": "memory://other"})
     async with open_uvm(settings, Events(log=False)) as uvm:
         await uvm.readiness.genesis()
-        uvm.convergence._version = None
+        uvm.reconciler._version = None
         assert await stage.asked_for(uvm.readiness.check()) == ["GET /api/version", "GET /api/tags"]
 
 
@@ -166,7 +166,7 @@ async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
             report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
             await deleting[0]
-            assert not [step for step in (await uvm.convergence.plan()).steps if step.kind != "pull"]
+            assert not [step for step in (await uvm.reconciler.plan()).steps if step.kind != "pull"]
         assert len([row for row in await other.list() if row.name.startswith("batos-")]) == 4
 
 
@@ -255,6 +255,6 @@ async def test_nothing_is_known_without_a_genesis(tmp_path: Path) -> None:
     """An image that never met Ollama has nothing to serve."""
     settings = Settings(home=tmp_path / "home", user="tester", ollama_host="http://127.0.0.1:9", image="memory://new")
     async with open_uvm(settings, Events(log=False)) as uvm:
-        assert uvm.convergence.baseline() is None
+        assert uvm.reconciler.baseline() is None
         with pytest.raises(OllamaUnreachable):
             await uvm.missions.ask({"text": "Why?"})

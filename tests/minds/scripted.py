@@ -190,10 +190,10 @@ class Stepping:
 @asynccontextmanager
 async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
     """The mission's transaction and machine; nothing of it is committed unless the test does so."""
-    conductor = (await uvm.readiness.ready()).conductor
+    runner = (await uvm.readiness.ready()).runner
     attempt = Attempt(mission)
     with uvm.image.transaction(mission) as transaction:
-        context = await conductor._prepare(attempt, transaction)
+        context = await runner._prepare(attempt, transaction)
         orchestrator = transaction.root["orchestrator_obj"]
         cycle = begin(orchestrator)
         interpreter = MissionInterpreter(context, cycle)

@@ -50,12 +50,12 @@ async def died(uvm: UVM, mission: str, at: int | str) -> bool:
     """Run a mission that dies at a step; False: it came to its end before. What was only noted is gone with it."""
     leave = uvm.events.subscribe(Death(at))
     try:
-        await (await uvm.readiness.ready()).conductor.run(mission)
+        await (await uvm.readiness.ready()).runner.run(mission)
     except Dies:
         return True
     finally:
         leave()
-        await uvm.crafts.jit.generations.flights.aclose()
+        await uvm.method_runtime.generator.generations.single_flight.aclose()
         uvm.journal._notes.clear()
     return False
 
@@ -73,7 +73,7 @@ async def test_thirty_missions_that_learn_are_killed_and_resumed(tmp_path: Path)
     for number in range(30):
         async with learning(tmp_path / str(number), author(SPEAKS, SAID, Script()), method_control=3) as mind:
             mission = await submit(mind.uvm, QUESTION, (), persona="BRICK", effort="cycle")
-            drawn += any(mind.uvm.lives.is_control(mission, slot) for slot in SLOTS)
+            drawn += any(mind.uvm.lifecycle.is_control(mission, slot) for slot in SLOTS)
             assert await died(mind.uvm, mission, "SYNTHESIZING")
             before = len(mind.bridge.history)
             assert await mind.uvm.missions.recover() == [mission]
@@ -147,7 +147,7 @@ async def test_a_retry_runs_a_method_only_while_it_acts(tmp_path: Path) -> None:
     async with crafted(tmp_path / "home") as mind:
         await mind.install(**{GUIDE: ECHO})
         first = await ask(mind.uvm)
-        await mind.uvm.lives.roll_back(f"{BRICK}.{GUIDE}", 0, "tester")
+        await mind.uvm.lifecycle.roll_back(f"{BRICK}.{GUIDE}", 0, "tester")
         again = await ask(mind.uvm, ancestor=first["id"])
         assert (GUIDE, "interpreted intent") in methods(again)
 

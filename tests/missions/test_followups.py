@@ -52,20 +52,20 @@ async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     name = await talk(mind.uvm, exchanges(20))
     turn = await turned(mind, name)
-    begun = await mind.uvm.afterwards.begin(turn)
+    begun = await mind.uvm.follow_ups.begin(turn)
     assert begun is not None
     told = await mind.uvm.missions.wait_for_end(begun)
     assert (told["status"], told["brief"]["origin"]["door"], told["brief"]["priority"]) == ("done", "kernel", -9)
     assert covered(mind, name) > 0
-    assert await mind.uvm.afterwards.begin(begun) is None
-    assert await mind.uvm.afterwards.begin(turn) is None
+    assert await mind.uvm.follow_ups.begin(begun) is None
+    assert await mind.uvm.follow_ups.begin(turn) is None
     assert mind.uvm.readings.turns(name)["count"] == 21
 
 
 async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
     """Once it keeps house nobody has to ask; a turn that makes nothing due leads to nothing."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    mind.uvm.afterwards.keep(mind.uvm.events)
+    mind.uvm.follow_ups.keep(mind.uvm.events)
     name = await talk(mind.uvm, exchanges(20))
     await turned(mind, name)
     await ended(mind, 2)
@@ -82,7 +82,7 @@ async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     name = await talk(mind.uvm, exchanges(20))
     turns = [await turned(mind, name) for _ in range(3)]
-    begun = await asyncio.gather(*(mind.uvm.afterwards.begin(turn) for turn in turns))
+    begun = await asyncio.gather(*(mind.uvm.follow_ups.begin(turn) for turn in turns))
     for each in {mission for mission in begun if mission is not None}:
         await mind.uvm.missions.wait_for_end(each)
     paths = [path["path"] for path in mind.told("inference.start") if path["path"].startswith("compaction")]
@@ -104,11 +104,11 @@ async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> No
         busy = await uvm.missions.submit({"text": "Why?", "effort": "reflex", "persona": "BRICK"})
         await uvm.missions.begin(busy)
         await bridge.arrived(4)
-        begun = {await uvm.afterwards.begin(turn) for turn in turns}
+        begun = {await uvm.follow_ups.begin(turn) for turn in turns}
         assert len(begun) == 1
         assert len(uvm.readings.newest(status="queued")) == 1
         await uvm.missions.cancel(str(begun.pop()))
-        again = await uvm.afterwards.begin(turns[0])
+        again = await uvm.follow_ups.begin(turns[0])
         assert [each["id"] for each in uvm.readings.newest(status="queued")] == [again]
 
 
@@ -123,7 +123,7 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
         assert isinstance(due, dict)
         left = await uvm.missions.submit(due)
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
-        assert await uvm.afterwards.begin(turn) == left
+        assert await uvm.follow_ups.begin(turn) == left
         assert (await uvm.missions.wait_for_end(left))["status"] == "done"
 
 
@@ -132,14 +132,14 @@ async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(m
     mind.bridge.respond = recording(lambda request: OllamaUnfit("no"), mind.script)
     name = await talk(mind.uvm, exchanges(45))
     turn = await turned(mind, name)
-    first = await mind.uvm.afterwards.begin(turn)
+    first = await mind.uvm.follow_ups.begin(turn)
     assert first is not None
     assert (await mind.uvm.missions.wait_for_end(first))["status"] == "failed"
     assert mind.uvm.readings.mission(turn)["status"] == "done"
     again = await turned(mind, name)
     assert mind.uvm.readings.mission(again)["provenance"]["omitted"]["turns"] > 0
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    second = await mind.uvm.afterwards.begin(again)
+    second = await mind.uvm.follow_ups.begin(again)
     assert second is not None
     told = await mind.uvm.missions.wait_for_end(second)
     assert told["brief"]["ancestor"] == first
@@ -158,7 +158,7 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
 
     mind.bridge.respond = recording(record, mind.script)
     name = await talk(mind.uvm, exchanges(80, 800))
-    begun = await mind.uvm.afterwards.begin(await turned(mind, name))
+    begun = await mind.uvm.follow_ups.begin(await turned(mind, name))
     assert begun is not None
     await stopped.wait()
     await (mind.uvm.missions.cancel(begun) if how == "cancelled" else mind.uvm.missions.pause(begun))
@@ -166,7 +166,7 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
         await mind.uvm.missions.resume(begun)
         assert (await mind.uvm.missions.wait_for_end(begun))["status"] == "done"
     else:
-        again = await mind.uvm.afterwards.begin(await turned(mind, name))
+        again = await mind.uvm.follow_ups.begin(await turned(mind, name))
         assert again is not None
         assert (await mind.uvm.missions.wait_for_end(again))["status"] == "done"
     asked = [request.messages[-1]["content"] for request in mind.bridge.history if is_record(request)]

@@ -53,8 +53,8 @@ async def test_a_method_is_refused_without_a_cell(mind: Mind) -> None:
     """Generated source is never run in the kernel: the part fails and says why, the others go on."""
     method = passed(SLOT, "def tamland_facet_(self, query): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, method))
-    conductor = (await mind.uvm.readiness.ready()).conductor
-    conductor.methods = replace(conductor.methods, cell=None)
+    runner = (await mind.uvm.readiness.ready()).runner
+    runner.methods = replace(runner.methods, cell=None)
     mind.script.woven = GOOD
     shown = await ask(mind.uvm)
     failure = shown["voices"][0]["failure"]

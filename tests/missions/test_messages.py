@@ -225,8 +225,8 @@ async def test_a_method_needs_a_cell(mind: Mind) -> None:
     """Generated source is not run, whoever sends its selector."""
     method = passed("sing_for_", "def sing_for_(self, who): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "sing_for_", method))
-    conductor = (await mind.uvm.readiness.ready()).conductor
-    conductor.methods = replace(conductor.methods, cell=None)
+    runner = (await mind.uvm.readiness.ready()).runner
+    runner.methods = replace(runner.methods, cell=None)
     with pytest.raises(CellMissing, match="no cell to run it in"):
         await sent(mind, "brick_prototype_obj", "sing_for_", "Anna")
 

@@ -137,8 +137,8 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
         uvm.events.subscribe(lambda event, keys: done.append(keys["mission"]) if event == "mission.done" else None)
-        conductor = (await uvm.readiness.ready()).conductor
-        conductor.publisher = Publisher(uvm.image.writer, {"statistics": broken}, uvm.clock)
+        runner = (await uvm.readiness.ready()).runner
+        runner.publisher = Publisher(uvm.image.writer, {"statistics": broken}, uvm.clock)
         mission = await submit(uvm)
         with pytest.raises(BatosError, match="just then"):
             await uvm.missions.run(mission)

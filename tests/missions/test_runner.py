@@ -197,19 +197,19 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
 async def test_committed_and_not_published_it_is_published_by_the_next_run(mind: Mind) -> None:
     """When folding in fails after the commit the mission is not failed: running it again only publishes it."""
     mission = await submit(mind.uvm)
-    conductor = (await mind.uvm.readiness.ready()).conductor
-    publisher = conductor.publisher
+    runner = (await mind.uvm.readiness.ready()).runner
+    publisher = runner.publisher
 
     def broken(root: Any, mission: str, payload: Any) -> None:
         raise BatosError("the disk was full just then")
 
-    conductor.publisher = Publisher(mind.uvm.image.writer, {"statistics": broken}, utc_now)
+    runner.publisher = Publisher(mind.uvm.image.writer, {"statistics": broken}, utc_now)
     with pytest.raises(BatosError, match="just then"):
         await mind.uvm.missions.run(mission)
     assert mind.uvm.readings.mission(mission)["status"] == "running"
     assert mind.told("mission.failed") == []
     calls = len(mind.bridge.history)
-    conductor.publisher = publisher
+    runner.publisher = publisher
     shown = await mind.uvm.missions.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) == calls

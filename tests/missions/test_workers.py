@@ -117,7 +117,7 @@ async def test_a_crash_is_its_missions_alone(tmp_path: Path, crash: type[BaseExc
         assert uvm.image.unfolded_missions() == []
 
 
-async def test_a_conductor_that_cannot_be_made_fails_the_mission(tmp_path: Path) -> None:
+async def test_a_runner_that_cannot_be_made_fails_the_mission(tmp_path: Path) -> None:
     """What goes wrong before a mission begins to run is told by it too, and the workers go on."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
         mind = uvm.settings.home / "codex" / "mind.toml"
@@ -363,7 +363,7 @@ async def test_who_leaves_as_the_daemon_comes_back_ends_nobody_else(tmp_path: Pa
         return True
 
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        uvm.workers._trade = replace(uvm.workers._trade, answers=answers, pauses=(0.0,))
+        uvm.workers._deps = replace(uvm.workers._deps, answers=answers, pauses=(0.0,))
         bridge.back = False
         missions = await begun(uvm, "One?", "Two?", policy={"wait_ollama": True})
         while {uvm.readings.mission(mission)["status"] for mission in missions} != {"waiting"}:  # noqa: ASYNC110

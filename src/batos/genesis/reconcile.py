@@ -75,7 +75,7 @@ class Baseline:
     models: frozenset[str]
 
 
-#: Lets missions begin on a footing.
+#: Lets missions begin on a baseline.
 Begin: TypeAlias = Callable[[Baseline], Awaitable[object]]
 
 
@@ -173,7 +173,7 @@ class Reconciler:
     ) -> GenesisReport:
         """Audit, bring models and image to what is wanted, verify, and audit again; a second run changes nothing.
 
-        `begin` is called with the footing of missions, while nobody else looks, where nothing is wrong.
+        `begin` is called with the baseline of missions, while nobody else looks, where nothing is wrong.
         """
         self._version = None
         before = await self._make_plan()

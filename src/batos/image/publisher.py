@@ -18,7 +18,7 @@ Telling: TypeAlias = Callable[[], None]
 
 
 class Applier(Protocol):
-    """Folds contributions of one kind into a projection; memory and jit register theirs."""
+    """Folds contributions of one kind into a projection; memory and the method lifecycle register theirs."""
 
     def __call__(self, root: Root, mission: str, payload: Any) -> Sequence[Telling] | None:
         """Change the projection, and return the calls to make on the loop after the commit, in order. May run again."""

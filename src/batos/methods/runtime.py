@@ -37,7 +37,7 @@ class RuntimeParts:
     bridge: Thinks
     events: Events
     clock: Callable[[], datetime]
-    lives: MethodLifecycle
+    lifecycle: MethodLifecycle
     approvals: Approvals
     digests: Mapping[str, str]
 
@@ -47,7 +47,7 @@ class OpenedRuntime:
     """The cell and the generator of one process, and the method runtime that a mission is given."""
 
     cell: Cell
-    jit: MethodGenerator
+    generator: MethodGenerator
     methods: MethodRuntime
 
 
@@ -58,18 +58,20 @@ async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntim
     # A cell of its own with one worker: no mission waits for a rehearsal, and mutants raise no alarm.
     rehearsal = Cell(1, LIMITS)
     deps = _generation_deps(parts, rehearsal)
-    jit = MethodGenerator(parts.image, deps, Generations(deps, parts.lives, parts.approvals))
+    generator = MethodGenerator(parts.image, deps, Generations(deps, parts.lifecycle, parts.approvals))
     try:
         yield OpenedRuntime(
-            cell, jit, MethodRuntime(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret)
+            cell,
+            generator,
+            MethodRuntime(cell, generator, parts.lifecycle, parts.settings.install, parts.settings.interpret),
         )
     finally:
-        await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, jit)))
+        await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, generator)))
 
 
-async def _close(cell: Cell, rehearsal: Cell, jit: MethodGenerator) -> None:
+async def _close(cell: Cell, rehearsal: Cell, generator: MethodGenerator) -> None:
     """Close the generator, then both cells."""
-    await jit.aclose()
+    await generator.aclose()
     await rehearsal.aclose()
     await cell.aclose()
 

@@ -68,7 +68,7 @@ class MethodMaker(Protocol):
         """Return the method that answers a message, made now if needed; None if its intent is to be interpreted."""
         ...
 
-    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+    def recent_failure(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return why the same was tried not long ago and failed, if it was: it is not tried again yet."""
         ...
 
@@ -100,12 +100,12 @@ class MethodCell(Protocol):
 class MethodRuntime:
     """The services by which missions run methods, make them and choose them, and the configured policies.
 
-    Without a cell no method runs; without a jit every intent is interpreted.
+    Without a cell no method runs; without a generator every intent is interpreted.
     """
 
     cell: MethodCell | None = None
-    jit: MethodMaker | None = None
-    lives: MethodChooser | None = None
+    generator: MethodMaker | None = None
+    lifecycle: MethodChooser | None = None
     install: Install = "never"
     interpret: Interpret = "allow"
 

@@ -133,7 +133,7 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
     found: list[tuple[str, Any]] = [("statistics", counted)]
     if context.mission.brief.conversation is not None and context.mission.brief.message is None:
         found.append(("turn", {"conversation": context.mission.brief.conversation}))
-    if context.io.methods.lives is not None:
+    if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]
     found += [(wishes.KIND, wish) for wish in wishes.wishes_in(context.trace.learned)]

@@ -50,7 +50,7 @@ class LearningParts:
 
     settings: Settings
     image: LivingImage
-    jit: MethodGenerator
+    generator: MethodGenerator
     workers: Workers
     events: Events
     clock: Callable[[], datetime]
@@ -199,7 +199,7 @@ class LateMethods:
         await self._parts.ready()
         try:
             installs = self._parts.settings.install != "ask" and not wish.get("asks")
-            told = await self._parts.jit.fulfil(wish, installs=installs)
+            told = await self._parts.generator.fulfil(wish, installs=installs)
         except BatosError as error:
             if error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing)):
                 raise

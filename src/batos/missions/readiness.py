@@ -41,8 +41,8 @@ class Ready:
     """Holds what missions begin with from now on; `number` is the number of the check that found it."""
 
     number: int
-    footing: Baseline
-    conductor: MissionRunner
+    baseline: Baseline
+    runner: MissionRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class ReadinessParts:
 class Readiness:
     """Checks the models before missions begin, and runs each mission on what the newest check found."""
 
-    def __init__(self, parts: ReadinessParts, bridge: Ollama, convergence: Reconciler) -> None:
+    def __init__(self, parts: ReadinessParts, bridge: Ollama, reconciler: Reconciler) -> None:
         self._parts = parts
         #: Asked by every runner that is made from now on.
         self.bridge = bridge
-        self._convergence = convergence
+        self._reconciler = reconciler
         #: The number of checks so far.
         self._checks = 0
         self._ready: Ready | None = None
@@ -85,8 +85,8 @@ class Readiness:
         Where nothing is wrong after it, the router has learnt the codex too, so that no question waits for that.
         """
         self._checks += 1
-        begin = partial(self._begin_on, self._checks, self._convergence.progress_relay(on_progress))
-        return await self._convergence.run(on_progress, prune=prune, begin=begin)
+        begin = partial(self._begin_on, self._checks, self._reconciler.progress_relay(on_progress))
+        return await self._reconciler.run(on_progress, prune=prune, begin=begin)
 
     async def check(self) -> None:
         """Check before every verb that thinks: the codex takes effect, models that only need making are made.
@@ -96,7 +96,7 @@ class Readiness:
             CodexError: a file of the codex is wrong.
             OllamaError: Ollama cannot be asked.
         """
-        async with self._convergence.turn:
+        async with self._reconciler.turn:
             await self._check()
 
     async def ready(self) -> Ready:
@@ -105,7 +105,7 @@ class Readiness:
         When Ollama is away, what the image knows serves answers that are paid for.
         """
         come = self._checks
-        async with self._convergence.turn:
+        async with self._reconciler.turn:
             if self._ready is not None and self._ready.number > come:
                 return self._ready
             return await self._check()
@@ -115,9 +115,9 @@ class Readiness:
         prepared = self._prepared.pop(mission, None)
         ready = await (self.ready() if prepared is None else prepared)
         run = object()
-        self._parts.thinking[run] = ready.footing.models
+        self._parts.thinking[run] = ready.baseline.models
         try:
-            await ready.conductor.run(mission, stop_request)
+            await ready.runner.run(mission, stop_request)
         finally:
             del self._parts.thinking[run]
 
@@ -138,7 +138,7 @@ class Readiness:
         try:
             await self.bridge.version()
         except OllamaError:
-            self._convergence.forget_version()
+            self._reconciler.forget_version()
             return False
         return True
 
@@ -146,27 +146,27 @@ class Readiness:
         self._checks += 1
         number = self._checks
         try:
-            footing = await self._convergence.check()
+            baseline = await self._reconciler.check()
         except (OllamaUnreachable, OllamaTimeout):
-            remembered = await asyncio.to_thread(self._convergence.baseline)
+            remembered = await asyncio.to_thread(self._reconciler.baseline)
             if remembered is None:
                 raise
-            footing = remembered
-        return await self._begin_on(number, self._convergence.progress_relay(None), footing)
+            baseline = remembered
+        return await self._begin_on(number, self._reconciler.progress_relay(None), baseline)
 
-    async def _begin_on(self, number: int, tell: OnProgress, footing: Baseline) -> Ready:
-        """Let missions begin on this footing from now on; `number` is that of the check that found it."""
+    async def _begin_on(self, number: int, tell: OnProgress, baseline: Baseline) -> Ready:
+        """Let missions begin on this baseline from now on; `number` is that of the check that found it."""
         before = self._ready
-        self._parts.digests.update(footing.digests)
-        alike = before is not None and before.footing.codex.digest == footing.codex.digest
-        alike = alike and before is not None and before.conductor.bridge is self.bridge
-        if before is not None and alike and before.conductor.router.serves(self._embedder(footing)):
-            self._ready = replace(before, number=number, footing=footing)
+        self._parts.digests.update(baseline.digests)
+        alike = before is not None and before.baseline.codex.digest == baseline.codex.digest
+        alike = alike and before is not None and before.runner.bridge is self.bridge
+        if before is not None and alike and before.runner.router.serves(self._embedder(baseline)):
+            self._ready = replace(before, number=number, baseline=baseline)
         else:
-            self._ready = Ready(number, footing, await self._make_conductor(footing, tell))
+            self._ready = Ready(number, baseline, await self._make_runner(baseline, tell))
         return self._ready
 
-    async def _make_conductor(self, footing: Baseline, tell: OnProgress) -> MissionRunner:
+    async def _make_runner(self, baseline: Baseline, tell: OnProgress) -> MissionRunner:
         parts = self._parts
         limits = parts.settings
         return MissionRunner(
@@ -174,7 +174,7 @@ class Readiness:
             journal=parts.journal,
             publisher=parts.publisher,
             bridge=self.bridge,
-            router=await self._router(footing, tell),
+            router=await self._router(baseline, tell),
             limits=SpendingLimits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=parts.events,
             clock=parts.clock,
@@ -183,10 +183,12 @@ class Readiness:
             methods=parts.methods,
         )
 
-    async def _router(self, footing: Baseline, tell: OnProgress) -> Router:
-        lessons = lessons_of(footing.codex.personas.values())
-        return await routers.make_router(self._parts.image, lessons, self._embedder(footing), tell)
+    async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
+        lessons = lessons_of(baseline.codex.personas.values())
+        return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell)
 
-    def _embedder(self, footing: Baseline) -> Embedder | None:
+    def _embedder(self, baseline: Baseline) -> Embedder | None:
         """Return the codex's embedder, or None if the daemon does not have it."""
-        return find_embedder(self.bridge, footing.codex.profile(self._parts.settings.profile).embedder, footing.digests)
+        return find_embedder(
+            self.bridge, baseline.codex.profile(self._parts.settings.profile).embedder, baseline.digests
+        )

@@ -25,7 +25,7 @@ class Readings:
     settings: Settings
     image: ReadableImage
     journal: Entries
-    lives: MethodReader
+    lifecycle: MethodReader
     clock: Callable[[], datetime] = utc_now
 
     def mission(self, mission: str) -> dict[str, Any]:

@@ -260,11 +260,11 @@ class MissionRunner:
 
     async def _count(self, attempt: Attempt) -> None:
         """Count the uses of methods by a failed mission, so that a method that fails missions is retired too."""
-        context, lives = attempt.context, self.methods.lives
-        if context is None or lives is None or not context.trace.uses:
+        context, lifecycle = attempt.context, self.methods.lifecycle
+        if context is None or lifecycle is None or not context.trace.uses:
             return
         try:
-            await lives.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
+            await lifecycle.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
         except Exception as error:  # emitted, because the mission's own error is the one to raise
             self.events.emit(
                 TXN_ABORT, TransactionAbort(what=attempt.mission, reason=f"its uses are not counted: {error}")

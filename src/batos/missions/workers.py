@@ -33,10 +33,10 @@ class Workers:
     A worker never raises: an error of its mission ends that mission alone.
     """
 
-    def __init__(self, image: LivingImage, group: asyncio.TaskGroup, trade: WorkerDeps, clock: Callable[[], datetime]):
+    def __init__(self, image: LivingImage, group: asyncio.TaskGroup, deps: WorkerDeps, clock: Callable[[], datetime]):
         self._image = image
         self._group = group
-        self._trade = trade
+        self._deps = deps
         self._queue = Queue()
         self._running: dict[str, Run] = {}
         #: The runs of missions that are being accepted; they are among `_settling` too.
@@ -102,9 +102,9 @@ class Workers:
         `begin_reserved` or `free` must follow.
         """
         busy = self.stopping or len(self._queue) or self._runs_alone()
-        if busy or len(self._running) + len(self._reserved) >= self._trade.at_once:
+        if busy or len(self._running) + len(self._reserved) >= self._deps.at_once:
             return False
-        run = self._reserved[place.mission] = self._run_of(place, self._trade.prepare(place.mission))
+        run = self._reserved[place.mission] = self._run_of(place, self._deps.prepare(place.mission))
         self._settling[place.mission] = run.accepted
         return True
 
@@ -135,7 +135,7 @@ class Workers:
 
     def _go_on(self) -> None:
         """Start queued missions while there are free workers."""
-        while not self.stopping and len(self._running) + len(self._reserved) < self._trade.at_once:
+        while not self.stopping and len(self._running) + len(self._reserved) < self._deps.at_once:
             place = self._queue.first()
             here = self._running or self._reserved
             if place is None or (here and (place.alone or self._runs_alone())):
@@ -170,7 +170,7 @@ class Workers:
         error: BaseException | None = None
         try:
             run.stop_request.check()
-            await self._trade.perform(mission, run.stop_request)
+            await self._deps.perform(mission, run.stop_request)
         except (Exception, asyncio.CancelledError) as failure:  # any error ends this mission and no other
             error = failure
         run.give_up()
@@ -185,7 +185,7 @@ class Workers:
             self._tell(mission, ending)
         elif not isinstance(ending.error, ApprovalNeeded):
             self._wait_for_ollama(run.place)
-        elif self._trade.awaits(mission):
+        elif self._deps.awaits(mission):
             self._tell(mission, ending)  # the mission leaves the workers until it is woken
         else:  # the person answered while the mission was stopping
             self._patient[mission] = run.place
@@ -224,7 +224,7 @@ class Workers:
         """Change the status of a mission, and emit its failure."""
         await self._image.move(mission, word, reason, only)
         if word in ("failed", "cancelled") and reason is not None:
-            self._trade.events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
+            self._deps.events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
 
     # -- waiting for an end
 
@@ -361,7 +361,7 @@ class Workers:
         """Test if a mission waits after this error of Ollama, because the daemon cannot be reached or is busy."""
         if isinstance(error, OllamaUnreachable | OllamaBusy):
             return True
-        return error.retry and not await self._trade.answers()
+        return error.retry and not await self._deps.answers()
 
     def _wait_for_ollama(self, place: QueueEntry) -> None:
         """Keep a mission until the daemon answers again."""
@@ -372,10 +372,10 @@ class Workers:
     async def _look(self) -> None:
         """Ask the daemon at growing intervals until it answers, then queue the missions that wait for it."""
         while self._patient:
-            pauses = self._trade.pauses
+            pauses = self._deps.pauses
             await asyncio.sleep(pauses[min(self._looks, len(pauses) - 1)])
             self._looks += 1
-            if await self._trade.answers():
+            if await self._deps.answers():
                 await asyncio.gather(*(self._queue_again(place) for place in tuple(self._patient.values())))
 
     async def _queue_again(self, place: QueueEntry) -> None:

@@ -140,7 +140,7 @@ class Deciding(ABC):
                 lineage = methods.lineage_of(root, named_objects(root)[BRICK], FACET)
                 assert lineage is not None
                 former = lineage.revisions[1].source
-            candidate = await uvm.crafts.jit.redefine(
+            candidate = await uvm.method_runtime.generator.redefine(
                 BRICK, FACET, "ada", source=former.replace("Your part", "Thy part")
             )
             second = await uvm.approvals.ask(candidate, None)

@@ -63,14 +63,14 @@ async def test_a_chosen_adapter_that_does_not_fit_refuses(stage: Stage) -> None:
 def staged_anew(stage: Stage) -> Reconciler:
     """What another process would begin with, that has refused nothing yet."""
     uvm = stage.uvm
-    return Reconciler(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock, uvm.convergence.auditing)
+    return Reconciler(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock, uvm.reconciler.auditing)
 
 
 async def test_a_plan_leaves_out_what_does_not_fit(stage: Stage) -> None:
     """The plan is what genesis would do: nothing is said to be made of an adapter that it would leave out."""
     wide = {"blk.0.attn_q.weight.lora_a": (128, 4), "blk.0.attn_q.weight.lora_b": (4, 128)}
     gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
-    found = await stage.uvm.convergence.plan()
+    found = await stage.uvm.reconciler.plan()
     assert found.steps == ()
     assert [fault.label for fault in found.shelf.faults] == ["ROBIN/wide"]
 

@@ -89,8 +89,8 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
 
 async def craft(uvm: UVM, **changes: Any) -> None:
     """Change what missions run methods with from now on."""
-    conductor = (await uvm.readiness.ready()).conductor
-    conductor.methods = replace(conductor.methods, **changes)
+    runner = (await uvm.readiness.ready()).runner
+    runner.methods = replace(runner.methods, **changes)
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def crafted(
 
 
 class Always:
-    """A jit that has these methods, and no other: `selector=source`. It counts what it was asked for."""
+    """A generator that has these methods, and no other: `selector=source`. It counts what it was asked for."""
 
     def __init__(self, **sources: str) -> None:
         self.sources = {selector: textwrap.dedent(source) for selector, source in sources.items()}
@@ -120,7 +120,7 @@ class Always:
         self.asked.append(selector)
         return Method(selector, self.sources[selector]) if selector in self.sources else None
 
-    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+    def recent_failure(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Nothing has failed."""
         return None
 

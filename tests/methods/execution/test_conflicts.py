@@ -120,7 +120,7 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
     stop_request = StopRequest()
     _meddle(mind, 1, lambda: stop_request.request_stop("cancelled", cancelled_error(), force=False))
     with pytest.raises(Stopped):
-        await (await mind.uvm.readiness.ready()).conductor.run(mission, stop_request)
+        await (await mind.uvm.readiness.ready()).runner.run(mission, stop_request)
     assert mind.uvm.readings.mission(mission)["status"] == "cancelled"
     assert mind.slots()["total"] == 0
 

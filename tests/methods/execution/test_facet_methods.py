@@ -54,13 +54,13 @@ async def test_what_it_asks_shares_the_missions_prefix_and_its_personas_voice(mi
 async def test_without_a_system_it_asks_as_its_intent_would(mind: Crafted) -> None:
     """A method that only passes its question on sends the very prompt that interpretation sends: it is paid for."""
     interpreted = await ask(mind.uvm)
-    jit = Always(**{slot: ECHO.replace(TAMLAND, slot) for slot in SLOTS})
-    await craft(mind.uvm, jit=jit)
+    generator = Always(**{slot: ECHO.replace(TAMLAND, slot) for slot in SLOTS})
+    await craft(mind.uvm, generator=generator)
     # A retry chooses as its ancestor did, unless its asker says otherwise.
     again = await ask(mind.uvm, ancestor=interpreted["id"], policy={"interpret": "never"})
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 5)
     assert methods(again)[0] == (TAMLAND, "method, made in this mission")
-    assert sorted(jit.asked) == sorted(SLOTS)
+    assert sorted(generator.asked) == sorted(SLOTS)
 
 
 async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(mind: Crafted) -> None:

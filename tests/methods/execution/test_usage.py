@@ -130,18 +130,18 @@ async def test_where_nothing_may_be_interpreted_there_is_no_control(tmp_path: Pa
 
 async def test_what_a_mission_made_itself_runs_in_it_at_once(mind: Crafted) -> None:
     """Its snapshot has the intent still: the method is asked for once, whoever sends the message how often."""
-    jit = Always(
+    generator = Always(
         tamland_facet_="async def tamland_facet_(self, query):\n    return await self.guide_facet_(query)\n",
         guide_facet_="def guide_facet_(self, query):\n    return 'Forty-two.'\n",
     )
-    await craft(mind.uvm, jit=jit)
+    await craft(mind.uvm, generator=generator)
     shown = await ask(mind.uvm)
     assert [voice["answer"] for voice in shown["voices"]][:2] == ["Forty-two.", "Forty-two."]
     ran = [each for each in shown["provenance"]["methods"] if each["selector"] == GUIDE]
     assert {each["as"] for each in ran} == {"method, made in this mission"}
     assert sorted(each["path"] for each in ran) == ["brick/delegating/guide", "brick/delegating/tamland/guide_facet"]
-    assert jit.asked.count(TAMLAND) == 1
-    assert jit.asked.count(ROGUES) == 1
+    assert generator.asked.count(TAMLAND) == 1
+    assert generator.asked.count(ROGUES) == 1
 
 
 async def test_a_declared_tool_is_not_interpreted_for_want_of_a_cell(mind: Crafted) -> None:
@@ -162,12 +162,12 @@ async def test_a_source_that_todays_guardian_refuses_does_not_run(mind: Crafted)
 
 
 async def test_a_generation_that_failed_fails_its_part_where_nothing_is_interpreted(mind: Crafted) -> None:
-    """What the jit raises is the part's reason."""
+    """What the generator raises is the part's reason."""
 
     class Failing(Always):
         async def method_for(self, *asked: Any, **more: Any) -> Any:
             raise GenerationFailed("nothing came of it")
 
-    await craft(mind.uvm, jit=Failing())
+    await craft(mind.uvm, generator=Failing())
     with pytest.raises(GenerationFailed, match="nothing came of it"):
         await ask(mind.uvm)

@@ -47,9 +47,9 @@ class Learning:
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
-    def jit(self) -> MethodGenerator:
+    def generator(self) -> MethodGenerator:
         """Who makes methods."""
-        return self.uvm.crafts.jit
+        return self.uvm.method_runtime.generator
 
     @property
     def coded(self) -> list[str]:

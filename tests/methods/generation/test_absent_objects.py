@@ -134,7 +134,7 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
         assert json.loads(counted["answer"]) == 2
         assert len(coder.asked) == 1
         assert uvm.readings.inspect(AGENT)["slots"]["name"] == AGENT
-        assert {line["tool"] for line in uvm.lives.tools()} == {f"{AGENT}.words_", f"{AGENT}.often_"}
+        assert {line["tool"] for line in uvm.lifecycle.tools()} == {f"{AGENT}.words_", f"{AGENT}.often_"}
 
 
 async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:

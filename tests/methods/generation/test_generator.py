@@ -1,4 +1,4 @@
-"""The jit: an intent that is sent a message becomes a method once, for all missions, as policy and budget let it."""
+"""The generator: an intent that is sent a message becomes a method once for all, as policy and budget let it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_method_says_where_it_is_from(tmp_path: Path) -> None:
     """Its provenance has the generation, the mission, the model and its digest, the prompt's digest, time and trust."""
     async with learning(tmp_path) as mind:
         mission = await mind.uvm.missions.ask(MESSAGE)
-        shown = mind.uvm.lives.describe("brick_prototype_obj.guide_facet_")
+        shown = mind.uvm.lifecycle.describe("brick_prototype_obj.guide_facet_")
         with mind.uvm.image.snapshot() as root:
             provenance = root["brick_prototype_obj"].guide_facet_.as_dict()["provenance"]
         assert provenance["missions"] == [mission["id"]]

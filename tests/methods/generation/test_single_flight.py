@@ -34,24 +34,24 @@ class Work:
 
 async def test_who_comes_while_it_is_made_waits_for_it() -> None:
     """Eight who want the same begin it once, and each has what came of it; another key is work of its own."""
-    flights, work, other = SingleFlight[str](), Work(), Work()
-    waiting = [asyncio.ensure_future(flights.run_once("guide", work)) for _ in range(8)]
-    waiting.append(asyncio.ensure_future(flights.run_once("sage", other)))
+    single_flight, work, other = SingleFlight[str](), Work(), Work()
+    waiting = [asyncio.ensure_future(single_flight.run_once("guide", work)) for _ in range(8)]
+    waiting.append(asyncio.ensure_future(single_flight.run_once("sage", other)))
     await asyncio.sleep(0)
-    assert flights.flying("guide")
+    assert single_flight.flying("guide")
     work.gate.set()
     other.gate.set()
     assert await asyncio.gather(*waiting) == ["made 1"] * 9
     assert (work.begun, other.begun) == (1, 1)
-    assert not flights.flying("guide")
+    assert not single_flight.flying("guide")
 
 
 async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
     """The mission that began it may end: as long as another waits, it goes on and is made once."""
-    flights, work = SingleFlight[str](), Work()
-    first = asyncio.ensure_future(flights.run_once("guide", work))
+    single_flight, work = SingleFlight[str](), Work()
+    first = asyncio.ensure_future(single_flight.run_once("guide", work))
     await asyncio.sleep(0)
-    second = asyncio.ensure_future(flights.run_once("guide", work))
+    second = asyncio.ensure_future(single_flight.run_once("guide", work))
     await asyncio.sleep(0)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,8 +63,8 @@ async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
 
 async def test_where_nobody_waits_nothing_more_is_paid() -> None:
     """The call under way is finished; the next is not begun, and who comes later begins again."""
-    flights, work = SingleFlight[str](), Work()
-    only = asyncio.ensure_future(flights.run_once("guide", work))
+    single_flight, work = SingleFlight[str](), Work()
+    only = asyncio.ensure_future(single_flight.run_once("guide", work))
     await asyncio.sleep(0)
     only.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -73,19 +73,19 @@ async def test_where_nobody_waits_nothing_more_is_paid() -> None:
     work.gate.set()
     for _ in range(9):  # the call under way is finished, and then it stops
         await asyncio.sleep(0)
-    assert not flights.flying("guide")
+    assert not single_flight.flying("guide")
     assert (work.paid, work.done) == (1, 0)
-    assert await flights.run_once("guide", work) == "made 2"
+    assert await single_flight.run_once("guide", work) == "made 2"
 
 
 async def test_who_comes_while_the_last_call_is_finished_is_waited_for() -> None:
     """One that nobody waited for goes on when somebody comes before its next call."""
-    flights, work = SingleFlight[str](), Work()
-    only = asyncio.ensure_future(flights.run_once("guide", work))
+    single_flight, work = SingleFlight[str](), Work()
+    only = asyncio.ensure_future(single_flight.run_once("guide", work))
     await asyncio.sleep(0)
     only.cancel()
     await asyncio.gather(only, return_exceptions=True)
-    late = asyncio.ensure_future(flights.run_once("guide", work))
+    late = asyncio.ensure_future(single_flight.run_once("guide", work))
     await asyncio.sleep(0)
     work.gate.set()
     assert await late == "made 1"
@@ -94,7 +94,7 @@ async def test_who_comes_while_the_last_call_is_finished_is_waited_for() -> None
 
 async def test_who_comes_when_it_has_stopped_begins_again() -> None:
     """One that stopped for want of anyone raises nothing to who joined it that moment: it is begun again."""
-    flights = SingleFlight[str]()
+    single_flight = SingleFlight[str]()
     begun: list[int] = []
     gate = asyncio.Event()
 
@@ -105,7 +105,7 @@ async def test_who_comes_when_it_has_stopped_begins_again() -> None:
             raise Abandoned
         return "made"
 
-    waiting = asyncio.ensure_future(flights.run_once("guide", stops))
+    waiting = asyncio.ensure_future(single_flight.run_once("guide", stops))
     await asyncio.sleep(0)
     gate.set()
     assert await waiting == "made"
@@ -114,20 +114,20 @@ async def test_who_comes_when_it_has_stopped_begins_again() -> None:
 
 async def test_what_it_fails_with_is_told_to_each() -> None:
     """All who wait hear why it failed; the next who comes begins anew."""
-    flights = SingleFlight[str]()
+    single_flight = SingleFlight[str]()
 
     async def fails(flight: Flight[str]) -> str:
         await asyncio.sleep(0)
         raise GenerationFailed("nothing came of it")
 
-    found = await asyncio.gather(*(flights.run_once("guide", fails) for _ in range(3)), return_exceptions=True)
+    found = await asyncio.gather(*(single_flight.run_once("guide", fails) for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in found] == [GenerationFailed] * 3
-    assert not flights.flying("guide")
+    assert not single_flight.flying("guide")
 
 
 async def test_wishes_of_all_who_wait_are_known() -> None:
     """What any of those who wait wants of it can be seen before it ends, whoever began it."""
-    flights, seen = SingleFlight[str](), set[str]()
+    single_flight, seen = SingleFlight[str](), set[str]()
     gate = asyncio.Event()
 
     async def looks(flight: Flight[str]) -> str:
@@ -135,7 +135,7 @@ async def test_wishes_of_all_who_wait_are_known() -> None:
         seen.update(flight.wishes)
         return "made"
 
-    waiting = [asyncio.ensure_future(flights.run_once("guide", looks, wish)) for wish in ("ask", "auto")]
+    waiting = [asyncio.ensure_future(single_flight.run_once("guide", looks, wish)) for wish in ("ask", "auto")]
     await asyncio.sleep(0)
     gate.set()
     await asyncio.gather(*waiting)
@@ -145,7 +145,7 @@ async def test_wishes_of_all_who_wait_are_known() -> None:
 @pytest.mark.parametrize("many", [0, 1, 5])
 async def test_closing_ends_what_is_under_way(many: int) -> None:
     """At the end of a process nothing goes on; who waits is cancelled, and each ends before closing returns."""
-    flights: SingleFlight[str] = SingleFlight()
+    single_flight: SingleFlight[str] = SingleFlight()
     ended: list[str] = []
 
     def waits(name: str) -> Callable[[Flight[str]], Awaitable[str]]:
@@ -158,10 +158,10 @@ async def test_closing_ends_what_is_under_way(many: int) -> None:
 
         return work
 
-    waiting = [asyncio.ensure_future(flights.run_once(name, waits(name))) for name in map(str, range(many))]  # type: ignore[arg-type]
+    waiting = [asyncio.ensure_future(single_flight.run_once(name, waits(name))) for name in map(str, range(many))]  # type: ignore[arg-type]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    await flights.aclose()
+    await single_flight.aclose()
     assert sorted(ended) == sorted(map(str, range(many)))
     assert all(
         isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*waiting, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A living image with one receiver, its lives, and missions that use its methods."""
+"""A living image with one receiver, its lifecycle, and missions that use its methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Receiver:
     """The one object, its slots, and what was told of them."""
 
     image: LivingImage
-    lives: MethodLifecycle
+    lifecycle: MethodLifecycle
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     asked: int = 0
 
@@ -56,13 +56,13 @@ class Receiver:
         """A first method for each, declared before."""
         await self.declare(*selectors)
         for selector in selectors:
-            await self.lives.install(self.candidate(selector))
+            await self.lifecycle.install(self.candidate(selector))
 
     async def use(self, selector: str, **how: Any) -> None:
         """One mission's use, folded in."""
         self.asked += 1
         mission = f"m-{self.asked}"
-        control = how.pop("control", self.lives.is_control(mission, selector))
+        control = how.pop("control", self.lifecycle.is_control(mission, selector))
         revision = how.pop("revision") if "revision" in how else self.active(selector)
         told = UsePayload(
             holder=self.reference,
@@ -75,7 +75,7 @@ class Receiver:
             calls=1,
             gate_faults=0,
         )
-        await self.lives.count(mission, [cast("UsePayload", {**told, **how})])
+        await self.lifecycle.count(mission, [cast("UsePayload", {**told, **how})])
 
     @cached_property
     def reference(self) -> str:
@@ -85,12 +85,12 @@ class Receiver:
 
     def active(self, selector: str) -> int:
         """The revision that acts."""
-        lines = self.lives.list_methods(NAME)
+        lines = self.lifecycle.list_methods(NAME)
         return next((int(line["active"]) for line in lines if line["selector"] == selector), 0)
 
     def acting(self) -> set[str]:
         """Every slot in which a method acts."""
-        return {line["selector"] for line in self.lives.list_methods(NAME) if line["active"]}
+        return {line["selector"] for line in self.lifecycle.list_methods(NAME) if line["active"]}
 
     def slot(self, selector: str) -> Any:
         """What stands there: the type and the text or source."""

@@ -19,8 +19,8 @@ async def test_an_install_is_told_once() -> None:
     """After the commit, with receiver, selector, revision and digest; the same method again is no news."""
     async with receiver() as brick:
         await brick.declare("plan_facet_")
-        made = await brick.lives.install(brick.candidate("plan_facet_", "one"))
-        again = await brick.lives.install(brick.candidate("plan_facet_", "one"))
+        made = await brick.lifecycle.install(brick.candidate("plan_facet_", "one"))
+        again = await brick.lifecycle.install(brick.candidate("plan_facet_", "one"))
         digest = made.provenance["digest"]
         told = {"receiver": NAME, "selector": "plan_facet_", "revision": 1, "digest": digest}
         assert brick.told == [("method.installed", told)]
@@ -32,9 +32,9 @@ async def test_what_is_refused_is_not_told() -> None:
     async with receiver() as brick:
         await brick.declare("plan_facet_")
         with pytest.raises(Refused, match="nobody approved"):
-            await brick.lives.install(brick.candidate("plan_facet_", provenance=provenance(trust="external")))
+            await brick.lifecycle.install(brick.candidate("plan_facet_", provenance=provenance(trust="external")))
         assert brick.told == []
-        assert brick.lives.list_methods() == []
+        assert brick.lifecycle.list_methods() == []
 
 
 async def test_all_or_none() -> None:
@@ -44,9 +44,11 @@ async def test_all_or_none() -> None:
         good, bad = brick.candidate("plan_facet_"), brick.candidate("guide_facet_", intent="0" * 64)
         made: list[Any] = []
         with pytest.raises(Refused):
-            await brick.lives.install_all([good, bad], made.append)
+            await brick.lifecycle.install_all([good, bad], made.append)
         assert brick.acting() == set()
-        assert [each.revision for each in await brick.lives.install_all([good, brick.candidate("guide_facet_")])] == [
+        assert [
+            each.revision for each in await brick.lifecycle.install_all([good, brick.candidate("guide_facet_")])
+        ] == [
             1,
             1,
         ]
@@ -60,11 +62,11 @@ async def test_what_somebody_else_installed_is_settled() -> None:
         await brick.declare("guide_facet_")
         one = brick.candidate("guide_facet_", provenance=provenance(approval="a-1"))
         await brick.image.writer.apply(lambda root: methods.install(root, one, "now").revision)
-        await brick.lives.settle(NAME, "guide_facet_")
+        await brick.lifecycle.settle(NAME, "guide_facet_")
         told = [(event, keys["selector"]) for event, keys in brick.told[1:]]
         assert told == [("method.installed", "guide_facet_"), ("method.retired", "plan_facet_")]
         assert brick.acting() == {"guide_facet_"}
-        await brick.lives.settle(NAME, "plan_facet_")
+        await brick.lifecycle.settle(NAME, "plan_facet_")
         assert len(brick.told) == 3
 
 
@@ -81,7 +83,7 @@ async def test_a_method_that_fails_is_retired() -> None:
             "method.retired",
             {"receiver": NAME, "selector": "plan_facet_", "revision": 1, "reason": reason},
         )
-        shown = brick.lives.describe(f"{NAME}.plan_facet_")
+        shown = brick.lifecycle.describe(f"{NAME}.plan_facet_")
         assert shown["retired"] is not None
         assert (shown["state"], shown["source"], shown["retired"]["reason"]) == (
             "retired",
@@ -90,7 +92,7 @@ async def test_a_method_that_fails_is_retired() -> None:
         )
         assert shown["barred"] == reason
         with brick.image.snapshot() as root:
-            assert not brick.lives.may_generate(named_objects(root)[NAME], "plan_facet_", CODER)
+            assert not brick.lifecycle.may_generate(named_objects(root)[NAME], "plan_facet_", CODER)
 
 
 async def test_one_bad_use_retires_nobody_twice() -> None:
@@ -100,7 +102,7 @@ async def test_one_bad_use_retires_nobody_twice() -> None:
         for _ in range(4):
             await brick.use("plan_facet_", revision=1, outcome="fault", control=False)
         assert [event for event, _ in brick.told].count("method.retired") == 1
-        assert brick.lives.describe(f"{NAME}.plan_facet_")["ledger"]["calls"] == 4
+        assert brick.lifecycle.describe(f"{NAME}.plan_facet_")["ledger"]["calls"] == 4
 
 
 async def test_the_receivers_active_set_is_bounded() -> None:
@@ -113,7 +115,7 @@ async def test_the_receivers_active_set_is_bounded() -> None:
         await brick.learn("d_")
         assert brick.acting() == {"a_", "c_", "d_"}
         assert "3 of its 4 uses ended badly" in str(brick.told[-1][1]["reason"])
-        await brick.lives.roll_back(f"{NAME}.b_", None, "tester")
+        await brick.lifecycle.roll_back(f"{NAME}.b_", None, "tester")
         assert len(brick.acting()) == 3
         assert "b_" in brick.acting()
 
@@ -122,18 +124,18 @@ async def test_a_former_revision_comes_back() -> None:
     """Without a number the one before; the intent by 0; each is a new entry of history, and is told."""
     async with receiver() as brick:
         await brick.learn("plan_facet_")
-        await brick.lives.install(brick.candidate("plan_facet_", "two"))
+        await brick.lifecycle.install(brick.candidate("plan_facet_", "two"))
         name = f"{NAME}.plan_facet_"
-        assert (await brick.lives.roll_back(name, None, "tester"))["active"] == 1
+        assert (await brick.lifecycle.roll_back(name, None, "tester"))["active"] == 1
         assert brick.slot("plan_facet_") == ("Method", "source of plan_facet_")
-        assert (await brick.lives.roll_back(name, 2, "tester"))["active"] == 2
-        assert (await brick.lives.roll_back(name, 0, "tester"))["active"] == 0
+        assert (await brick.lifecycle.roll_back(name, 2, "tester"))["active"] == 2
+        assert (await brick.lifecycle.roll_back(name, 0, "tester"))["active"] == 0
         assert brick.slot("plan_facet_") == ("Intent", "do plan_facet_")
-        assert (await brick.lives.roll_back(name, None, "tester"))["active"] == 2
+        assert (await brick.lifecycle.roll_back(name, None, "tester"))["active"] == 2
         told = [(event, keys["revision"]) for event, keys in brick.told]
         installed, retired = "method.installed", "method.retired"
         assert told == [(installed, 1), (installed, 2), (installed, 1), (installed, 2), (retired, 2), (installed, 2)]
-        changes = brick.lives.history(name)["changes"]
+        changes = brick.lifecycle.history(name)["changes"]
         assert [(each["former"], each["revision"]) for each in changes] == [
             (0, 1),
             (1, 2),
@@ -148,20 +150,20 @@ async def test_what_was_retired_is_not_the_one_before() -> None:
     """Rolling back passes over a revision that was retired, as long as there is another."""
     async with receiver(least=1) as brick:
         await brick.learn("plan_facet_")
-        await brick.lives.install(brick.candidate("plan_facet_", "two"))
+        await brick.lifecycle.install(brick.candidate("plan_facet_", "two"))
         await brick.use("plan_facet_", outcome="fault", control=False)
-        await brick.lives.install(brick.candidate("plan_facet_", "three"))
-        assert (await brick.lives.roll_back(f"{NAME}.plan_facet_", None, "tester"))["active"] == 1
+        await brick.lifecycle.install(brick.candidate("plan_facet_", "three"))
+        assert (await brick.lifecycle.roll_back(f"{NAME}.plan_facet_", None, "tester"))["active"] == 1
 
 
 async def test_what_could_not_run_any_more_is_not_brought_back() -> None:
     """The guardian's policy may have become another: the active revision stays."""
     async with receiver() as brick:
         await brick.declare("plan_facet_")
-        await brick.lives.install(brick.candidate("plan_facet_", "refused"))
-        await brick.lives.install(brick.candidate("plan_facet_", "two"))
+        await brick.lifecycle.install(brick.candidate("plan_facet_", "refused"))
+        await brick.lifecycle.install(brick.candidate("plan_facet_", "two"))
         with pytest.raises(CovenantViolation):
-            await brick.lives.roll_back(f"{NAME}.plan_facet_", None, "tester")
+            await brick.lifecycle.roll_back(f"{NAME}.plan_facet_", None, "tester")
         assert brick.active("plan_facet_") == 2
 
 
@@ -170,7 +172,7 @@ async def test_there_is_none_before_the_first() -> None:
     async with receiver() as brick:
         await brick.learn("plan_facet_")
         with pytest.raises(Refused, match="no revision before") as refused:
-            await brick.lives.roll_back(f"{NAME}.plan_facet_", None, "tester")
+            await brick.lifecycle.roll_back(f"{NAME}.plan_facet_", None, "tester")
         assert "--revision 0" in refused.value.remedy
 
 
@@ -190,7 +192,7 @@ async def test_a_name_that_is_none(name: str, why: str) -> None:
         await brick.learn("plan_facet_")
         await brick.declare("idle_facet_")
         with pytest.raises(NotFound, match=why) as raised:
-            brick.lives.describe(name)
+            brick.lifecycle.describe(name)
         assert raised.value.remedy
 
 
@@ -199,7 +201,7 @@ async def test_a_revision_that_is_none() -> None:
     async with receiver() as brick:
         await brick.learn("plan_facet_")
         with pytest.raises(NotFound, match="no revision 2"):
-            brick.lives.describe(f"{NAME}.plan_facet_", 2)
+            brick.lifecycle.describe(f"{NAME}.plan_facet_", 2)
 
 
 async def test_uses_before_there_was_a_method() -> None:
@@ -207,9 +209,9 @@ async def test_uses_before_there_was_a_method() -> None:
     async with receiver() as brick:
         await brick.declare("plan_facet_")
         await brick.use("plan_facet_", control=True)
-        assert brick.lives.list_methods() == []
+        assert brick.lifecycle.list_methods() == []
         await brick.learn("plan_facet_")
-        await brick.lives.roll_back(f"{NAME}.plan_facet_", 0, "tester")
+        await brick.lifecycle.roll_back(f"{NAME}.plan_facet_", 0, "tester")
         await brick.use("plan_facet_", control=True)
         with brick.image.snapshot() as root:
             lineage = methods.lineage_of(root, named_objects(root)[NAME], "plan_facet_")
@@ -241,7 +243,7 @@ async def test_the_active_set_returns_to_the_good_ones(seed: int) -> None:
         acting = set(SEEDED)
         for number in range(60):
             for selector, does in SEEDED.items():
-                control = brick.lives.is_control(f"m-{brick.asked + 1}", selector)
+                control = brick.lifecycle.is_control(f"m-{brick.asked + 1}", selector)
                 raises, rubbish, seconds, tokens = does if selector in acting and not control else INTERPRETED
                 outcome = "fault" if chance.random() < raises else "ok"
                 faulted = int(outcome == "ok" and chance.random() < rubbish)
@@ -256,7 +258,7 @@ async def test_the_active_set_returns_to_the_good_ones(seed: int) -> None:
 
 def check(brick: Receiver) -> None:
     """What is left is worth it, what went says why and is readable, and no use was lost."""
-    lines = {line["selector"]: line for line in brick.lives.list_methods(NAME)}
+    lines = {line["selector"]: line for line in brick.lifecycle.list_methods(NAME)}
     assert (lines["good_facet_"]["tokens_saved"] or 0) > 0
     assert all(lines[name]["reason"] for name in SEEDED.keys() - GOOD)
     with brick.image.snapshot() as root:

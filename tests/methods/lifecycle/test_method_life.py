@@ -62,7 +62,7 @@ async def ask(uvm: UVM, persona: str) -> dict[str, Any]:
 
 def acting(uvm: UVM, holder: str) -> set[str]:
     """The slots of an object in which a method acts."""
-    return {line["selector"] for line in uvm.lives.list_methods(holder) if line["active"]}
+    return {line["selector"] for line in uvm.lifecycle.list_methods(holder) if line["active"]}
 
 
 async def test_the_good_ones_are_left(tmp_path: Path) -> None:
@@ -70,17 +70,17 @@ async def test_the_good_ones_are_left(tmp_path: Path) -> None:
     async with crafted(tmp_path / "home", Weaving(), install="never", method_control=3, method_uses=3) as mind:
         uvm = mind.uvm
         for slot, source in SEEDED.items():
-            await uvm.lives.install(seeded(uvm, BRICK, slot, textwrap.dedent(source)))
+            await uvm.lifecycle.install(seeded(uvm, BRICK, slot, textwrap.dedent(source)))
         for slot in PILLARS["ROBIN"]:
-            await uvm.lives.install(seeded(uvm, ROBIN, slot, GOOD))
+            await uvm.lifecycle.install(seeded(uvm, ROBIN, slot, GOOD))
         rounds = 0
         while acting(uvm, BRICK) and rounds < 150:
             rounds += 1
             await ask(uvm, "BRICK")
             await ask(uvm, "ROBIN")
-        assert acting(uvm, BRICK) == set(), uvm.lives.list_methods(BRICK)
+        assert acting(uvm, BRICK) == set(), uvm.lifecycle.list_methods(BRICK)
         assert acting(uvm, ROBIN) == set(PILLARS["ROBIN"])
-        lines = {line["selector"]: line for line in uvm.lives.list_methods(BRICK)}
+        lines = {line["selector"]: line for line in uvm.lifecycle.list_methods(BRICK)}
         assert "failed in" in str(lines[SLOTS[0]]["reason"])
         assert "ended badly" in str(lines[SLOTS[1]]["reason"])
         assert lines[SLOTS[2]]["reason"]
@@ -94,12 +94,12 @@ async def test_the_good_ones_are_left(tmp_path: Path) -> None:
 async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path: Path) -> None:
     """A mission that failed leaves no thought; what it used is in the ledger, and after enough the method goes."""
     async with crafted(tmp_path / "home", install="never", method_control=0, method_uses=3) as mind:
-        await mind.uvm.lives.install(seeded(mind.uvm, BRICK, SLOTS[0], textwrap.dedent(SEEDED[SLOTS[0]])))
+        await mind.uvm.lifecycle.install(seeded(mind.uvm, BRICK, SLOTS[0], textwrap.dedent(SEEDED[SLOTS[0]])))
         for number in range(3):
             assert acting(mind.uvm, BRICK) == {SLOTS[0]}, number
             with pytest.raises(MethodFailed):
                 await mind.send(SLOTS[0], "a shed")
-        (line,) = mind.uvm.lives.list_methods(BRICK)
+        (line,) = mind.uvm.lifecycle.list_methods(BRICK)
         assert (line["state"], line["calls"], line["faults"]) == ("retired", 3, 3)
         found = await mind.send(SLOTS[0], "a shed")
         assert [each["as"] for each in found["provenance"]["methods"]] == ["interpreted intent"]
@@ -123,15 +123,15 @@ async def test_no_method_goes_for_what_it_waits_for(tmp_path: Path) -> None:
         holders = {persona: f"{persona.lower()}_prototype_obj" for persona in PILLARS}
         for persona, holder in holders.items():
             for slot in PILLARS[persona]:
-                await mind.uvm.lives.install(seeded(mind.uvm, holder, slot, source))
+                await mind.uvm.lifecycle.install(seeded(mind.uvm, holder, slot, source))
         for _ in range(60):  # a mission's id decides who is its control: seldom more than fifteen rounds
             await asyncio.gather(*(ask(mind.uvm, persona) for persona in PILLARS))
-            lines = [line for holder in holders.values() for line in mind.uvm.lives.list_methods(holder)]
+            lines = [line for holder in holders.values() for line in mind.uvm.lifecycle.list_methods(holder)]
             if all(line["control"] >= 3 and line["chosen"] >= 3 for line in lines):
                 break
         for persona, holder in holders.items():
-            assert acting(mind.uvm, holder) == set(PILLARS[persona]), mind.uvm.lives.list_methods(holder)
-            for line in mind.uvm.lives.list_methods(holder):
+            assert acting(mind.uvm, holder) == set(PILLARS[persona]), mind.uvm.lifecycle.list_methods(holder)
+            for line in mind.uvm.lifecycle.list_methods(holder):
                 assert line["control"] >= 3
                 assert line["seconds_saved"] is not None
                 assert abs(line["seconds_saved"]) < line["chosen"] * 0.25

@@ -280,9 +280,9 @@ async def test_a_persona_thinks_with_its_own_model_and_options(mind: Mind) -> No
         babs.persona_model = other
         babs.options = {**babs.options, "temperature": 0.9}
 
-    mission, conductor = await submit(mind.uvm, effort="council"), (await mind.uvm.readiness.ready()).conductor
+    mission, runner = await submit(mind.uvm, effort="council"), (await mind.uvm.readiness.ready()).runner
     await change(mind.uvm, differ)
-    await conductor.run(mission)
+    await runner.run(mission)
     shown = mind.uvm.readings.mission(mission)
     divided: list[ChatRequest] = []
     spoken: list[ChatRequest] = []
@@ -464,7 +464,7 @@ async def test_a_council_that_failed_is_gone_on_with(mind: Mind, at: int) -> Non
     bridge = FailingBridge(mind.script, at, lambda: OllamaUnreachable("gone"))
     bridge.rows = mind.bridge.rows
     mind.uvm.readiness.bridge = bridge
-    (await mind.uvm.readiness.ready()).conductor.bridge = bridge
+    (await mind.uvm.readiness.ready()).runner.bridge = bridge
     mission = await submit(mind.uvm, effort="council")
     with pytest.raises(OllamaUnreachable):
         await mind.uvm.missions.run(mission)

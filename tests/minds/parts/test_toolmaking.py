@@ -110,7 +110,7 @@ async def test_a_tool_is_forged_and_stays(tmp_path: Path) -> None:
         assert slot(uvm) is Intent
         assert await made(uvm) == ["installed"]
         assert (await answered(uvm, message("2 h")))["answer"] == "7200"
-        (line,) = uvm.lives.tools()
+        (line,) = uvm.lifecycle.tools()
         assert (line["tool"], line["what"], line["signature"]) == (
             "tools_obj.seconds_of_",
             WISH["purpose"],

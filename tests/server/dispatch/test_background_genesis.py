@@ -105,7 +105,7 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
 async def test_what_cannot_be_mended_by_waiting_ends_it(tmp_path: Path) -> None:
     """A codex that cannot be read is told once; a question then says what is wrong by itself."""
     async with empty(tmp_path, Late()) as uvm:
-        await uvm.convergence.plan()  # copies the codex
+        await uvm.reconciler.plan()  # copies the codex
         await asyncio.to_thread((tmp_path / "codex" / "brick.toml").write_text, "this is not TOML", "utf-8")
         genesis = BackgroundGenesis(uvm, pauses=(0.01,))
         await genesis.run()

@@ -241,7 +241,7 @@ async def test_every_verb_is_served(door: Dispatcher) -> None:
 def test_the_uvm_is_what_the_dispatcher_takes() -> None:
     """The played mind of these tests has what the dispatcher asks of each part of a UVM."""
     asked = {
-        UVM: ("missions", "readings", "approvals", "afterwards", "learning", "status", "standing"),
+        UVM: ("missions", "readings", "approvals", "follow_ups", "learning", "status", "standing"),
         Missions: ("submit", "begin", "enqueue", "wait_for_end", "cancel", "pause", "resume"),
         Readings: ("newest", "mission", "resolve_mission", "prompts", "turns", "inspect"),
     }

@@ -97,7 +97,7 @@ async def test_who_looks_already_sees_what_was_there(door: Dispatcher) -> None:
     await ask(door, "method_redefine", method=NAME, wish="Say that it is there.")
 
     with door.uvm.image.snapshot() as before:
-        await door.uvm.lives.install(seeded(door.uvm, BRICK, "tamland_facet_", OWN))
+        await door.uvm.lifecycle.install(seeded(door.uvm, BRICK, "tamland_facet_", OWN))
         assert named_objects(before)[BRICK].tamland_facet_.revision == 1
         clone = named_objects(before)[BRICK].clone()
         assert clone.tamland_facet_.revision == 1

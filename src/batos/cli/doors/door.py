@@ -62,7 +62,7 @@ class Door(Protocol):
         """Run a queued mission in this process; do nothing where a server runs it."""
         ...
 
-    async def afterwards(self, mission: str) -> str | None:
+    async def start_due(self, mission: str) -> str | None:
         """Begin in this process what an answered turn made due, and return its id; a server does so by itself."""
         ...
 

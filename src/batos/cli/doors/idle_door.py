@@ -14,7 +14,7 @@ class IdleDoor:
         """Return none: no mission is settled here."""
         return []
 
-    async def afterwards(self, mission: str) -> None:
+    async def start_due(self, mission: str) -> None:
         """Do nothing: no work follows here."""
 
     async def learn(self, mission: str) -> LateReport:

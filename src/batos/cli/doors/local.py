@@ -90,9 +90,9 @@ class LocalDoor:
         self._begun.add(mission)
         await self.uvm.missions.begin(mission)
 
-    async def afterwards(self, mission: str) -> str | None:
+    async def start_due(self, mission: str) -> str | None:
         """Begin what an answered turn made due, and return its id."""
-        begun = await self.uvm.afterwards.start_due(mission)
+        begun = await self.uvm.follow_ups.start_due(mission)
         if begun is not None:
             self._begun.add(begun)
         return begun

@@ -51,7 +51,7 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
         code = await followed.run(way, "submit", {"brief": await _whole(way, brief, files)})
         if code == 0:
             await followed.learn(way)
-        begun = await way.afterwards(followed.mission) if code == 0 and "conversation" in brief else None
+        begun = await way.start_due(followed.mission) if code == 0 and "conversation" in brief else None
         if begun is not None:
             followed.printer.console.say(
                 f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True

@@ -121,7 +121,7 @@ class Chat:
                 self.coming = []
                 await self._note(door, followed.mission)
         if code == 0:
-            self.compaction = await door.afterwards(followed.mission) or self.compaction
+            self.compaction = await door.start_due(followed.mission) or self.compaction
         return code
 
     async def _note(self, door: Door, mission: str) -> None:

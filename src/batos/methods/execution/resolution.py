@@ -244,17 +244,17 @@ async def _choose(asked: _MissionMessage) -> _ChosenBehaviour:
     """
     context, message, behaviour = asked.context, asked.message, asked.message.behaviour
     if isinstance(behaviour, Method):
-        lives = context.io.methods.lives
-        drawn = lives is not None and lives.is_control(context.mission.id, message.selector)
+        lifecycle = context.io.methods.lifecycle
+        drawn = lifecycle is not None and lifecycle.is_control(context.mission.id, message.selector)
         answer = asked.spoken_intent if drawn else None
         return _ChosenBehaviour(Choice("control" if drawn else "method", behaviour.revision), answer or behaviour)
     if not is_interpretable(behaviour):
         context = context.strict()
     elif not _interpretable(message.receiver, behaviour, asked.values):  # only a method can answer it
         context = context.at_once()
-    jit = context.io.methods.jit
-    if behaviour.may_learn and jit is not None:
-        made = await jit.method_for(context, message.receiver, message.lookup, message.selector, message.values)
+    generator = context.io.methods.generator
+    if behaviour.may_learn and generator is not None:
+        made = await generator.method_for(context, message.receiver, message.lookup, message.selector, message.values)
         if made is not None:
             context.trace.note_method(reference(message.holder), message.selector, made)
             return _ChosenBehaviour(Choice("method", made.revision), made)

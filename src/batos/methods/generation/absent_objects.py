@@ -42,10 +42,10 @@ async def summon(context: MindContext, message: Message, intent: Intent) -> NoRe
     forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
     """
     name, holder = message.receiver, context.mission.root[roots.TOOLS]
-    if context.io.methods.jit is None or context.mind.policy.install == "never":
+    if context.io.methods.generator is None or context.mind.policy.install == "never":
         raise GenerationFailed(
             f"{name} is declared and does not exist, and policy lets nothing be made",
             remedy="Ask with `--install now` or `--install ask`.",
         )
-    await context.io.methods.jit.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
+    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
     raise Appeared(name)

@@ -74,9 +74,9 @@ class Generations:
     """
 
     deps: GenerationDeps
-    lives: MethodLifecycle
+    lifecycle: MethodLifecycle
     approvals: Approvals | None = None
-    flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
+    single_flight: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
     _quota: GenerationQuota = field(init=False)
     _failures: NegativeCache = field(init=False)
     #: Candidates that passed their checks and are not installed, by log.
@@ -88,7 +88,7 @@ class Generations:
 
     async def leave(self, request: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
-        await self.flights.leave(request.wanted.key)
+        await self.single_flight.leave(request.wanted.key)
 
     async def obtain(self, request: GenerationRequest) -> Method | None:
         """Return the installed method after joining or starting its generation; None if a person has to approve it.
@@ -129,7 +129,7 @@ class Generations:
         """
         wanted = request.wanted
         request.check_stop()  # a mission that was asked to stop begins nothing more
-        if not self.flights.flying(wanted.key):
+        if not self.single_flight.flying(wanted.key):
             refusal = self._quota.refusal(sum(bool(each.get("began")) for each in request.learned))
             if refusal:
                 request.told["outcome"] = "budget"
@@ -146,7 +146,7 @@ class Generations:
                 generation=request.log,
             ),
         )
-        made: GenerationOutcome = await self.flights.run_once(
+        made: GenerationOutcome = await self.single_flight.run_once(
             wanted.key, lambda flight: self._fly(flight, request), _INSTALLS if request.installs else ""
         )
         return made if request.told.get("began") else replace(made, spent=GenerationCost())
@@ -217,7 +217,7 @@ class Generations:
         except GenerationFailed as error:
             await self._fail(opened, error)
             raise
-        method = await self.lives.install(candidate)
+        method = await self.lifecycle.install(candidate)
         self._waiting.pop(opened.log, None)
         await self.close(opened, "installed")
         return method
@@ -259,7 +259,7 @@ class Generations:
             return GenerationOutcome("made", cost_of(session), candidate)
 
         self._quota.take()
-        made = await self.flights.run_once((*wanted.key, "redefine"), work)
+        made = await self.single_flight.run_once((*wanted.key, "redefine"), work)
         if not isinstance(made.result, Candidate):
             raise InternalError(f"the generation for a new intent ended as {made.outcome!r}")
         return made.result

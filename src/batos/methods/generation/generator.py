@@ -42,7 +42,7 @@ class MethodGenerator:
 
     async def aclose(self) -> None:
         """End all running generations. Paid answers are in the journal."""
-        await self.generations.flights.aclose()
+        await self.generations.single_flight.aclose()
 
     # -- for missions
 
@@ -111,7 +111,7 @@ class MethodGenerator:
             )
         generation_log.record(self.deps.journal, context.mission.id, request.told)
 
-    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+    def recent_failure(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return the error of a recent failure to make a method of this intent, if any.
 
         The slot need not hold the intent yet.

@@ -66,8 +66,8 @@ async def forge(
     GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
     """
     slot, protocol = declared
-    jit = context.io.methods.jit
-    if jit is None or context.mind.policy.install == "never":
+    generator = context.io.methods.generator
+    if generator is None or context.mind.policy.install == "never":
         raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
     task = prompt.forge_task(context.mind.voice, protocol.name, protocol.text, synthesis.standing.answer.answer)
     question = Question(sample_paths.protocol(context.mind.name, slot), task)
@@ -77,7 +77,7 @@ async def forge(
         return None
     selector, intent = intent_of(wish, context.mind.voice.name)
     trust = least_trust(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
-    return _make_tool(context, jit, selector, intent, trust)
+    return _make_tool(context, generator, selector, intent, trust)
 
 
 def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
@@ -103,7 +103,7 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _make_tool(context: MindContext, jit: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
+def _make_tool(context: MindContext, generator: MethodMaker, selector: str, intent: Intent, trust: str) -> ForgedTool:
     """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = context.mission.root[roots.TOOLS]
     if not tool_declarations.is_free(holder, selector, intent):
@@ -118,7 +118,7 @@ def _make_tool(context: MindContext, jit: MethodMaker, selector: str, intent: In
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     if isinstance(own_slots(holder).get(selector), Method):
         return ForgedTool(told, line)
-    failure = jit.in_vain(holder, selector, intent)
+    failure = generator.recent_failure(holder, selector, intent)
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
     context.trace.note_tool({"selector": selector, "intent": intent.as_dict(), "trust": trust})

@@ -51,7 +51,7 @@ class BackgroundGenesis:
 
     async def _run_genesis(self) -> None:
         self.state, self._error = "running", None
-        if await asyncio.to_thread(self._uvm.convergence.baseline) is not None:
+        if await asyncio.to_thread(self._uvm.reconciler.baseline) is not None:
             self.state = "done"
             return
         report = await self._uvm.readiness.genesis(self._tell)

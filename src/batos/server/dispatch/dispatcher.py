@@ -127,7 +127,7 @@ class Dispatcher:
         self.uploads = uploads
         self._works = works
         if works:
-            uvm.afterwards.keep(uvm.events)
+            uvm.follow_ups.keep(uvm.events)
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
         self._reader = Reader(uvm.readings)
@@ -341,7 +341,7 @@ class Dispatcher:
 
     async def _genesis(self, given: GenesisArgs, on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         if given.plan:
-            plan = await self.uvm.convergence.plan(prune=given.prune)
+            plan = await self.uvm.reconciler.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
             return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 

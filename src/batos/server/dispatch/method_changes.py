@@ -49,8 +49,8 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
 
 
 async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> MethodDocument:
-    """Let a former revision be active again; the method as `method_show` has it. NotFound, Refused: as Lives does."""
-    return await uvm.lives.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
+    """Let a former revision be active again; the method as `method_show` has it. Raises: see the lifecycle."""
+    return await uvm.lifecycle.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
 
 
 async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
@@ -72,10 +72,10 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
             remedy="Give its source with --file, or set install to ask, now or auto.",
         )
     by = given.user or uvm.settings.asker
-    holder, selector = uvm.lives.slot(given.method)
+    holder, selector = uvm.lifecycle.slot(given.method)
     if written:  # a model thinks: the codex acts, and which models there are is known
         await uvm.readiness.check()
-    candidate = await uvm.crafts.jit.redefine(
+    candidate = await uvm.method_runtime.generator.redefine(
         holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
     )
     asks = written and (policy == "ask" or candidate.provenance["trust"] == "external")
@@ -84,11 +84,11 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
         if asks:
             approval = await uvm.approvals.ask(candidate, None)
         else:
-            await uvm.lives.install(candidate)
+            await uvm.lifecycle.install(candidate)
     except (GenerationFailed, Refused):  # it was rejected before, or is for another wish by now: the next one is anew
-        await uvm.crafts.jit.close_redefinition(candidate)
+        await uvm.method_runtime.generator.close_redefinition(candidate)
         raise
-    await uvm.crafts.jit.close_redefinition(candidate)
+    await uvm.method_runtime.generator.close_redefinition(candidate)
     if approval:
         raise approval_error([approval], f"the new {given.method}")
-    return uvm.lives.describe(given.method)
+    return uvm.lifecycle.describe(given.method)

@@ -102,14 +102,14 @@ class Reader:
             return as_plain(documents.list_approvals(root, at, given.limit, given.status, given.user))
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
-        listed = await self.read(self._of.lives.list_methods, given.object)
-        return {"methods": listed, "waiting": await self.read(self._of.lives.count_wishes, given.object)}
+        listed = await self.read(self._of.lifecycle.list_methods, given.object)
+        return {"methods": listed, "waiting": await self.read(self._of.lifecycle.count_wishes, given.object)}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.lives.describe, given.method, given.revision))
+        return as_plain(await self.read(self._of.lifecycle.describe, given.method, given.revision))
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.lives.history, given.method))
+        return as_plain(await self.read(self._of.lifecycle.history, given.method))
 
     async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
-        return {"tools": await self.read(self._of.lives.tools)}
+        return {"tools": await self.read(self._of.lifecycle.tools)}

@@ -23,7 +23,7 @@ from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.zmq.auth import REQUESTS, Gate
 from batos.server.zmq.bulletin import Bulletin
 from batos.server.zmq.outbox import Outbox
-from batos.server.zmq.talk import ConnectedClient, Talk
+from batos.server.zmq.pending_request import ConnectedClient, PendingRequest
 from batos.terminal import logs
 
 #: Milliseconds for which the last replies are still sent when the server stops.
@@ -137,7 +137,12 @@ class Server:
     async def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
         for task in tasks[1:]:
             task.cancel()
-        ending = [talk.task for peer in self._peers.values() for talk in peer.talks.values() if talk.task is not None]
+        ending = [
+            pending.task
+            for peer in self._peers.values()
+            for pending in peer.requests.values()
+            if pending.task is not None
+        ]
         for each in ending:
             each.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
@@ -180,28 +185,28 @@ class Server:
         body = rest[-1]
         user, kind = str(body.get("User-Id")), str(body.get("Socket-Type"))
         peer = self._peer(identity, user)
-        talk = Talk(peer, None, delimited, kind == "REQ", len(body))
-        why = self._objection(talk, rest)
+        pending = PendingRequest(peer, None, delimited, kind == "REQ", len(body))
+        why = self._objection(pending, rest)
         if why is None:
-            self._begin(talk, body.bytes)
+            self._begin(pending, body.bytes)
         else:
             with suppress(ProtocolError):  # what cannot be read has no name
-                talk.call(protocol.request_id(protocol.parse(body.bytes)))
-            told = talk.say("error", error=why.as_dict())
+                pending.call(protocol.request_id(protocol.parse(body.bytes)))
+            told = pending.say("error", error=why.as_dict())
             # The refusal is the end of a request, and is kept as one is, as long as there is room.
             kept = peer.outbox.room(len(told[-1])) and self.waiting_bytes + len(told[-1]) <= self._limits.held
             self._put(peer, told, _nothing if kept else None)
 
-    def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
+    def _objection(self, pending: PendingRequest, rest: Sequence[zmq.Frame]) -> BatosError | None:
         """Find a reason to refuse a request before it is looked at; None if there is none."""
-        limits, peer = self._limits, talk.peer
+        limits, peer = self._limits, pending.peer
         if not self._gate.admits(peer.user):
             return Unauthorised("this client's token or key is no longer known")
-        if len(rest) != (2 if talk.delimited else 1):
+        if len(rest) != (2 if pending.delimited else 1):
             return ProtocolError("a request is one frame of JSON, after an empty one or by itself")
-        if len(peer.talks) >= limits.peer:
+        if len(peer.requests) >= limits.peer:
             return _busy(f"{limits.peer} requests of this client are under way")
-        if self._under_way >= limits.total or self._size + talk.size > limits.size:
+        if self._under_way >= limits.total or self._size + pending.size > limits.size:
             return _busy("too many requests are under way")
         return None
 
@@ -212,67 +217,67 @@ class Server:
             peer = None
         return peer or ConnectedClient(identity, user, Outbox(self._router, identity))
 
-    def _begin(self, talk: Talk, data: bytes) -> None:
+    def _begin(self, pending: PendingRequest, data: bytes) -> None:
         """Count it as under way, under a name that no other of its peer has, until its end has gone out."""
-        place = f"#{id(talk)}"
-        talk.peer.talks[place] = talk
-        self._peers[talk.peer.identity] = talk.peer
+        place = f"#{id(pending)}"
+        pending.peer.requests[place] = pending
+        self._peers[pending.peer.identity] = pending.peer
         self._under_way += 1
-        self._size += talk.size
-        talk.begin(self._answer(talk, data))
+        self._size += pending.size
+        pending.begin(self._answer(pending, data))
 
-    def _release(self, talk: Talk) -> None:
+    def _release(self, pending: PendingRequest) -> None:
         """Give back the room of a request whose end has gone out, or whose peer has vanished."""
-        peer = talk.peer
-        if peer.talks.pop(f"#{id(talk)}", None) is None:
+        peer = pending.peer
+        if peer.requests.pop(f"#{id(pending)}", None) is None:
             return
         self._under_way -= 1
-        self._size -= talk.size
-        if not peer.talks and not peer.outbox.stuck and self._peers.get(peer.identity) is peer:
+        self._size -= pending.size
+        if not peer.requests and not peer.outbox.stuck and self._peers.get(peer.identity) is peer:
             del self._peers[peer.identity]
 
     # -- working on one
 
-    async def _answer(self, talk: Talk, data: bytes) -> None:
+    async def _answer(self, pending: PendingRequest, data: bytes) -> None:
         try:
-            frames = await self._result(talk, data)
+            frames = await self._result(pending, data)
         except asyncio.CancelledError:
-            frames = talk.say("error", error=_stopping().as_dict())
+            frames = pending.say("error", error=_stopping().as_dict())
         except BatosError as error:
-            frames = talk.say("error", error=error.as_dict())
+            frames = pending.say("error", error=error.as_dict())
         except Exception as error:  # a fault of ours is told as one, and harms nobody else
             logs.fault(error, loud=False)
             told = InternalError(f"{type(error).__name__}: {error}")
-            frames = talk.say("error", error=told.as_dict())
-        if self._peers.get(talk.peer.identity) is talk.peer:
-            self._put(talk.peer, frames, lambda: self._release(talk))
+            frames = pending.say("error", error=told.as_dict())
+        if self._peers.get(pending.peer.identity) is pending.peer:
+            self._put(pending.peer, frames, lambda: self._release(pending))
         else:
-            self._release(talk)
+            self._release(pending)
 
-    async def _result(self, talk: Talk, data: bytes) -> list[bytes]:
+    async def _result(self, pending: PendingRequest, data: bytes) -> list[bytes]:
         value = protocol.parse(data)
-        talk.call(protocol.request_id(value))
+        pending.call(protocol.request_id(value))
         request = protocol.read_request(value)
-        if any(each.name == talk.name for each in talk.peer.talks.values() if each is not talk):
+        if any(each.name == pending.name for each in pending.peer.requests.values() if each is not pending):
             raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
         result = await self._dispatcher.handle(
             request.verb,
-            limit_guest(request.verb, request.args, talk.peer.user),
-            self._on_loop(lambda event, keys: self._tell(talk, talk.event_frames(event, keys))),
-            self._on_loop(lambda told: self._tell(talk, talk.acknowledgement_frames(told))),
+            limit_guest(request.verb, request.args, pending.peer.user),
+            self._on_loop(lambda event, keys: self._tell(pending, pending.event_frames(event, keys))),
+            self._on_loop(lambda told: self._tell(pending, pending.acknowledgement_frames(told))),
         )
-        talk.end()
-        reply = talk.reply("result", data=result)
+        pending.end()
+        reply = pending.reply("result", data=result)
         if any(isinstance(value, dict | list | tuple) for value in result.values()):
             # The reply may be long, and nobody else is to wait while it is written down.
             written = await asyncio.to_thread(protocol.encode, reply)
         else:
             written = protocol.encode(reply)
-        return talk.fitting(written, self._limits.held - self.waiting_bytes)
+        return pending.fitting(written, self._limits.held - self.waiting_bytes)
 
-    def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:
-        if frames is not None and not talk.single and self._peers.get(talk.peer.identity) is talk.peer:
-            self._put(talk.peer, frames)
+    def _tell(self, pending: PendingRequest, frames: list[bytes] | None) -> None:
+        if frames is not None and not pending.single and self._peers.get(pending.peer.identity) is pending.peer:
+            self._put(pending.peer, frames)
 
     def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
         """Wrap a callback so that any thread may call it: sockets are the loop's alone."""
@@ -303,10 +308,10 @@ class Server:
         if self._peers.get(peer.identity) is peer:
             del self._peers[peer.identity]
         self._stuck.discard(peer.identity)
-        for talk in tuple(peer.talks.values()):
-            if talk.task is not None and not talk.task.done():
-                talk.task.cancel()
-            self._release(talk)
+        for pending in tuple(peer.requests.values()):
+            if pending.task is not None and not pending.task.done():
+                pending.task.cancel()
+            self._release(pending)
 
     async def _look(self) -> None:
         """Send on to slow readers as they read."""
@@ -319,20 +324,20 @@ class Server:
                     self._stuck.discard(identity)
                 if peer is not None and outcome == "gone":
                     self._forget(peer)
-                elif peer is not None and outcome == "sent" and not peer.talks:
+                elif peer is not None and outcome == "sent" and not peer.requests:
                     self._peers.pop(identity, None)
 
     async def _beat(self) -> None:
         """Tell every peer that waits long that the server is there; so one that has vanished is noticed too."""
-        before: set[Talk] = set()
+        before: set[PendingRequest] = set()
         while True:
             await asyncio.sleep(self._limits.beat)
-            now = {talk for peer in self._peers.values() for talk in peer.talks.values() if _waits(talk)}
+            now = {pending for peer in self._peers.values() for pending in peer.requests.values() if _waits(pending)}
             told: set[bytes] = set()
-            for talk in now & before:
-                if talk.peer.identity not in told:
-                    told.add(talk.peer.identity)
-                    self._tell(talk, talk.say("event", event="beat", data={}))
+            for pending in now & before:
+                if pending.peer.identity not in told:
+                    told.add(pending.peer.identity)
+                    self._tell(pending, pending.say("event", event="beat", data={}))
             before = now
 
     async def _watch_keys(self, bulletin: Bulletin) -> None:
@@ -356,9 +361,9 @@ async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-def _waits(talk: Talk) -> bool:
+def _waits(pending: PendingRequest) -> bool:
     """Say if a client waits for a request who can be told that it is still under way."""
-    return talk.name is not None and not (talk.single or talk.ending or talk.peer.outbox.stuck)
+    return pending.name is not None and not (pending.single or pending.ending or pending.peer.outbox.stuck)
 
 
 def _busy(why: str) -> Busy:

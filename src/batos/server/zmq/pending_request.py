@@ -19,11 +19,11 @@ class ConnectedClient:
     identity: bytes
     user: str
     outbox: Outbox
-    talks: dict[str, Talk] = field(default_factory=dict)
+    requests: dict[str, PendingRequest] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
-class Talk:
+class PendingRequest:
     """A request and its replies. `single`: a REQ peer, which takes one reply and gets the last one alone."""
 
     peer: ConnectedClient
