@@ -79,13 +79,15 @@ class UVM(OpenedImage):
     readiness: Readiness
     follow_ups: FollowUps
     learning: LateMethods
-    board: RunningMissions
+    running_missions: RunningMissions
     counters: Counters
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         with self.image.snapshot() as root:
-            screen = reports.screen(root, self.counters.snapshot(root), self.board.snapshot(), self.settings.queue)
+            screen = reports.screen(
+                root, self.counters.snapshot(root), self.running_missions.snapshot(), self.settings.queue
+            )
             return {
                 **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.snapshot(root),
@@ -137,11 +139,11 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
 
 def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions, Counters]:
     """Count what happens from here on; the counts are written at the end."""
-    board, counters = RunningMissions(opened.clock), Counters(opened.image.writer.apply, opened.clock)
+    running_missions, counters = RunningMissions(opened.clock), Counters(opened.image.writer.apply, opened.clock)
     stack.push_async_callback(_finish, counters.close)
-    for hear in (board.on_event, counters.on_event):
-        stack.callback(opened.events.subscribe(hear))
-    return board, counters
+    for subscriber in (running_missions.on_event, counters.on_event):
+        stack.callback(opened.events.subscribe(subscriber))
+    return running_missions, counters
 
 
 @asynccontextmanager
@@ -159,7 +161,7 @@ async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
 
 async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float]) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
-    board, counters = _count(stack, opened)
+    running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events = opened.settings, opened.image, opened.events
     digests: dict[str, str] = {}
@@ -206,7 +208,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     return UVM(
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
-        FollowUps(image, missions, group), learning, board, counters,
+        FollowUps(image, missions, group), learning, running_missions, counters,
     )  # fmt: skip
 
 

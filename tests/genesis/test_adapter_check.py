@@ -41,8 +41,8 @@ class Here:
         """Put a file of the recordings into the folder."""
         gguf_adapter(self.folder / persona / as_, (MODELS / f"{name}.gguf").read_bytes())
 
-    async def planned(self, shelf: AdapterInventory | None = None) -> Plan:
-        return await plan(self.codex, "default", self.bridge, shelf or discover(self.folder))
+    async def planned(self, inventory: AdapterInventory | None = None) -> Plan:
+        return await plan(self.codex, "default", self.bridge, inventory or discover(self.folder))
 
     async def fused(self, todo: Plan) -> Plan:
         return await carry_out(todo, self.bridge, lambda _: None, gates=[adapter_check.gate(self.bridge)])
@@ -98,13 +98,13 @@ async def test_what_cannot_be_loaded_is_caught_before_it_costs_anything(here: He
     """Nothing is sent, made or loaded, and the runner that answers stays where it is."""
     here.put(name, "bad")
     before = len(here.emulated.requests)
-    shelf = discover(here.folder)
-    if shelf.faults:
-        assert said in shelf.faults[0].what
-        assert not shelf.adapters
+    inventory = discover(here.folder)
+    if inventory.faults:
+        assert said in inventory.faults[0].what
+        assert not inventory.adapters
     else:
         with pytest.raises(AdapterError, match=said):
-            await here.fused(await here.planned(shelf))
+            await here.fused(await here.planned(inventory))
     asked = here.asked(before)
     assert not [path for path in asked if path.startswith("/api/blobs") or path in ("/api/create", "/api/chat")]
     assert await runners(here) == [BASE]
@@ -145,25 +145,25 @@ async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
     assert here.asked(before) == []
 
 
-async def test_a_shelf_held_against_its_bases(here: Here) -> None:
+async def test_an_inventory_held_against_its_bases(here: Here) -> None:
     """What fits no base stands among the faults, after one look at each base; what the daemon has made stays."""
     here.put("alfred-lora", "audit")
     await here.fused(await here.planned())
     here.put("wrong-width-lora", "wide")
     here.put("babs-lora", "atlas", "babs")
-    listed, shelf = await look(here.bridge), discover(here.folder)
+    listed, inventory = await look(here.bridge), discover(here.folder)
     before = len(here.emulated.requests)
-    found = await adapter_check.check_inventory(shelf, here.codex, "default", listed, here.bridge)
+    found = await adapter_check.check_inventory(inventory, here.codex, "default", listed, here.bridge)
     assert here.asked(before) == ["/api/show"]
     assert [each.label for each in found.adapters] == ["BABS/atlas", "ALFRED/audit"]
     assert [each.label for each in found.faults] == ["ALFRED/wide"]
     newer = await adapter_check.check_inventory(
-        shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge
+        inventory, here.codex, "default", replace(listed, version="0.40.0"), here.bridge
     )
     assert [each.label for each in newer.adapters] == ["ALFRED/audit"]
     assert (
-        await adapter_check.check_inventory(shelf, here.codex, "default", DaemonModels("0.33.0", ()), here.bridge)
-        == shelf
+        await adapter_check.check_inventory(inventory, here.codex, "default", DaemonModels("0.33.0", ()), here.bridge)
+        == inventory
     )
 
 
@@ -201,7 +201,7 @@ def test_a_refusal_tells_everything() -> None:
     assert error.exit_code == 2
 
 
-def shelf_of(folder: Path, *places: str) -> AdapterInventory:
+def inventory_of(folder: Path, *places: str) -> AdapterInventory:
     for place in places:
         gguf_adapter(folder / "adapters" / place)
     return discover(folder / "adapters")
@@ -209,14 +209,14 @@ def shelf_of(folder: Path, *places: str) -> AdapterInventory:
 
 def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path) -> None:
     """Another adapter under its name, or another base, is looked at anew."""
-    shelf = shelf_of(tmp_path, "robin/a", "robin/b")
+    inventory = inventory_of(tmp_path, "robin/a", "robin/b")
     known = adapter_check.UnfitAdapters()
     bases = {"ROBIN": "0"}
-    known.learn(adapter_check.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
-    left = known.apart(shelf, bases)
+    known.learn(adapter_check.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), inventory, bases)
+    left = known.apart(inventory, bases)
     assert [each.name for each in left.adapters] == ["b"]
     assert [each.what for each in left.faults] == ["it is wide", "it is deep"]
-    assert known.apart(shelf, {"ROBIN": "1"}) == shelf
+    assert known.apart(inventory, {"ROBIN": "1"}) == inventory
     gguf_adapter(tmp_path / "adapters" / "robin" / "a", (MODELS / "babs-lora.gguf").read_bytes())
     changed = discover(tmp_path / "adapters")
     assert known.apart(changed, bases) == changed
@@ -230,9 +230,9 @@ def ids(found: Iterable[Any]) -> list[tuple[str, bool]]:
 
 def test_the_audit_hears_what_is_used_and_what_it_costs(tmp_path: Path, codex: Codex) -> None:
     """One persona with an adapter on the base that all share: every switch loads it again, which is said."""
-    shelf = shelf_of(tmp_path, "robin/a")
+    inventory = inventory_of(tmp_path, "robin/a")
     choices: dict[str, str | None] = {"ROBIN": "a", "BRICK": None, "BABS": None, "ALFRED": None}
-    found = adapter_check.findings(shelf, choices, in_use(shelf, choices), codex)
+    found = adapter_check.findings(inventory, choices, in_use(inventory, choices), codex)
     assert ids(found) == [("adapters.files", True), ("adapters.choice", True), ("adapters.reload", True)]
     assert "loads it again" in found[-1].what
 
@@ -240,8 +240,8 @@ def test_the_audit_hears_what_is_used_and_what_it_costs(tmp_path: Path, codex: C
 def test_the_audit_hears_what_is_wrong(tmp_path: Path, codex: Codex) -> None:
     """A fault of the files, and a choice that is gone, each with what to do."""
     (tmp_path / "adapters" / "robin" / "a").mkdir(parents=True)
-    shelf = discover(tmp_path / "adapters")
-    found = adapter_check.findings(shelf, {"ROBIN": "gone", "BABS": "none"}, {}, codex)
+    inventory = discover(tmp_path / "adapters")
+    found = adapter_check.findings(inventory, {"ROBIN": "gone", "BABS": "none"}, {}, codex)
     assert ids(found) == [("adapters.files", False), ("adapters.choice", False)]
     assert all(each.remedy for each in found)
     assert "batos adapters use ROBIN" in found[1].remedy
@@ -254,7 +254,7 @@ def test_nothing_is_said_where_nothing_is(codex: Codex) -> None:
 
 def test_the_same_adapter_for_all_costs_nothing(tmp_path: Path, codex: Codex) -> None:
     """What is loaded again is a runner of other content: equal bytes under two names are one."""
-    shelf = shelf_of(tmp_path, "robin/a", "brick/b", "babs/c", "alfred/d")
-    used: dict[str, Adapter] = in_use(shelf, {})
+    inventory = inventory_of(tmp_path, "robin/a", "brick/b", "babs/c", "alfred/d")
+    used: dict[str, Adapter] = in_use(inventory, {})
     assert adapter_check.reload_cost(used, codex) == ""
     assert "ROBIN, BRICK, BABS and ALFRED share" in adapter_check.reload_cost({"ROBIN": used["ROBIN"]}, codex)

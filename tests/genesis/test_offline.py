@@ -33,8 +33,8 @@ async def test_beside_whoever_holds_the_image(tmp_path: Path) -> None:
         await stage.uvm.image.writer.apply(lambda root: repository.choose(root, "ROBIN", "b"))
         before = files(home)
         codex, listed = stage.uvm.reconciler.codex(), await look(stage.other)
-        shelf = await offline.check_inventory(stage.uvm.settings, codex, listed, stage.other)
-        found = offline.make_plan(stage.uvm.settings, codex, listed, shelf)
+        inventory = await offline.check_inventory(stage.uvm.settings, codex, listed, stage.other)
+        found = offline.make_plan(stage.uvm.settings, codex, listed, inventory)
         assert files(home) == before
         assert found == await stage.uvm.reconciler.plan()
         assert found.models["ROBIN"].startswith("batos-robin-b:")

@@ -31,17 +31,17 @@ def remembering(found: Plan) -> GenesisRecord:
     """What an image knows that wrote down everything the daemon lists of this plan."""
     made = {name: model_record(recipe, row, "then") for name, recipe in found.recipes.items()
             if (row := found.listed.row(name)) is not None}  # fmt: skip
-    labels = {adapter.label: adapter.digest for adapter in found.shelf.adapters}
+    labels = {adapter.label: adapter.digest for adapter in found.inventory.adapters}
     return GenesisRecord(found.codex.digest, found.profile, True, made, found.models, labels)
 
 
-async def complete(codex: Codex, daemon: HandDaemon, shelf: AdapterInventory = AdapterInventory()) -> Plan:  # noqa: B008  # a frozen value
+async def complete(codex: Codex, daemon: HandDaemon, inventory: AdapterInventory = AdapterInventory()) -> Plan:  # noqa: B008  # a frozen value
     """The daemon has everything that is wanted; the plan that says so."""
     daemon.has(BASE)
     daemon.has("all-minilm")
-    for name in (await plan(codex, "default", daemon, shelf)).recipes:
+    for name in (await plan(codex, "default", daemon, inventory)).recipes:
         daemon.has(name)
-    return await plan(codex, "default", daemon, shelf)
+    return await plan(codex, "default", daemon, inventory)
 
 
 async def test_nothing_there(codex: Codex, daemon: HandDaemon) -> None:

@@ -269,8 +269,8 @@ async def test_no_gate_is_asked_when_nothing_is_made(codex: Codex, daemon: HandD
 async def test_adapters_are_sent_before_their_model(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
     """An adapter's files are sent once, by digest, right before the model that is made with them."""
     gguf_adapter(tmp_path / "robin" / "warm")
-    shelf = discover(tmp_path)
-    done = await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)
+    inventory = discover(tmp_path)
+    done = await carry_out(await plan(codex, "default", daemon, inventory), daemon, lambda progress: None)
     asked = [each.partition(":")[0] for each in daemon.asked]
     assert asked.count("upload lora.gguf") == 1
     assert asked[asked.index("upload lora.gguf") + 1] == "create batos-robin-warm"
@@ -280,10 +280,10 @@ async def test_adapters_are_sent_before_their_model(codex: Codex, daemon: HandDa
 async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
     """A file that is gone when it is to be sent is named."""
     folder = gguf_adapter(tmp_path / "robin" / "warm")
-    shelf = discover(tmp_path)
+    inventory = discover(tmp_path)
     (folder / "lora.gguf").unlink()
     with pytest.raises(UsageError, match=r"lora\.gguf"):
-        await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)
+        await carry_out(await plan(codex, "default", daemon, inventory), daemon, lambda progress: None)
 
 
 @pytest.mark.parametrize(

@@ -36,25 +36,25 @@ async def test_a_running_mission_is_on_one_line(tmp_path: Path) -> None:
 
 
 def test_what_a_mind_within_says_is_not_the_missions() -> None:
-    """A state with a path is an inner mind's; events of missions that are not on the board change nothing."""
-    board = RunningMissions(utc_now)
-    board.on_event("mission.state", {"mission": "m-1", "state": "IDLE"})
-    board.on_event("mission.status", {"mission": "m-1", "status": "running", "attempt": 2})
-    board.on_event("mission.state", {"mission": "m-1", "state": "DELEGATING"})
-    board.on_event("mission.state", {"mission": "m-1", "state": "COMPLETE", "path": "council/brick"})
-    board.on_event("txn.commit", {"what": "image"})
-    (line,) = board.snapshot()
+    """A state with a path is an inner mind's; events of missions that are not in the table change nothing."""
+    running_missions = RunningMissions(utc_now)
+    running_missions.on_event("mission.state", {"mission": "m-1", "state": "IDLE"})
+    running_missions.on_event("mission.status", {"mission": "m-1", "status": "running", "attempt": 2})
+    running_missions.on_event("mission.state", {"mission": "m-1", "state": "DELEGATING"})
+    running_missions.on_event("mission.state", {"mission": "m-1", "state": "COMPLETE", "path": "council/brick"})
+    running_missions.on_event("txn.commit", {"what": "image"})
+    (line,) = running_missions.snapshot()
     assert (line["state"], line["attempt"], line["calls"]) == ("DELEGATING", 2, 0)
-    board.on_event("mission.status", {"mission": "m-1", "status": "waiting"})
-    assert board.snapshot() == []
+    running_missions.on_event("mission.status", {"mission": "m-1", "status": "waiting"})
+    assert running_missions.snapshot() == []
 
 
 @pytest.mark.parametrize("event", ["mission.done", "mission.failed"])
 def test_what_ended_runs_no_more_although_its_status_was_not_written(event: str) -> None:
     """On a full disk no status is told, and the end is: another attempt of it would be told as a running one."""
-    board = RunningMissions(utc_now)
+    running_missions = RunningMissions(utc_now)
     for mission in ("m-1", "m-2"):
-        board.on_event("mission.status", {"mission": mission, "status": "running"})
-    board.on_event("mission.state", {"mission": "m-1", "state": "FAILED"})
-    board.on_event(event, {"mission": "m-1"})
-    assert [each["id"] for each in board.snapshot()] == ["m-2"]
+        running_missions.on_event("mission.status", {"mission": mission, "status": "running"})
+    running_missions.on_event("mission.state", {"mission": "m-1", "state": "FAILED"})
+    running_missions.on_event(event, {"mission": "m-1"})
+    assert [each["id"] for each in running_missions.snapshot()] == ["m-2"]

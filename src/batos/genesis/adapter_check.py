@@ -61,16 +61,16 @@ def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFaul
 
 
 async def check_inventory(
-    shelf: AdapterInventory, codex: Codex, profile: str, listed: DaemonModels, daemon: Shows
+    inventory: AdapterInventory, codex: Codex, profile: str, listed: DaemonModels, daemon: Shows
 ) -> AdapterInventory:
-    """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
+    """Add to the inventory's faults the adapters of which no model can be made, by one request for each base."""
     there = [model_names.key(row.name) for row in listed.rows]
-    families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
+    families = [f"{family(each.persona, each.name)}:" for each in inventory.adapters]
     made = [any(name.startswith(each) for name in there) for each in families]
-    new = (each for each, is_made in zip(shelf.adapters, made, strict=True) if not is_made)
-    pairs = [(each, codex.model_for(each.persona, profile)) for each in shelf.adapters]
+    new = (each for each, is_made in zip(inventory.adapters, made, strict=True) if not is_made)
+    pairs = [(each, codex.model_for(each.persona, profile)) for each in inventory.adapters]
     known = [pair for pair in pairs if listed.row(pair[1]) is not None]
-    return shelf.without((*version_faults(new, listed.version), *await unfit(known, daemon)))
+    return inventory.without((*version_faults(new, listed.version), *await unfit(known, daemon)))
 
 
 async def _card(base: str, daemon: Shows) -> ModelCard | None:
@@ -111,17 +111,17 @@ class UnfitAdapters:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, str], list[AdapterFault]] = {}
 
-    def learn(self, refused: AdapterError, shelf: AdapterInventory, bases: Mapping[str, str]) -> None:
+    def learn(self, refused: AdapterError, inventory: AdapterInventory, bases: Mapping[str, str]) -> None:
         """Remember what a gate refused; `bases` says by persona what it was held against."""
         for told in refused.faults:
-            adapter = shelf.find(told["persona"], told["name"])
+            adapter = inventory.find(told["persona"], told["name"])
             if adapter is not None:
                 self._known.setdefault(_key(adapter, bases), []).append(AdapterFault(**told))
 
-    def apart(self, shelf: AdapterInventory, bases: Mapping[str, str]) -> AdapterInventory:
-        """Move the adapters that are known not to fit to the shelf's faults."""
-        known = (self._known.get(_key(adapter, bases), ()) for adapter in shelf.adapters)
-        return shelf.without(fault for found in known for fault in found)
+    def apart(self, inventory: AdapterInventory, bases: Mapping[str, str]) -> AdapterInventory:
+        """Move the adapters that are known not to fit to the inventory's faults."""
+        known = (self._known.get(_key(adapter, bases), ()) for adapter in inventory.adapters)
+        return inventory.without(fault for found in known for fault in found)
 
 
 def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
@@ -129,7 +129,7 @@ def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def findings(
-    shelf: AdapterInventory,
+    inventory: AdapterInventory,
     choices: Mapping[str, str | None],
     used: Mapping[str, Adapter],
     codex: Codex,
@@ -138,9 +138,9 @@ def findings(
     """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
     costs.
     """
-    found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in shelf.faults]
-    if not shelf.faults and shelf.adapters:
-        count = len(shelf.adapters)
+    found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in inventory.faults]
+    if not inventory.faults and inventory.adapters:
+        count = len(inventory.adapters)
         found.append(Finding("adapters.files", True, f"the files of {count} adapter{'s' * (count != 1)} are sound"))
     for persona, choice in choices.items():
         if choice not in (None, NONE) and persona not in used:
@@ -149,7 +149,7 @@ def findings(
             found.append(Finding("adapters.choice", False, what, remedy))
     for persona, adapter in used.items():
         found.append(Finding("adapters.choice", True, f"{persona} thinks with the adapter {adapter.name}"))
-    for adapter in shelf.adapters:
+    for adapter in inventory.adapters:
         found += [
             Finding("adapters.doubt", True, f"{adapter.label}: {doubt}")
             for doubt in compatibility.doubts(adapter, codex.model_for(adapter.persona, profile))

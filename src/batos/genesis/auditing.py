@@ -49,11 +49,11 @@ class Auditing:
 
         Returns them with the time since when they hold.
         """
-        extra = adapter_check.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
+        extra = adapter_check.findings(done.inventory, done.chosen, done.adapters, done.codex, done.profile)
         extra += await budget_check.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
             known = register.read_record(root)
-            found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)
+            found = compare(done.codex, done.profile, done.listed, done.inventory, done.chosen, known)
             findings = self.audit(root, done.codex, found, done.profile, extra)
         shown = [finding.as_dict() for finding in findings]
         at = await self.image.writer.apply(lambda root: register.keep_audit(root, shown, iso(self.clock())))

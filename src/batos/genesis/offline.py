@@ -31,22 +31,22 @@ async def check_inventory(
     settings: Settings, codex: Codex, listed: DaemonModels, daemon: adapter_check.Shows
 ) -> AdapterInventory:
     """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
-    shelf = await asyncio.to_thread(read_inventory, settings)
-    return await adapter_check.check_inventory(shelf, codex, settings.profile, listed, daemon)
+    inventory = await asyncio.to_thread(read_inventory, settings)
+    return await adapter_check.check_inventory(inventory, codex, settings.profile, listed, daemon)
 
 
-def make_plan(settings: Settings, codex: Codex, listed: DaemonModels, shelf: AdapterInventory) -> Plan:
+def make_plan(settings: Settings, codex: Codex, listed: DaemonModels, inventory: AdapterInventory) -> Plan:
     """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
-    return read(settings, lambda root: compare_with(settings, codex, listed, shelf, root))
+    return read(settings, lambda root: compare_with(settings, codex, listed, inventory, root))
 
 
 def compare_with(
-    settings: Settings, codex: Codex, listed: DaemonModels, shelf: AdapterInventory, root: Root | None
+    settings: Settings, codex: Codex, listed: DaemonModels, inventory: AdapterInventory, root: Root | None
 ) -> Plan:
     """Return the plan by an image's root, or by None if there is no image."""
     known = None if root is None else register.read_record(root)
     chosen = {} if root is None else repository.choices(root)
-    return compare(codex, settings.profile, listed, shelf, chosen, known)
+    return compare(codex, settings.profile, listed, inventory, chosen, known)
 
 
 def read(settings: Settings, reader: Callable[[Root | None], T]) -> T:

@@ -68,7 +68,7 @@ class Plan:
     recipes: Mapping[str, Recipe]
     models: Mapping[str, str]
     stale: tuple[str, ...] = ()
-    shelf: AdapterInventory = field(default=AdapterInventory(), repr=False)
+    inventory: AdapterInventory = field(default=AdapterInventory(), repr=False)
     chosen: Mapping[str, str | None] = field(default_factory=dict)
     known: GenesisRecord | None = field(default=None, repr=False, compare=False)
 
@@ -90,7 +90,7 @@ class Plan:
     @property
     def adapters(self) -> dict[str, Adapter]:
         """Return the adapter of each persona that uses one."""
-        return in_use(self.shelf, self.chosen)
+        return in_use(self.inventory, self.chosen)
 
     def recipe_of(self, persona: str) -> Recipe | None:
         """Return the recipe of a persona's model; None while its base is not there."""
@@ -129,7 +129,7 @@ async def plan(
     codex: Codex,
     profile: str,
     daemon: GenesisDaemon,
-    shelf: AdapterInventory = AdapterInventory(),  # noqa: B008  # a frozen value
+    inventory: AdapterInventory = AdapterInventory(),  # noqa: B008  # a frozen value
     chosen: Mapping[str, str | None] = MappingProxyType({}),
     known: GenesisRecord | None = None,
 ) -> Plan:
@@ -138,25 +138,25 @@ async def plan(
     `chosen` says which adapter a persona uses (`in_use`). Without `known` every model that is listed is
     believed to be what its name says; with it a model must have the digest that was written down when it was made.
     """
-    return compare(codex, profile, await look(daemon), shelf, chosen, known)
+    return compare(codex, profile, await look(daemon), inventory, chosen, known)
 
 
 def compare(
     codex: Codex,
     profile: str,
     listed: DaemonModels,
-    shelf: AdapterInventory,
+    inventory: AdapterInventory,
     chosen: Mapping[str, str | None],
     known: GenesisRecord | None,
 ) -> Plan:
     """Return the plan for a daemon whose models are listed."""
-    recipes, waiting = _recipes(codex, profile, listed, shelf, known)
+    recipes, waiting = _recipes(codex, profile, listed, inventory, known)
     wanted = {made.name: made for made in recipes}
     missing = [*waiting, *(step for made in recipes if (step := _create(made, listed, known)) is not None)]
     ordered = sorted(missing, key=lambda step: list(PILLARS).index(step.persona or ""))
-    models = _models(recipes, shelf, chosen)
-    done = Plan(codex, profile, listed, (), wanted, models, _stale(recipes, listed), shelf, chosen, known)
-    steps = [*_pulls(codex, profile, listed), *_uploads(ordered, shelf), *ordered, *_graph(done), *_embedder(done)]
+    models = _models(recipes, inventory, chosen)
+    done = Plan(codex, profile, listed, (), wanted, models, _stale(recipes, listed), inventory, chosen, known)
+    steps = [*_pulls(codex, profile, listed), *_uploads(ordered, inventory), *ordered, *_graph(done), *_embedder(done)]
     return replace(done, steps=tuple(steps))
 
 
@@ -178,7 +178,7 @@ def with_deletions(found: Plan, keep: Collection[str]) -> Plan:
 
 
 def _recipes(
-    codex: Codex, profile: str, listed: DaemonModels, shelf: AdapterInventory, known: GenesisRecord | None
+    codex: Codex, profile: str, listed: DaemonModels, inventory: AdapterInventory, known: GenesisRecord | None
 ) -> tuple[list[Recipe], list[PlanStep]]:
     """Return the recipes to be made, and a step for each model that has to wait for its base."""
     recipes: list[Recipe] = []
@@ -187,7 +187,7 @@ def _recipes(
         base = codex.model_for(persona, profile)
         row = listed.row(base)
         digest = row.digest if row is not None else _former_digest(persona, base, listed, known)
-        for adapter in (None, *shelf.adapters_of(persona)):
+        for adapter in (None, *inventory.adapters_of(persona)):
             if digest is not None:
                 made = recipe(codex, persona, profile, digest, adapter)
                 if row is not None or _create(made, listed, known) is None:
@@ -238,9 +238,9 @@ def _create(made: Recipe, listed: DaemonModels, known: GenesisRecord | None) -> 
     return PlanStep("create", made.name, reason, size=0, persona=made.persona, adapter=adapter)
 
 
-def _models(recipes: Iterable[Recipe], shelf: AdapterInventory, chosen: Mapping[str, str | None]) -> dict[str, str]:
+def _models(recipes: Iterable[Recipe], inventory: AdapterInventory, chosen: Mapping[str, str | None]) -> dict[str, str]:
     """Return the model of each persona; a persona whose model waits for its base has none."""
-    used = in_use(shelf, chosen)
+    used = in_use(inventory, chosen)
     return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
 
 
@@ -258,10 +258,10 @@ def _pulls(codex: Codex, profile: str, listed: DaemonModels) -> list[PlanStep]:
     ]
 
 
-def _uploads(creates: Iterable[PlanStep], shelf: AdapterInventory) -> Iterator[PlanStep]:
+def _uploads(creates: Iterable[PlanStep], inventory: AdapterInventory) -> Iterator[PlanStep]:
     """Yield an upload for each adapter of which a model is to be made."""
     wanted = {(step.persona, step.adapter) for step in creates}
-    for adapter in shelf.adapters:
+    for adapter in inventory.adapters:
         if (adapter.persona, adapter.name) in wanted:
             name = f"{adapter.persona.lower()}/{adapter.name}"
             reason = f"a model of {adapter.persona} is made with it; what Ollama has already is not sent"
@@ -285,7 +285,7 @@ def _graph(found: Plan) -> Iterator[PlanStep]:
         reasons.append(f"its profile is {known.profile!r}")
     if known.used != found.models or not found.recipes.keys() <= known.models.keys():
         reasons.append("it lacks the personas' models")
-    if known.adapters != {adapter.label: adapter.digest for adapter in found.shelf.adapters}:
+    if known.adapters != {adapter.label: adapter.digest for adapter in found.inventory.adapters}:
         reasons.append("its adapters are not those that are there")
     gone = [name for name in known.models if found.listed.row(name) is None and name not in found.recipes]
     if gone:

@@ -172,7 +172,7 @@ class _Work:
             known = known.with_models(
                 {recipe.name: model_record(recipe, row, "") for recipe, row in rows if row is not None}
             )
-        found = compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, known)
+        found = compare(todo.codex, todo.profile, listed, todo.inventory, todo.chosen, known)
         return replace(found, known=todo.known)
 
     async def pull_all(self, steps: Iterable[PlanStep], todo: Plan) -> None:

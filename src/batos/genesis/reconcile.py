@@ -85,7 +85,7 @@ class _Read:
 
     stamp: Stamp
     codex: Codex
-    shelf: AdapterInventory
+    inventory: AdapterInventory
 
 
 @dataclass(slots=True)
@@ -125,10 +125,10 @@ class Reconciler:
         if self._last is None or not file_stamps.stamp(*folders).covers(self._last.stamp):
             codices.install(folders[0])
             seen = file_stamps.stamp(*folders)
-            self._last = _Read(seen, codices.load(folders[0]), self.shelf())
+            self._last = _Read(seen, codices.load(folders[0]), self.inventory())
         return self._last
 
-    def shelf(self) -> AdapterInventory:
+    def inventory(self) -> AdapterInventory:
         """Read the adapters folder."""
         digests = Digests(self.settings.digests)
         found = discover(self.settings.place / "adapters", digests)
@@ -138,7 +138,7 @@ class Reconciler:
     async def plan(self, *, prune: bool = False) -> Plan:
         """Return the steps that genesis would do, and change nothing but missing files of the codex.
 
-        An adapter that fits no base stands among the faults of the plan's shelf.
+        An adapter that fits no base stands among the faults of the plan's inventory.
         """
         found = await self._make_plan()
         try:
@@ -159,11 +159,11 @@ class Reconciler:
         self._version = listed.version
         with self.image.snapshot() as root:
             chosen, known = repository.choices(root), register.read_record(root)
-        shelf = self._unfit.apart(read.shelf, _bases(read.codex, self.settings.profile, listed))
+        inventory = self._unfit.apart(read.inventory, _bases(read.codex, self.settings.profile, listed))
         # Every mission looks, and hardly ever finds anything else than the last one did.
-        seen = (read.codex, listed, shelf, chosen, known)
+        seen = (read.codex, listed, inventory, chosen, known)
         if self._compared_last is None or self._compared_last[0] != seen:
-            self._compared_last = (seen, compare(read.codex, self.settings.profile, listed, shelf, chosen, known))
+            self._compared_last = (seen, compare(read.codex, self.settings.profile, listed, inventory, chosen, known))
         return self._compared_last[1]
 
     # -- bringing about
@@ -260,7 +260,7 @@ class Reconciler:
         """
         again = await self._again(todo)
         found = self._apart(again, unfit)
-        if found.shelf == again.shelf or _chosen_faults(found):
+        if found.inventory == again.inventory or _chosen_faults(found):
             raise unfit
         for fault in unfit.faults:
             tell(StepProgress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
@@ -269,14 +269,14 @@ class Reconciler:
     def _apart(self, todo: Plan, unfit: AdapterError) -> Plan:
         """Return the plan without the adapters that were just found not to fit, and store that they do not."""
         bases = _bases(todo.codex, todo.profile, todo.listed)
-        self._unfit.learn(unfit, todo.shelf, bases)
-        shelf = self._unfit.apart(todo.shelf, bases)
-        return compare(todo.codex, todo.profile, todo.listed, shelf, todo.chosen, todo.known)
+        self._unfit.learn(unfit, todo.inventory, bases)
+        inventory = self._unfit.apart(todo.inventory, bases)
+        return compare(todo.codex, todo.profile, todo.listed, inventory, todo.chosen, todo.known)
 
     async def _again(self, todo: Plan) -> Plan:
         """Return the plan for the models that the daemon lists now, with the files as they were read."""
         listed = await look(self.daemon, self._version)
-        return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
+        return compare(todo.codex, todo.profile, listed, todo.inventory, todo.chosen, todo.known)
 
     def progress_relay(self, on_progress: OnProgress | None) -> OnProgress:
         """Return who is told of progress: `genesis.step` for each new status of a step, and `on_progress` of all."""
@@ -301,7 +301,7 @@ class Reconciler:
             )
             texts[modelfile.file_name(made)] = modelfile.text(made, adapter)
         modelfile.write(folder, texts)
-        staging.tidy(folder, done.shelf.adapters)
+        staging.tidy(folder, done.inventory.adapters)
 
     async def _record(self, done: Plan, tell: OnProgress | None) -> list[str]:
         """Write codex, graph and models into the image, where they differ from what is there."""
@@ -323,7 +323,7 @@ class Reconciler:
             changes += graph.record_forms(root, choose_forms(root, done, self.settings))
             changes += register.record(root, _models_to_record(done, register.read_record(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
-            return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone
+            return changes + repository.record(root, done.inventory, made, done.adapters.values()), gone
 
         changes, gone = await self.image.writer.apply(change)
         for each in gone:
@@ -387,7 +387,7 @@ def _bases(codex: Codex, profile: str, listed: DaemonModels) -> dict[str, str]:
 def _chosen_faults(found: Plan) -> list[AdapterFault]:
     """List the faults of adapters that were chosen for personas."""
     given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
-    return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]
+    return [each for each in found.inventory.faults if (each.persona, each.name.casefold()) in given]
 
 
 def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:

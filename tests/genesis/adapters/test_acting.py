@@ -72,7 +72,7 @@ async def test_a_plan_leaves_out_what_does_not_fit(stage: Stage) -> None:
     gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
     found = await stage.uvm.reconciler.plan()
     assert found.steps == ()
-    assert [fault.label for fault in found.shelf.faults] == ["ROBIN/wide"]
+    assert [fault.label for fault in found.inventory.faults] == ["ROBIN/wide"]
 
 
 async def test_an_adapter_that_is_gone_is_written_down(stage: Stage) -> None:

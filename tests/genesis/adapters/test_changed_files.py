@@ -20,7 +20,7 @@ async def test_a_digest_that_is_believed_wrongly_is_found_by_the_upload(tmp_path
         await stage.ask()
         place = gguf_adapter(stage.home / "adapters" / "robin" / "warm")
         os.utime(place / "lora.gguf", ns=(OLD, OLD))
-        (digest,) = stage.uvm.reconciler.shelf().adapters[0].digests.values()
+        (digest,) = stage.uvm.reconciler.inventory().adapters[0].digests.values()
         known = stage.home / "adapters.json"
         wrong = known.read_text(encoding="utf-8").replace(digest, f"sha256:{'7' * 64}")
         known.write_text(wrong, encoding="utf-8")

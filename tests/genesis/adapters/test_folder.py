@@ -24,10 +24,10 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def only(shelf: AdapterInventory) -> AdapterFault:
-    """The one fault of a shelf that holds nothing else."""
-    assert shelf.adapters == ()
-    (fault,) = shelf.faults
+def only(inventory: AdapterInventory) -> AdapterFault:
+    """The one fault of an inventory that holds nothing else."""
+    assert inventory.adapters == ()
+    (fault,) = inventory.faults
     return fault
 
 
@@ -40,17 +40,17 @@ def test_both_kinds_are_found(folder: Path) -> None:
     (folder / ".hidden").mkdir()
     (folder / "Robin" / ".DS_Store").write_text("")
     (folder / "Robin" / "notes.txt").write_text("")
-    shelf = discover(folder)
-    assert shelf.faults == ()
-    assert [(each.label, each.kind) for each in shelf.adapters] == [
+    inventory = discover(folder)
+    assert inventory.faults == ()
+    assert [(each.label, each.kind) for each in inventory.adapters] == [
         ("ROBIN/Koan", "peft"),
         ("ROBIN/warm", "peft"),
         ("ALFRED/audit", "gguf"),
     ]
-    warm = shelf.find("ROBIN", "WARM")
+    warm = inventory.find("ROBIN", "WARM")
     assert warm is not None
     assert list(warm.files) == list(warm.digests) == ["adapter_model.safetensors", "adapter_config.json"]
-    assert list(shelf.adapters[2].files) == ["adapter.gguf"]
+    assert list(inventory.adapters[2].files) == ["adapter.gguf"]
 
 
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_names_that_differ_in_capitals_are_one(folder: Path) -> None:
     """The daemon matches names without case, so the second is refused."""
     peft_adapter(folder / "robin" / "warm")
     peft_adapter(folder / "ROBIN" / "Warm")
-    shelf = discover(folder)
-    assert len(shelf.adapters) == 1
-    assert "same name" in shelf.faults[0].what
+    inventory = discover(folder)
+    assert len(inventory.adapters) == 1
+    assert "same name" in inventory.faults[0].what
 
 
 def test_weights_that_lie_loose_are_told(folder: Path) -> None:
@@ -211,9 +211,9 @@ def test_links_that_lead_nowhere_are_told(folder: Path) -> None:
     gguf_adapter(folder / "robin" / "good")
     (folder / "robin" / "warm").mkdir()
     (folder / "robin" / "warm" / "lora.gguf").symlink_to("gone")
-    shelf = discover(folder)
-    assert [each.name for each in shelf.adapters] == ["good"]
-    assert shelf.faults[0].what.startswith("it cannot be read")
+    inventory = discover(folder)
+    assert [each.name for each in inventory.adapters] == ["good"]
+    assert inventory.faults[0].what.startswith("it cannot be read")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -234,8 +234,8 @@ def test_the_first_is_used_and_a_further_one_only_when_chosen(folder: Path) -> N
     """Nobody chose: the first by name. A name: that one. `none`, or a name that is gone: the base."""
     for name in ("b", "a", "c"):
         gguf_adapter(folder / "robin" / name)
-    shelf = discover(folder)
-    used = {choice: in_use(shelf, {"ROBIN": choice}).get("ROBIN") for choice in (None, "b", "C", NONE, "gone")}
+    inventory = discover(folder)
+    used = {choice: in_use(inventory, {"ROBIN": choice}).get("ROBIN") for choice in (None, "b", "C", NONE, "gone")}
     assert {choice: None if each is None else each.name for choice, each in used.items()} == {
         None: "a",
         "b": "b",
@@ -243,7 +243,7 @@ def test_the_first_is_used_and_a_further_one_only_when_chosen(folder: Path) -> N
         NONE: None,
         "gone": None,
     }
-    assert in_use(shelf, {}).keys() == {"ROBIN"}
+    assert in_use(inventory, {}).keys() == {"ROBIN"}
 
 
 def test_header_and_digest_are_of_one_content(folder: Path, tmp_path: Path) -> None:
@@ -267,6 +267,6 @@ def test_header_and_digest_are_of_one_content(folder: Path, tmp_path: Path) -> N
     finally:
         done.set()
         writer.join()
-    seen = {(each.alpha, each.digests["adapter.gguf"]) for shelf in looks for each in shelf.adapters}
+    seen = {(each.alpha, each.digests["adapter.gguf"]) for inventory in looks for each in inventory.adapters}
     assert seen <= set(wanted.items())
-    assert {fault.what for shelf in looks for fault in shelf.faults} <= {"it is still being written"}
+    assert {fault.what for inventory in looks for fault in inventory.faults} <= {"it is still being written"}

@@ -51,8 +51,8 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
         asked = await _ask(bridge) if bridge is not None else _DaemonAnswers(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
         whole, found = await asyncio.to_thread(_codex, settings)
-        shelf, unasked = await _shelf(settings, whole, asked.listed, bridge)
-        plan, read = await asyncio.to_thread(_read, settings, whole, asked.listed, shelf)
+        inventory, unasked = await _check_inventory(settings, whole, asked.listed, bridge)
+        plan, read = await asyncio.to_thread(_read, settings, whole, asked.listed, inventory)
         findings += [*found, *unasked, *read]
         if plan is not None and bridge is not None:
             findings += await _memory(plan, settings, bridge, asked.runners)
@@ -124,7 +124,7 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
     return Finding("ollama.environment", True, "no variable of this environment contradicts the settings")
 
 
-async def _shelf(
+async def _check_inventory(
     settings: Settings, whole: Codex | None, listed: DaemonModels | None, bridge: Bridge | None
 ) -> tuple[AdapterInventory, list[Finding]]:
     """Read the adapters, held against their bases where Ollama can be asked for them."""
@@ -137,7 +137,7 @@ async def _shelf(
 
 
 def _read(
-    settings: Settings, whole: Codex | None, listed: DaemonModels | None, shelf: AdapterInventory
+    settings: Settings, whole: Codex | None, listed: DaemonModels | None, inventory: AdapterInventory
 ) -> tuple[Plan | None, list[Finding]]:
     """Check codex, adapters and image against what the daemon lists; return the plan too, if there can be one."""
     findings: list[Finding] = []
@@ -150,7 +150,7 @@ def _read(
             with open_read_only(settings.image_uri, settings.journal) as faces:
                 findings += _faces(settings, faces)
                 with faces.root() as root:
-                    plan = offline.compare_with(settings, whole, listed, shelf, root) if whole and listed else None
+                    plan = offline.compare_with(settings, whole, listed, inventory, root) if whole and listed else None
                     findings += _missions(root, faces)
                     findings += [residency.reloads(root)] if roots.MISSIONS in root else []
                     findings += consistency.findings(faces, root)
@@ -160,7 +160,7 @@ def _read(
             id_ = "image.reads" if opened else "image.opens"
             findings.append(Finding(id_, False, mask_passwords(error.message), error.remedy))
     if plan is None and whole and listed:
-        plan = offline.compare_with(settings, whole, listed, shelf, None)
+        plan = offline.compare_with(settings, whole, listed, inventory, None)
     if plan is not None:
         findings += _beside(settings, plan)
     return plan, findings
@@ -241,7 +241,7 @@ def _count_waiting(root: Root) -> int:
 
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     """Check the adapters, and the Modelfiles that genesis wrote."""
-    yield from adapter_check.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
+    yield from adapter_check.findings(plan.inventory, plan.chosen, plan.adapters, plan.codex, plan.profile)
     folder = settings.place / "modelfiles"
     other = [made.label for made in plan.recipes.values() if not modelfile.is_current(folder, made)]
     if other:

@@ -50,11 +50,11 @@ def _none(settings: Settings) -> str:
 def _list_rows(called: VerbCall) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
     codex = adapter_choice.current_codex(settings)
-    shelf, _ = run(_check_bases(settings, codex, offline.read_inventory(settings)))
+    inventory, _ = run(_check_bases(settings, codex, offline.read_inventory(settings)))
     choices, proxies = offline.read(settings, _read_choices)
-    used = in_use(shelf, choices)
+    used = in_use(inventory, choices)
     rows = []
-    for adapter in shelf.adapters:
+    for adapter in inventory.adapters:
         proxy = proxies.get(adapter.label, {})
         made = proxy.get("model") if proxy.get("digest") == adapter.digest else None
         state = "not yet made" if made is None else "ready"
@@ -62,20 +62,22 @@ def _list_rows(called: VerbCall) -> tuple[list[dict[str, Any]], Sequence[Adapter
             state = "in use" if made is not None else "in use once it is made"
         base = codex.model_for(adapter.persona, settings.profile)
         rows.append({**_adapter_document(adapter), "base": base, "state": state, "model": made})
-    return rows, shelf.faults
+    return rows, inventory.faults
 
 
-async def _check_bases(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tuple[AdapterInventory, list[str]]:
+async def _check_bases(
+    settings: Settings, codex: Codex, inventory: AdapterInventory
+) -> tuple[AdapterInventory, list[str]]:
     """Hold the adapters against their bases where Ollama can be asked for them; return too what could not be asked."""
-    if not shelf.adapters:
-        return shelf, []
+    if not inventory.adapters:
+        return inventory, []
     async with opening.bridge(settings) as bridge:
         try:
             listed = await look(bridge)
-            found = await adapter_check.check_inventory(shelf, codex, settings.profile, listed, bridge)
+            found = await adapter_check.check_inventory(inventory, codex, settings.profile, listed, bridge)
         except OllamaError as error:
-            return shelf, [f"whether they fit their bases: {error.message}"]
-    bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in shelf.adapters)
+            return inventory, [f"whether they fit their bases: {error.message}"]
+    bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in inventory.adapters)
     absent = [base for base in bases if listed.row(base) is None]
     return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
 
@@ -115,17 +117,19 @@ def check(called: VerbCall, which: str) -> int:
     return 1 if found.faults else 0
 
 
-def _select(shelf: AdapterInventory, which: str) -> AdapterInventory:
+def _select(inventory: AdapterInventory, which: str) -> AdapterInventory:
     """Return the adapters that are meant. Raises: NotFound: there are none; the remedy names near ones."""
     if not which:
-        return shelf
+        return inventory
     named, _, name = which.partition("/")
     persona = adapter_choice.find_persona(named)
-    adapters = tuple(each for each in shelf.adapters_of(persona) if not name or each.name.casefold() == name.casefold())
-    faults = tuple(each for each in shelf.faults
+    adapters = tuple(
+        each for each in inventory.adapters_of(persona) if not name or each.name.casefold() == name.casefold()
+    )
+    faults = tuple(each for each in inventory.faults
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
-        raise adapter_choice.no_such_adapter(shelf, persona, name)
+        raise adapter_choice.no_such_adapter(inventory, persona, name)
     return AdapterInventory(adapters, faults)
 
 

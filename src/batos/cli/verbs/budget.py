@@ -73,5 +73,5 @@ async def _plan(called: VerbCall, bridge: Bridge) -> Plan:
     settings = called.settings
     found, _ = await asyncio.to_thread(codex.standing, settings.home / "codex")
     whole, listed = found.sound(), await look(bridge)
-    shelf = await offline.check_inventory(settings, whole, listed, bridge)
-    return await asyncio.to_thread(offline.make_plan, settings, whole, listed, shelf)
+    inventory = await offline.check_inventory(settings, whole, listed, bridge)
+    return await asyncio.to_thread(offline.make_plan, settings, whole, listed, inventory)

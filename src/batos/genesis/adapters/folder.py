@@ -47,7 +47,7 @@ def discover(folder: Path, known: Digests | None = None) -> AdapterInventory:
     return AdapterInventory(tuple(adapters), tuple(faults))
 
 
-def in_use(shelf: AdapterInventory, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
+def in_use(inventory: AdapterInventory, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
     """Return the adapter of each persona that uses one; `choices` are the image's records.
 
     The choice None takes the first adapter by name. A name takes that adapter, or the bare base if it is gone. NONE
@@ -56,8 +56,8 @@ def in_use(shelf: AdapterInventory, choices: Mapping[str, str | None]) -> dict[s
     used = {}
     for persona in PILLARS:
         choice = choices.get(persona)
-        there = shelf.adapters_of(persona)
-        adapter = next(iter(there), None) if choice is None else shelf.find(persona, choice)
+        there = inventory.adapters_of(persona)
+        adapter = next(iter(there), None) if choice is None else inventory.find(persona, choice)
         if adapter is not None and choice != NONE:
             used[persona] = adapter
     return used

@@ -110,7 +110,7 @@ class AdapterInventory:
         return next((each for each in self.adapters_of(persona) if each.name.casefold() == folded), None)
 
     def without(self, faults: Iterable[AdapterFault]) -> AdapterInventory:
-        """Return the shelf with further faults, and without the adapters that have them."""
+        """Return the inventory with further faults, and without the adapters that have them."""
         further = tuple(faults)
         faulty = {(fault.persona, fault.name) for fault in further}
         sound = tuple(each for each in self.adapters if (each.persona, each.name) not in faulty)

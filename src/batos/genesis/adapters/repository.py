@@ -44,8 +44,8 @@ def choose(root: Root, persona: str, name: str | None) -> bool:
     return True
 
 
-def record(root: Root, shelf: AdapterInventory, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
-    """Bring the proxies to what the shelf holds; answers what changed, one line each.
+def record(root: Root, inventory: AdapterInventory, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
+    """Bring the proxies to what the inventory holds; answers what changed, one line each.
 
     `made` is the model of each adapter by its label, as far as there is one; `used` are those that personas think
     with, which become their choice where nobody chose. A proxy whose adapter is gone stays, marked as not present:
@@ -54,13 +54,13 @@ def record(root: Root, shelf: AdapterInventory, made: Mapping[str, str], used: I
     changes: list[str] = []
     repository = own_slots(root["pLLM_obj"])[REPOSITORY]
     taken = {adapter.label for adapter in used}
-    for adapter in shelf.adapters:
+    for adapter in inventory.adapters:
         slots = _proxy(adapter, made.get(adapter.label), adapter.label in taken)
         changes += _write(repository, adapter.label, slots)
-    present = {adapter.label for adapter in shelf.adapters}
+    present = {adapter.label for adapter in inventory.adapters}
     for label in [label for label in repository if label not in present]:
         changes += _write(repository, label, {"present": False, "used": False})
-    for adapter in shelf.adapters:
+    for adapter in inventory.adapters:
         if adapter.label in taken and choice_of(root, adapter.persona) is None:
             choose(root, adapter.persona, adapter.name)
             changes.append(f"{prototype_name(adapter.persona)}.{CHOICE} made")

@@ -72,7 +72,7 @@ class Invocation(Generic[To]):
     below: WriteBuffer | None = None
     mind: WriteBuffer | None = None
     depth: int = 1
-    tally: InvocationLimits = field(default_factory=InvocationLimits)
+    limits: InvocationLimits = field(default_factory=InvocationLimits)
 
 
 @dataclass(frozen=True, slots=True)

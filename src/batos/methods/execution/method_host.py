@@ -118,7 +118,7 @@ class MethodHost:
         self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
     ) -> MessageAnswer:
         """Check a message, find its slot, and answer it by the kind of the slot: primitive, intent or method, value."""
-        self._invocation.tally.send()
+        self._invocation.limits.send()
         name = name_rules.check_selector(selector)
         given = _PlainArguments(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
         target = self._invocation.message.receiver if to is None else self._other(to)
@@ -221,7 +221,7 @@ class MethodHost:
             below=self._buffer,
             mind=self._invocation.mind,
             depth=self._invocation.depth + 1,
-            tally=self._invocation.tally,
+            limits=self._invocation.limits,
         )
 
     def _thought(self, thoughts: Iterable[Thought], trust: str) -> None:

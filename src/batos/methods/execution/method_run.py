@@ -72,7 +72,7 @@ async def run_until_unchanged(
             takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
             invocation.context.trace.note_changes(buffer.merge_down())
-            invocation.tally.spend(ran.seconds)
+            invocation.limits.spend(ran.seconds)
             if invocation.below is None:
                 invocation.context.trace.note_trust(ran.trust)
             return ran

@@ -179,7 +179,7 @@ def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[s
 
     A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are dropped.
     """
-    if not invocation.tally.log():
+    if not invocation.limits.log():
         return
     text = " ".join(str(each) for each in (*args, *kwargs.values()))
     _log.info(

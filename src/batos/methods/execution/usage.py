@@ -62,7 +62,7 @@ class _SlotUse:
         self._context = invocation.context
         self._slot = reference(invocation.message.holder), invocation.message.selector
         self._path = invocation.path
-        self._tally = invocation.tally
+        self._limits = invocation.limits
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
         """Return the result of `work`, and record the use with its outcome.
@@ -70,11 +70,11 @@ class _SlotUse:
         An error that is not the slot's fault, such as a missing cell, is not recorded.
         """
         session = self._context.io.session
-        before, own = session.spending_at(self._path), self._tally.seconds
+        before, own = session.spending_at(self._path), self._limits.seconds
 
         def record(outcome: Outcome) -> None:
             spent = session.spending_at(self._path) - before
-            seconds = spent.seconds + self._tally.seconds - own
+            seconds = spent.seconds + self._limits.seconds - own
             self._context.trace.note_use(
                 MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
             )

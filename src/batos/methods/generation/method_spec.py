@@ -300,8 +300,8 @@ def _messages(holder: UvmObject) -> Iterator[str]:
 def _tools(holder: UvmObject) -> Iterator[str]:
     """Yield the tools that the object's methods can send messages to, as a method writes them."""
     found = lookup(holder, "tools")
-    shelf = None if found is None else found.value
-    for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
+    tools = None if found is None else found.value
+    for name, value in own_slots(tools).items() if isinstance(tools, UvmObject) and tools is not holder else ():
         if isinstance(value, Method):
             yield f"tools.{_call_form(name, value)}"
 

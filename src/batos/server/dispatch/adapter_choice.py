@@ -24,14 +24,14 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
     """
     settings, persona = uvm.settings, find_persona(persona)
     # Reading files takes longer than a server's loop may be held.
-    shelf = await asyncio.to_thread(offline.read_inventory, settings)
+    inventory = await asyncio.to_thread(offline.read_inventory, settings)
     codex = await asyncio.to_thread(current_codex, settings)
-    adapter = None if name.casefold() == NONE else find_adapter(shelf, persona, name)
+    adapter = None if name.casefold() == NONE else find_adapter(inventory, persona, name)
     notes = [] if adapter is None else await _fits(uvm, codex, adapter)
     label = None if adapter is None else adapter.name
     changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, label))
     with uvm.image.snapshot() as root:
-        used = in_use(shelf, repository.choices(root))
+        used = in_use(inventory, repository.choices(root))
     cost = adapter_check.reload_cost(used, codex, settings.profile)
     told = [*notes, *([f"The price: {cost}."] if cost else [])]
     return {"persona": persona, "adapter": label, "changed": changed, "notes": told}
@@ -51,20 +51,20 @@ def find_persona(named: str) -> str:
     raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
 
 
-def find_adapter(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
+def find_adapter(inventory: AdapterInventory, persona: str, name: str) -> Adapter:
     """Find an adapter by its name. Raises: AdapterError: it has faults. NotFound: there is none."""
-    adapter = shelf.find(persona, name)
+    adapter = inventory.find(persona, name)
     if adapter is not None:
         return adapter
-    faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
+    faults = [each for each in inventory.faults if each.persona == persona and each.name.casefold() == name.casefold()]
     if faults:
         raise adapter_check.refusal(faults)
-    raise no_such_adapter(shelf, persona, name)
+    raise no_such_adapter(inventory, persona, name)
 
 
-def no_such_adapter(shelf: AdapterInventory, persona: str, name: str) -> NotFound:
+def no_such_adapter(inventory: AdapterInventory, persona: str, name: str) -> NotFound:
     """Make the error that says which adapters a persona has instead."""
-    known = [each.name for each in shelf.adapters_of(persona)]
+    known = [each.name for each in inventory.adapters_of(persona)]
     near = difflib.get_close_matches(name, known, 1)
     remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."
     if near:
