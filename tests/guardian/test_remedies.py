@@ -62,7 +62,7 @@ CASES = {
     ),
     "file": Case(
         "syntax",
-        "leave it out and keep what is in it: there are no files",
+        "leave it out and keep its body: a method has no files",
         "def go_(self, path):\n    with open(path) as file:\n        return file.read()\n",
         "async def go_(self, path):\n    return '\\n'.join(await self.recall_(path))\n",
     ),
@@ -74,13 +74,13 @@ CASES = {
     ),
     "helper of the same name": Case(
         "shape",
-        "move it into `go_`, under a name that nothing else there has",
+        "move it into `go_`, under a name that is free there",
         "def total(rows):\n    return sum(rows)\n\ndef go_(self, rows):\n    total = len(rows)\n    return total\n",
         "def go_(self, rows):\n    def add(xs):\n        return sum(xs)\n    total = len(rows)\n    return total\n",
     ),
     "class that does something": Case(
         "syntax",
-        "what the class does, write as functions in the method that are given the dict",
+        "use a dict, and functions in the method that take the dict",
         "class Row:\n    def __init__(self, n):\n        self.n = n\n    def twice(self):\n        return 2\n\n"
         "def go_(self, n):\n    return Row(n).twice()\n",
         "def go_(self, n):\n    def twice(row):\n        return row['n'] * 2\n    return twice({'n': n})\n",
@@ -123,7 +123,7 @@ def test_without_a_wanted_method_two_functions_are_two() -> None:
     source = "def run(self):\n    return square(2)\n\ndef square(x):\n    return x * x\n"
     assert audit(source, Context("run")).accepted
     told = {fault.rule: fault.remedy for fault in audit(source).faults}
-    assert told["unknown-name"] == "move what `square` is into `run`, before it is used"
+    assert told["unknown-name"] == "move the definition of `square` into `run`, before its first use"
     assert "move it into `run`" in told["shape"]
 
 

@@ -16,7 +16,7 @@ from batos.guardian.tidying.gathering import find_method
 from batos.guardian.tidying.tidy import tidy
 from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
-_FLAT = "write it shorter and flatter"
+_FLAT = "write shorter code with less nesting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def audit(source: str | bytes, context: Context = ANY) -> Verdict:
     try:
         return _judge(read, context)
     except (RecursionError, MemoryError):
-        return _refuse(read, context, SourceFault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
+        return _refuse(read, context, SourceFault(0, 0, "bounds", "the source is nested too deeply", _FLAT))
 
 
 def _refuse(read: SourceText, context: Context, *faults: SourceFault) -> Verdict:
@@ -75,9 +75,7 @@ def _judge(read: SourceText, context: Context) -> Verdict:
             faults |= broken
         faults |= {shape.kernels(slot, method) for slot in mutates & policy.kernel_slots}
     except TooIntricate:
-        faults.add(
-            SourceFault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT)
-        )
+        faults.add(SourceFault(method.lineno, 0, "bounds", "the method has too many paths to follow", _FLAT))
     writes = frozenset(forms.writes)
     slots = SlotUse(frozenset(forms.reads), writes, mutates, frozenset(forms.deletes))
     return Verdict(

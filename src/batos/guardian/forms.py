@@ -64,10 +64,8 @@ class Forms(Uses):
             self.bind(node.id, node, scope)
             self.texts.setdefault(node.id, []).append(None)
         elif node.id == self.policy.receiver:
-            why = f"`{node.id}` is used as a value: the slots that are used through it cannot be listed"
-            self.fault(
-                node, "receiver", why, f"write `{node.id}.<slot>` or `{node.id}.<selector>(...)` wherever it is meant"
-            )
+            why = f"`{node.id}` is used as a value, so the audit cannot list the slots that it reads"
+            self.fault(node, "receiver", why, f"write `{node.id}.<slot>` or `{node.id}.<selector>(...)` at each place")
         else:
             if node.id not in self.plain_names:
                 self.name(node.id, node, "the name")
@@ -84,13 +82,13 @@ class Forms(Uses):
         for name in node.names:
             self.name(name, node, "the name")
             if name == self.policy.receiver:
-                self.fault(node, "receiver", f"`{name}` is the receiver and is not bound again", "leave this out")
+                self.fault(node, "receiver", f"`{name}` is the receiver and may not be bound again", "leave this out")
             scope.function().outward.add(name)
 
     def _import(self, node: ast.Import, scope: Scope, depth: int) -> None:
         for alias in node.names:
             if alias.name not in self.policy.modules:
-                why = f"the module `{alias.name}` is not among those that may be imported"
+                why = f"the module `{alias.name}` may not be imported"
                 self.fault(node, "import", why, self._instead(alias.name))
             self._add_import(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
             self.may_change |= alias.name in MODULES_THAT_CHANGE
@@ -98,25 +96,25 @@ class Forms(Uses):
     def _import_from(self, node: ast.ImportFrom, scope: Scope, depth: int) -> None:
         names = self.policy.modules.get(node.module or "") if not node.level else None
         if names is None:
-            why = f"the module `{'.' * node.level}{node.module or ''}` is not among those that may be imported"
+            why = f"the module `{'.' * node.level}{node.module or ''}` may not be imported"
             self.fault(node, "import", why, self._instead(node.module or ""))
         self.may_change |= node.module in MODULES_THAT_CHANGE
         for alias in node.names:
             if names is not None and alias.name not in names:
-                why = f"`{alias.name}` is not among what may be taken from `{node.module}`"
-                self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
+                why = f"`{alias.name}` may not be used from `{node.module}`"
+                self.fault(node, "import", why, f"allowed: {', '.join(sorted(names))}")
             self.name(alias.name, node, "the name")
             self._add_import(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
 
     def _instead(self, module: str) -> str:
         """Say what to write instead of a module that may not be imported."""
-        return MODULES.get(module.partition(".")[0], f"these may: {', '.join(sorted(self.policy.modules))}")
+        return MODULES.get(module.partition(".")[0], f"allowed: {', '.join(sorted(self.policy.modules))}")
 
     def _add_import(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:
         self.name(name, node, "the name")
         known = self.imports.setdefault(name, found)
         if known != found or name == self.policy.receiver:
-            self.fault(node, "rebound", f"`{name}` names two things", "import each under a name of its own")
+            self.fault(node, "rebound", f"`{name}` names two things", "import each under its own name")
 
     def _function(self, node: Def, scope: Scope, depth: int) -> None:
         if scope.outer is not None:
@@ -161,10 +159,10 @@ class Forms(Uses):
         function.generates = True
         outer = function.outer
         if outer is None or outer.outer is None:
-            why = "a method answers with plain data, and one with `yield` would answer with a generator"
-            self.fault(node, "generator", why, "collect what it yields in a list and return that")
+            why = "a method returns plain data, and one with `yield` would return a generator"
+            self.fault(node, "generator", why, "collect the values in a list and return the list")
         elif isinstance(function.node, ast.AsyncFunctionDef):
-            self.fault(node, "generator", "there are no asynchronous generators", "collect it in a list")
+            self.fault(node, "generator", "there are no asynchronous generators", "collect the values in a list")
         elif isinstance(function.node, ast.Lambda) or scope is not function:
             self.fault(node, "generator", "`yield` is not in a local function", "write a local `def`")
         self.push(node, scope, depth)
@@ -184,7 +182,7 @@ class Forms(Uses):
 
     def _check_async_for(self, node: ast.expr) -> None:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            why = "`async for` goes over the answer to a message and nothing else"
+            why = "`async for` may only go over the answer to a message"
             self.fault(node, "async", why, "write `async for one in self.<selector>(...)`")
 
     def _comprehension(self, node: ast.AST, scope: Scope, depth: int) -> None:
@@ -222,7 +220,7 @@ class Forms(Uses):
         plain = isinstance(node.cls, ast.Name) and node.cls.id in self.policy.pattern_classes
         if not plain or node.kwd_attrs or len(node.patterns) > 1:
             why = "a `case` may name a plain type with one pattern in it, and no attributes"
-            self.fault(node, "pattern", why, f"these may be named: {', '.join(sorted(self.policy.pattern_classes))}")
+            self.fault(node, "pattern", why, f"allowed: {', '.join(sorted(self.policy.pattern_classes))}")
         for attribute in node.kwd_attrs:
             self.name(attribute, node, "the attribute")
         self.push(node, scope, depth)

@@ -39,15 +39,15 @@ class Uses(Walk):
         if node.attr in self.policy.mutators:
             self.handed_on.append(node)
         if node.attr == "format":
-            self.fault(node, "format", "`format` is taken without being called", "use an f-string")
+            self.fault(node, "format", "`format` is used without a call", "use an f-string")
         if not isinstance(node.ctx, ast.Load):
             why = f"`.{node.attr}` of another object is changed"
-            self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
+            self.fault(node, "foreign-write", why, "send that object a message that asks for the change")
 
     def _slot(self, node: ast.Attribute) -> None:
         name = node.attr
         if name == self.policy.marker:
-            why = "the marker is used as something else than the marker"
+            why = "the marker is only for its own statement"
             self.fault(node, "marker", why, f"write `self.{name} = True` as a statement of its own, and nothing else")
             return
         self.name(name, node, "the slot")
@@ -150,8 +150,8 @@ class Uses(Walk):
         elif name in _KEYED:
             self.keys.update((id(one.value), name) for one in node.keywords if one.arg == "key")
         elif name in self.policy.exceptions and (len(node.args) > 1 or node.keywords):
-            why = f"`{name}` is made of more than one text"
-            self.fault(node, "exception", why, 'say it in one text: ValueError(f"{name}: {value}")')
+            why = f"`{name}` has more than one argument"
+            self.fault(node, "exception", why, 'give it one text: ValueError(f"{name}: {value}")')
 
     def _called_attribute(self, node: ast.Call, called: ast.Attribute, scope: Scope, depth: int) -> None:
         base, name = called.value, called.attr
@@ -189,11 +189,11 @@ class Uses(Walk):
         if not isinstance(text, ast.Constant) or not isinstance(text.value, str) or node.keywords or not (
             least <= len(node.args) <= most
         ):  # fmt: skip
-            why = f"the name that `{called.id}` is given is not a literal text, so it cannot be listed"
+            why = f"the name in `{called.id}` is not a literal text, so the audit cannot list it"
             self.fault(node, "computed-name", why, f'write `{called.id}(self, "name")`, or use a dict in a slot')
             return False
         if not text.value.isidentifier() or not text.value.isascii():
-            self.fault(text, "protected", "this text is no name of a slot", "write a name of ASCII letters")
+            self.fault(text, "protected", "this text is not the name of a slot", "write a name of ASCII letters")
         self._slot_by_name(node, called.id, text, scope, depth)
         self.push_all(node.args[2:], scope, depth)
         return True
@@ -206,7 +206,7 @@ class Uses(Walk):
             return
         self.name(name, text, "the slot")
         if name == "format":
-            self.fault(text, "format", "`format` is taken without being called", "use an f-string")
+            self.fault(text, "format", "`format` is used without a call", "use an f-string")
         if receiver:
             if called in ("setattr", "delattr"):
                 self.may_change = True
@@ -215,11 +215,11 @@ class Uses(Walk):
             return
         if called == "getattr" and name in self.policy.plain_methods:
             self.may_change = True
-            why = f"the method `{name}` is taken without being called"
+            why = f"the method `{name}` is used without a call"
             self.fault(text, "bound-method", why, f"write `value.{name}(...)` where it is called")
         if called in ("setattr", "delattr"):
             why = f"`.{name}` of another object is changed"
-            self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
+            self.fault(node, "foreign-write", why, "send that object a message that asks for the change")
         self.todo.append((owner, scope, depth))
 
     def _check_bound_method(self, node: ast.expr | None) -> None:
@@ -234,7 +234,7 @@ class Uses(Walk):
         of_module = isinstance(base, ast.Name) and base.id in self.imports
         of_type = isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound
         if not (of_module or of_type or self._is_of_module(base)):
-            why = f"the method `{node.attr}` is handed on without being called"
+            why = f"the method `{node.attr}` is passed on without a call"
             self.fault(node, "bound-method", why, f"write `lambda value: ....{node.attr}(value)`")
 
     def _keyword(self, node: ast.keyword, scope: Scope, depth: int) -> None:
@@ -248,10 +248,10 @@ class Uses(Walk):
         value = node.value
         if isinstance(value, str):
             if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
-                self.fault(node, "literal", "the text holds half a character", "leave it out")
+                self.fault(node, "literal", "the text contains half of a surrogate pair", "leave it out")
         elif isinstance(value, int):
             if value.bit_length() > self.policy.bounds.integer_digits * 10 // 3:
-                self.fault(node, "bounds", "the number is too long", "compute it from a shorter one")
+                self.fault(node, "bounds", "the number is too long", "compute it from shorter numbers")
         elif value is not None and not (isinstance(value, float) and math.isfinite(value)):
             what = "`...`" if value is ... else f"a literal of type {type(value).__name__}"
             self.fault(node, "literal", f"{what} is not plain data", "use texts, finite numbers, True, False, None")
@@ -263,7 +263,7 @@ class Uses(Walk):
         self.bound = frozenset().union(*(scope.bound for scope in self.scopes))
         for name in sorted(self.bound & set(self.imports)):
             for node in self.binds.get(name, ()):
-                self.fault(node, "rebound", f"`{name}` is imported and is not bound again", "use another name")
+                self.fault(node, "rebound", f"`{name}` is imported and may not be bound again", "use another name")
         for attribute, call in self.members:
             self._member(attribute, call)
         for call, _, _ in self.called:
@@ -285,14 +285,14 @@ class Uses(Walk):
         found = self.imports.get(name)
         if found is not None:
             if not found[1] and not member:
-                why = f"the module `{name}` is used without a name of it"
-                self.fault(node, "module-value", why, f"write `{name}.<name>`, each time it is meant")
+                why = f"the module `{name}` is used as a value"
+                self.fault(node, "module-value", why, f"write `{name}.<name>` at each place")
         elif name in self.policy.builtins:
             if name in self.policy.called_only and not typed:
-                why = f"`{name}` is handed on: what it will be called with cannot be listed"
-                self.fault(node, "called-only", why, "call it at this place")
+                why = f"`{name}` is passed on as a value, so the audit cannot list its arguments"
+                self.fault(node, "called-only", why, "call it here")
         elif not self.policy.protected_pattern.search(name):
-            why = f"the name `{name}` is bound nowhere in the method and is no builtin that may be used"
+            why = f"the name `{name}` is not defined in the method and is not an allowed builtin"
             self.fault(node, "unknown-name", why, self._remedy_for(name))
 
     def _remedy_for(self, name: str) -> str:
@@ -300,7 +300,7 @@ class Uses(Walk):
         if name == self.method:
             return f"send it as a message, `self.{name}(...)`"
         if name in self.scopes[0].outward | self.scopes[0].bound:
-            return f"move what `{name}` is into `{self.method}`, before it is used"
+            return f"move the definition of `{name}` into `{self.method}`, before its first use"
         return MISSING.get(name, ALLOWED)
 
     def _member(self, node: ast.Attribute, call: ast.Call | None) -> None:
@@ -310,11 +310,11 @@ class Uses(Walk):
             module, taken = self.imports[base.id]
             names = self.policy.modules.get(module)
             if not taken and names is not None and name not in names:
-                why = f"`{name}` is not among what may be taken from `{module}`"
-                self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
+                why = f"`{name}` may not be used from `{module}`"
+                self.fault(node, "import", why, f"allowed: {', '.join(sorted(names))}")
         elif isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound:
             if name not in self.policy.unbound.get(base.id, frozenset()):
-                why = f"`{base.id}.{name}` is taken from a type"
+                why = f"`{base.id}.{name}` is used on a type"
                 self.fault(node, "unbound", why, f"call it on a value, or write `lambda value: value.{name}()`")
         elif call is not None and name not in self.policy.plain_methods and not self._is_of_module(base):
             self._selector(name, node)
@@ -342,7 +342,7 @@ class Uses(Walk):
             given = self.texts.get(text.id, [])
             text = given[0] if len(given) == 1 else None
         if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
-            why = "the text that is formatted is not a literal"
+            why = "the format string is not a literal text"
             self.fault(call, "format", why, "use an f-string, or `replace`")
             return
         why = _bad_field(text.value)
@@ -353,11 +353,11 @@ class Uses(Walk):
 def _bad_field(text: str, depth: int = 0) -> str:
     """Return the reason why a format text is refused, or an empty text."""
     if depth > 2:
-        return "the fields of the format nest too deep"
+        return "the fields of the format string are nested too deeply"
     try:
         for _, name, spec, _ in _FORMATTER.parse(text):
             if name and not (name.isascii() and (name.isdigit() or (name.isidentifier() and name[0] != "_"))):
-                return f"the field {name!r} reaches into what it is given"
+                return f"the field {name!r} reads a part of its value"
             inner = _bad_field(spec, depth + 1) if spec else ""
             if inner:
                 return inner

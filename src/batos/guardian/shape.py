@@ -10,7 +10,7 @@ from batos.guardian.policy import GuardianPolicy
 from batos.guardian.verdict import SourceFault
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
-_ONE = "write one `def`, with its imports before it or in it and its helpers within it"
+_ONE = "write one `def`, with its helpers inside it and its imports before or inside it"
 
 
 def faults_of(tree: ast.Module, method: Def | None, policy: GuardianPolicy) -> Iterator[SourceFault]:
@@ -31,8 +31,8 @@ def faults_of(tree: ast.Module, method: Def | None, policy: GuardianPolicy) -> I
 def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
     """Say why a statement beside the method may not be there, and what to do with it."""
     if method is None:
-        return "this is something that runs when the method is defined", _ONE
-    inside = f"move it into `{method.name}`, under a name that nothing else there has"
+        return "this would run when the method is defined", _ONE
+    inside = f"move it into `{method.name}`, under a name that is free there"
     if isinstance(node, Def):
         return (
             f"this is a second method: `{node.name}` beside `{method.name}`",
@@ -41,13 +41,13 @@ def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return "this import is after the method", "write it before the method"
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-        return "this runs when a program begins, and a method is no program", "leave the whole `if` out"
-    why = "this is something that runs when the method is defined"
+        return "this runs at the start of a program, and a method is not a program", "leave the whole `if` out"
+    why = "this would run when the method is defined"
     if isinstance(node, ast.Assign | ast.AnnAssign):
         return why, inside
     if isinstance(node, ast.ClassDef):
-        return why, f"write a dict instead; what it does, write as functions in `{method.name}` that are given the dict"
-    return why, "leave it out: the method is called by those who send its message"
+        return why, f"use a dict instead, and functions in `{method.name}` that take the dict"
+    return why, "leave it out: the kernel calls the method when its message is sent"
 
 
 def _receiver(method: Def, receiver: str) -> Iterator[SourceFault]:
@@ -72,19 +72,19 @@ def parameters_of(method: Def) -> str:
 def check_expected(method: Def, selector: str, signature: str) -> Iterator[SourceFault]:
     """Yield a fault if the method lacks the expected name or the expected parameters (empty: any)."""
     if selector and method.name != selector:
-        why = f"the method is called `{method.name}`, and `{selector}` is wanted"
+        why = f"the method is named `{method.name}`, and its name must be `{selector}`"
         yield SourceFault(method.lineno, method.col_offset, "selector", why, f"write `def {selector}(...)`")
     wanted = _parameters(signature)
     if wanted is not None and wanted != _names(method.args):
-        why = f"the parameters are ({', '.join(_names(method.args))}), and ({', '.join(wanted)}) are wanted"
+        why = f"the parameters are ({', '.join(_names(method.args))}), and must be ({', '.join(wanted)})"
         yield SourceFault(method.lineno, method.col_offset, "selector", why, f"write `def {signature}`")
 
 
 def kernels(slot: str, node: ast.AST) -> SourceFault:
     """Report that a slot which no method writes is written there, or changed in place."""
-    why = f"the slot `{slot}` is the codex's or the kernel's: a method reads it and never changes it"
+    why = f"the slot `{slot}` belongs to the codex or the kernel: a method may read it but not change it"
     return SourceFault(
-        getattr(node, "lineno", 0), getattr(node, "col_offset", 0), "kernel-slot", why, "use a slot of another name"
+        getattr(node, "lineno", 0), getattr(node, "col_offset", 0), "kernel-slot", why, "use another slot"
     )
 
 

@@ -100,7 +100,7 @@ def _bounds(text: str, policy: GuardianPolicy) -> Iterator[SourceFault]:
 
 
 def _over(line: int, why: str) -> SourceFault:
-    return SourceFault(line, 0, "bounds", why, "write it shorter and flatter")
+    return SourceFault(line, 0, "bounds", why, "write shorter code with less nesting")
 
 
 def _brackets(text: str, most: int) -> tuple[int, int]:

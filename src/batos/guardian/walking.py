@@ -16,10 +16,10 @@ Look: TypeAlias = Callable[[ast.AST, Scope, int], None]
 
 #: Advice for syntax that is not in the dialect.
 SYNTAX: Final = {
-    "ClassDef": "use a dict; what the class does, write as functions in the method that are given the dict",
+    "ClassDef": "use a dict, and functions in the method that take the dict",
     "Global": "keep it in a slot of the receiver, or in a local variable",
-    "With": "leave it out and keep what is in it: there are no files, and nothing else to close",
-    "AsyncWith": "leave it out and keep what is in it: nothing runs beside a method that it would have to wait for",
+    "With": "leave it out and keep its body: a method has no files and nothing else to close",
+    "AsyncWith": "leave it out and keep its body: nothing runs beside a method, so it need not wait",
     "TryStar": "use `except`",
 }
 
@@ -34,11 +34,11 @@ _RENAMED: Final = {
 #: Advice for builtins that methods commonly want.
 MISSING: Final = {
     "open": "leave it out: a method has no files; `await self.recall_(query)` finds what documents say",
-    "input": "leave it out: what is asked comes as an argument",
+    "input": "leave it out: the question is an argument",
     "super": "leave it out: send the message, `self.selector_(...)`; a parent that has it answers",
-    "globals": "leave it out: keep what is to stay in a slot of `self`",
+    "globals": "leave it out: keep lasting values in slots of `self`",
     "locals": "leave it out: write the names",
-    "callable": "leave it out: what a method is given is plain data",
+    "callable": "leave it out: arguments are plain data",
 }
 
 
@@ -56,11 +56,11 @@ def _kinds(names: frozenset[str]) -> frozenset[type]:
 #: Advice for modules that methods commonly want.
 MODULES: Final = {
     "os": "leave it out: a method has no files, no environment and no processes",
-    "sys": "leave it out: a method returns its answer and raises ValueError where it cannot",
+    "sys": "leave it out: a method returns its answer, and raises ValueError if it has none",
     "io": 'leave it out: join texts in a list with `"".join(parts)`',
     "pathlib": "leave it out: a method has no files; `await self.recall_(query)` finds what documents say",
-    "time": "for the time write `from datetime import datetime` and `datetime.now()`; leave waiting out",
-    "logging": 'write `self.log_("info", text)` where a line is to be logged, and leave all else of it out',
+    "time": "for the time write `from datetime import datetime` and `datetime.now()`; a method cannot sleep",
+    "logging": 'write `self.log_("info", text)` to log a line, and leave out the rest of it',
     "dataclasses": 'write a dict for each record: `{"x": x, "y": y}`',
     "enum": "write the texts themselves, or a dict of them",
     "abc": "leave it out: a method is one function",
@@ -70,7 +70,7 @@ MODULES: Final = {
     "urllib": "leave it out: a method reaches no network; send a message to an object that does",
     "numpy": "use lists, `math` and `statistics`",
     "operator": "write a `lambda`",
-    "uuid": "use `random.randint`, or a number that is counted in a slot",
+    "uuid": "use `random.randint`, or a counter in a slot",
 }
 
 
@@ -125,11 +125,11 @@ class Walk:
             count += 1
             if count > bounds.nodes or depth > bounds.depth:
                 why = f"the source has more than {bounds.nodes} parts, or nests deeper than {bounds.depth}"
-                self.fault(node, "bounds", why, "write it shorter and flatter")
+                self.fault(node, "bounds", why, "write shorter code with less nesting")
                 return False
             kind = type(node)
             if kind not in allowed:
-                why = f"`{kind.__name__}` is no syntax of the dialect"
+                why = f"`{kind.__name__}` is not in the dialect"
                 self.fault(node, "syntax", why, SYNTAX.get(kind.__name__, ALLOWED))
             handler = look.get(kind)
             if handler is None:
@@ -172,7 +172,7 @@ class Walk:
         elif message and name in policy.introspection:
             return
         elif name in policy.introspection:
-            self.fault(node, "introspection", f"{what} `{name}` shows the insides of Python", "leave it out")
+            self.fault(node, "introspection", f"{what} `{name}` exposes the internals of Python", "leave it out")
         elif len(name) > policy.bounds.identifier_length:
             self.fault(node, "bounds", f"{what} `{name[:20]}...` is too long", "use a shorter name")
         else:
@@ -184,7 +184,7 @@ class Walk:
         scope.bound.add(name)
         self.binds.setdefault(name, []).append(node)
         if name == self.policy.receiver:
-            why = f"`{name}` is the receiver and is not bound again"
+            why = f"`{name}` is the receiver and may not be bound again"
             self.fault(node, "receiver", why, "use another name for this")
 
     def resolve(self) -> None:

@@ -40,9 +40,9 @@ WRONG = {
     "a method that raises": (method_reply(GOOD.replace("+= item", "+= item['x']"), CHECKS), "it failed"),
     "another selector": (
         method_reply(GOOD.replace("add_up_", "one_") + GOOD.replace("add_up_", "two_"), CHECKS),
-        "`add_up_` is wanted",
+        "its name must be `add_up_`",
     ),
-    "another signature": (method_reply(GOOD.replace("items)", "items, more)"), CHECKS), "(self, items) are wanted"),
+    "another signature": (method_reply(GOOD.replace("items)", "items, more)"), CHECKS), "must be (self, items)"),
     "a message that nobody answers": (method_reply(ASKING, CHECKS), "`replies` has no answer"),
     "hostile": (method_reply("import os\ndef add_up_(self, items):\n    return os.getcwd()\n", CHECKS), "os"),
     "endless": (
@@ -142,7 +142,7 @@ async def test_a_slot_that_is_written_must_be_compared() -> None:
 
 async def test_what_only_the_codex_writes_is_no_methods() -> None:
     """A method that would change who its object is, is told so before it ever runs: of any object, and of this one."""
-    for slot, told in (("name", "never changes it"), ("motto", "only the codex")):
+    for slot, told in (("name", "may read it but not change it"), ("motto", "only the codex")):
         renaming = f"def tick_(self):\n    self.{slot} = 'ME'\n    self._p_changed = True\n"
         checks = [{"slots": {slot: "ME"}}] * 2
         async with bench(method_reply(renaming, checks)) as found:

@@ -28,8 +28,8 @@ from batos.guardian.forms import Forms
 from batos.guardian.policy import GuardianPolicy
 from batos.guardian.verdict import SourceFault
 
-_MARK_FIRST: Final = "write `self._p_changed = True` before the message, as its receiver may read what was written"
-_FOREIGN: Final = "send it a message that asks it to change itself, or change a copy: `list(...)`, `dict(...)`"
+_MARK_FIRST: Final = "write `self._p_changed = True` before the message: its receiver may read the change"
+_FOREIGN: Final = "send that object a message that asks for the change, or change a copy: `list(...)`, `dict(...)`"
 
 
 class TooIntricate(Exception):
@@ -187,7 +187,7 @@ class Effects:
         state = self.state
         self.frame.sends = True
         if state.bits & DIRTY:
-            why = f"`{selector}` is sent while what was written on line {state.line} is not marked"
+            why = f"`{selector}` is sent before the change on line {state.line} is marked"
             self.fault(node, "write-before-send", why, _MARK_FIRST)
         self.pass_by()
 

@@ -272,10 +272,10 @@ class StatementFlow(Paths):
 
     def _judge(self, state: State, node: ast.stmt) -> None:
         if state.bits & DIRTY:
-            why = f"a path ends here that changed the receiver on line {state.line} and did not mark it"
+            why = f"a path that changed the receiver on line {state.line} ends here without the marker"
             self.fault(node, "covenant", why, _MARK_LAST)
         elif state.bits & STALE:
-            why = "a path ends here whose last statement is not the marker, though it changed the receiver"
+            why = "a path that changed the receiver ends here, and its last statement is not the marker"
             self.fault(node, "covenant-last", why, f"{_MARK_LAST}; only a `return` that sends nothing may follow it")
 
 
