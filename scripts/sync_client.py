@@ -1,4 +1,4 @@
-"""Write the synchronous client from the asynchronous one, the source of both; --check only compares them."""
+"""Writes the synchronous client from the asynchronous one, the source of both; --check only compares them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import weakref
 '''
-#: What stands first in each class; the rest has a method for every one of the twin's.
-MADE = {
+#: Beginning of each class; then comes a method for each method of the twin.
+BEGINNINGS = {
     "Stream": """
 def __init__(self, portal: Portal, twin: AsyncStream) -> None:
     self._portal, self._twin = portal, twin
@@ -37,23 +37,23 @@ def __init__(
 
 def _take(self, twin: AsyncClient) -> None:
     self._portal, self._twin = Portal(), twin
-    # At the latest when the program ends, or when nobody has this client any more.
+    # The client is closed at the latest when the program ends, or when nobody refers to it any more.
     self._finalizer = weakref.finalize(self, self._portal.close, twin.close)
 """,
 }
 
 
-def text(words: str) -> str:
-    """A docstring as it reads for the twin."""
+def synchronous_text(words: str) -> str:
+    """Return a docstring in the words of the synchronous client."""
     for old, new in WORDS.items():
         words = words.replace(old, new)
     return words
 
 
 def annotation(node: ast.expr | None) -> str:
-    """A type as the twin has it."""
+    """Return a type annotation for the synchronous client."""
     return (
-        text(ast.unparse(node))
+        synchronous_text(ast.unparse(node))
         .replace("AsyncGenerator", "Generator")
         .replace("Document, None]", "Document, None, None]")
         if node
@@ -62,11 +62,12 @@ def annotation(node: ast.expr | None) -> str:
 
 
 def signature(function: Function) -> str:
-    return text(ast.unparse(function.args))
+    """Return the parameters of a method for the synchronous client."""
+    return synchronous_text(ast.unparse(function.args))
 
 
-def passed(function: Function) -> str:
-    """The arguments handed on as they came."""
+def arguments(function: Function) -> str:
+    """Return the arguments with which a method calls the twin's method."""
     given = function.args
     named = [*given.posonlyargs, *given.args][1:]
     parts = [each.arg for each in named]
@@ -77,12 +78,13 @@ def passed(function: Function) -> str:
 
 
 def decorators(function: Function) -> list[str]:
+    """Return the decorators of a method as source."""
     return [ast.unparse(each) for each in function.decorator_list]
 
 
 def body(function: Function) -> list[str]:
-    """What the twin's method does."""
-    name, given = function.name, passed(function)
+    """Return the lines of a method's body, which calls the twin's method."""
+    name, given = function.name, arguments(function)
     told = ", ".join([f"self._twin.{name}", *([given] if given else [])])
     call = f"self._twin.{name}({given})"
     result = ast.unparse(function.returns) if function.returns else ""
@@ -101,7 +103,7 @@ def body(function: Function) -> list[str]:
     if "property" in decorators(function):
         return [f"return self._twin.{name}"]
     if "classmethod" in decorators(function):
-        return ["made = cls.__new__(cls)", f"made._take(AsyncClient.{name}({passed(function)}))", "return made"]
+        return ["made = cls.__new__(cls)", f"made._take(AsyncClient.{name}({arguments(function)}))", "return made"]
     if result in CLASSES:
         return [f"return {CLASSES[result]}(self._portal, {call})"]
     if result.startswith("AsyncGenerator"):
@@ -110,30 +112,32 @@ def body(function: Function) -> list[str]:
 
 
 def method(function: Function, owner: str) -> str:
-    """One method of the twin."""
+    """Return the source of one method."""
     lines = [f"@{each}" for each in decorators(function)]
     lines.append(
         f"def {NAMES.get(function.name, function.name)}({signature(function)}) -> {annotation(function.returns)}:"
     )
     docstring = ast.get_docstring(function, clean=False)
-    lines += [f'    """{text(docstring)}"""'] if docstring else []
+    lines += [f'    """{synchronous_text(docstring)}"""'] if docstring else []
     if owner == "Client" and function.name == "close":
         return "\n".join([*lines, "    self._finalizer()"])
     return "\n".join([*lines, *(f"    {each}" for each in body(function))])
 
 
-def twin(node: ast.ClassDef) -> str:
-    """One class for synchronous programs."""
+def class_source(node: ast.ClassDef) -> str:
+    """Return the source of one class of the synchronous client."""
     name = CLASSES[node.name]
     told = [each for each in node.body if isinstance(each, Function)]
     shared = [each for each in told if not each.name.startswith("_") or each.name in NAMES]
-    inner = "\n\n".join([MADE[name].strip("\n"), *(method(each, name) for each in shared)]).replace("\n", "\n    ")
-    docstring = text(ast.get_docstring(node, clean=False) or "")
+    inner = "\n\n".join([BEGINNINGS[name].strip("\n"), *(method(each, name) for each in shared)]).replace(
+        "\n", "\n    "
+    )
+    docstring = synchronous_text(ast.get_docstring(node, clean=False) or "")
     return f'class {name}:\n    """{docstring}"""\n\n    {inner}\n'
 
 
 def imports(tree: ast.Module, used: set[str]) -> list[str]:
-    """The source's imports, of what the twin names."""
+    """Return the imports of the asynchronous client that the synchronous one needs."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
@@ -142,10 +146,10 @@ def imports(tree: ast.Module, used: set[str]) -> list[str]:
     return found
 
 
-def written() -> str:
-    """The synchronous client's source."""
+def module_source() -> str:
+    """Return the source of the synchronous client."""
     tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
-    classes = [twin(each) for each in tree.body if isinstance(each, ast.ClassDef) and each.name in CLASSES]
+    classes = [class_source(each) for each in tree.body if isinstance(each, ast.ClassDef) and each.name in CLASSES]
     code = "\n\n".join(classes)
     used = {each.id for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
     lines = imports(tree, used)
@@ -153,11 +157,11 @@ def written() -> str:
     own = sorted(used & {"Attached", "AsyncClient", "AsyncStream"})
     lines += [f"from batos.client.asynchronous import {', '.join(own)}"]
     lines += ["from batos.client.portal import Portal"]
-    return formatted(HEAD + "\n".join(lines) + "\n\n\n" + code)
+    return format_source(HEAD + "\n".join(lines) + "\n\n\n" + code)
 
 
-def formatted(code: str) -> str:
-    """In the house's form."""
+def format_source(code: str) -> str:
+    """Format a source with ruff, as the rest of the code is."""
     ruff = str(Path(sys.executable).with_name("ruff"))
     for command in (["check", "--quiet", "--fix", "--select", "I"], ["format", "--quiet"]):
         told = [ruff, *command, "--stdin-filename", str(TARGET), "-"]
@@ -166,11 +170,13 @@ def formatted(code: str) -> str:
 
 
 def main() -> int:
-    """Write it, or say whether it is as it should be."""
-    code = written()
+    """Write the client, or with --check return 1 if the written one differs."""
+    code = module_source()
     if "--check" in sys.argv[1:]:
         same = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == code
-        print("The two clients agree." if same else f"{TARGET} is not what {SOURCE.name} makes: run {sys.argv[0]}")
+        print(
+            "The two clients agree." if same else f"{TARGET} differs from what {SOURCE.name} makes: run {sys.argv[0]}"
+        )
         return 0 if same else 1
     TARGET.write_text(code, encoding="utf-8")
     print(f"wrote {TARGET}")

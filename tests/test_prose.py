@@ -26,8 +26,8 @@ def sources() -> Iterator[tuple[Path, str]]:
 
 
 def benches() -> Iterator[tuple[Path, str]]:
-    """Yield the scripts of bench/, which hold the same rules as src/."""
-    for path in sorted((ROOT / "bench").glob("*.py")):
+    """Yield the programs of bench/ and scripts/, which hold the same rules as src/."""
+    for path in sorted([*(ROOT / "bench").glob("*.py"), *(ROOT / "scripts").glob("*.py")]):
         yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 

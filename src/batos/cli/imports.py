@@ -1,4 +1,4 @@
-"""Importing without the garbage collector, which looks for garbage where there is none."""
+"""Imports without the garbage collector: modules leave hardly any garbage while they load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that verbs share: declared once, told once by the help of `batos`, and in one line by that of a verb."""
+"""The options that all verbs share. The help of `batos` describes them, and a verb's help names them in one line."""
 
 from __future__ import annotations
 

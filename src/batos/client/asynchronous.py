@@ -40,7 +40,7 @@ class AsyncStream:
 
     @property
     def text(self) -> str:
-        """Return what was read of the answer so far and still stands."""
+        """Return the text of the answer that was read so far and was not retracted."""
         return self._text
 
     @property
@@ -49,11 +49,11 @@ class AsyncStream:
         return self._id
 
     def __aiter__(self) -> Self:
-        """Return itself; it can be gone through once."""
+        """Return the stream itself, which can be read once."""
         return self
 
     async def __anext__(self) -> Token:
-        """Return the next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
+        """Return the next piece. Raises the BatosError of the request; the pieces of a failed mission just end."""
         if self._task is None:
             self._task = self._begin()
         token = None if self._ended else await self._tokens.get()
@@ -66,26 +66,26 @@ class AsyncStream:
         return token
 
     async def mission(self) -> Mission:
-        """Wait for the end: the mission, whatever its status is then. Raises the BatosError that came of asking."""
+        """Wait for the mission's end and return the mission with any status. Raises the BatosError of the request."""
         if self._task is None:
             self._task = self._begin()
         return await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """Listen no longer; the mission goes on at the server."""
+        """Stop listening; the mission continues at the server."""
         self._ended = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
-        """Close it in the end."""
+        """Return the stream, which is closed at the end of the block."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         await self.close()
 
     def _begin(self) -> asyncio.Task[Mission]:
@@ -139,7 +139,7 @@ class AsyncClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; what was accepted goes on at the server."""
+        """Close the connection; accepted missions continue at the server."""
         await self.close()
 
     async def close(self) -> None:
@@ -157,10 +157,10 @@ class AsyncClient:
         files: Sequence[Attached] = (),
         **brief: Any,
     ) -> Mission:
-        """Ask and wait for the end: the mission, whatever its status is then; `answer` where it is done.
+        """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
-        has them all). `on_event` is told every event of it, `on_acknowledged` its id once it is durable.
+        has them all). `on_event` gets every event of the mission, `on_acknowledged` its id once it is committed.
         """
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
         return Mission(await self.call("submit", {"brief": whole, "follow": True}, on_event, on_acknowledged))
@@ -174,7 +174,7 @@ class AsyncClient:
         return AsyncStream(asking)
 
     async def submit(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
-        """Give it a question and go: the id of a mission that is durable by then."""
+        """Submit a question and return the id of its mission, which the server has committed by then."""
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
 
@@ -205,7 +205,7 @@ class AsyncClient:
         return [file.ref.model_dump() for file in found]
 
     async def _sent(self, file: File, *, again: bool) -> bool:
-        """Send a file from where the server has it, or `again` from its beginning; whether it is whole there."""
+        """Send the part of a file that the server lacks, or `again` all of it; return True if that completes it."""
         told = await self._piece(file, 0, b"")
         at = 0 if again else int(told["have"])
         while "size" not in told and at < len(file.data):
@@ -235,7 +235,7 @@ class AsyncClient:
         return [MissionLine(each) for each in (await self.call("missions", {"limit": limit, **which}))["missions"]]
 
     async def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
-        """Show a mission whole, with the exact text of every prompt if asked for."""
+        """Return the whole mission, with the exact text of every prompt if `prompts` is set."""
         return Mission(await self.call("show", {"mission": mission, "prompts": prompts}))
 
     async def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
@@ -247,11 +247,11 @@ class AsyncClient:
         return await self.call("inspect", {} if reference is None else {"object": reference})
 
     async def status(self) -> Document:
-        """Tell how the server is doing."""
+        """Return the server's status."""
         return await self.call("status")
 
     async def hello(self) -> Document:
-        """Tell which server is there, and what it accepts."""
+        """Return the server's version and limits."""
         return await self.call("hello")
 
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncGenerator[Document, None]:
@@ -269,15 +269,15 @@ class AsyncClient:
         return Mission(await self.call("cancel", {"mission": mission}))
 
     async def pause(self, mission: str) -> Mission:
-        """Let a mission stand still when the calls under way are paid for."""
+        """Pause a mission once the calls under way have ended."""
         return Mission(await self.call("pause", {"mission": mission}))
 
     async def resume(self, mission: str) -> Mission:
-        """Let a mission go on; what was paid for is not paid again."""
+        """Resume a mission; no answer is paid for twice."""
         return Mission(await self.call("resume", {"mission": mission}))
 
     async def genesis(self, on_event: OnEvent | None = None, *, plan: bool = False, prune: bool = False) -> Document:
-        """Bring models and image to what the codex says; `plan`: only say what would be done."""
+        """Make models and image match the codex; `plan`: only return the steps."""
         return await self.call("genesis", {"plan": plan, "prune": prune}, on_event)
 
     async def call(
@@ -289,7 +289,7 @@ class AsyncClient:
         *,
         seconds: float | None = None,
     ) -> Document:
-        """Ask any verb of docs/protocol.md and give its result.
+        """Call any verb of docs/protocol.md and return its result.
 
         Raises the BatosError that the server told, by its code; NoServer: it was lost and did not come back;
         TimedOut: nothing came for too long, or the result not within `seconds`.

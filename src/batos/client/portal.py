@@ -1,4 +1,4 @@
-"""A thread with an event loop of its own, in which what is asynchronous runs for a synchronous program."""
+"""A thread with its own event loop, which runs asynchronous code for a synchronous program."""
 
 from __future__ import annotations
 

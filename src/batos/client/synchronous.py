@@ -28,7 +28,7 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """Return what was read of the answer so far and still stands."""
+        """Return the text of the answer that was read so far and was not retracted."""
         return self._twin.text
 
     @property
@@ -37,33 +37,33 @@ class Stream:
         return self._twin.id
 
     def __iter__(self) -> Self:
-        """Return itself; it can be gone through once."""
+        """Return the stream itself, which can be read once."""
         return self
 
     def __next__(self) -> Token:
-        """Return the next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
+        """Return the next piece. Raises the BatosError of the request; the pieces of a failed mission just end."""
         try:
             return self._portal.run(self._twin.__anext__)
         except StopAsyncIteration:
             raise StopIteration from None
 
     def mission(self) -> Mission:
-        """Wait for the end: the mission, whatever its status is then. Raises the BatosError that came of asking."""
+        """Wait for the mission's end and return the mission with any status. Raises the BatosError of the request."""
         return self._portal.run(self._twin.mission)
 
     def close(self) -> None:
-        """Listen no longer; the mission goes on at the server."""
+        """Stop listening; the mission continues at the server."""
         return self._portal.run(self._twin.close)
 
     def __enter__(self) -> Self:
-        """Close it in the end."""
+        """Return the stream, which is closed at the end of the block."""
         self._portal.run(self._twin.__aenter__)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self.close()
 
 
@@ -86,7 +86,7 @@ class Client:
 
     def _take(self, twin: AsyncClient) -> None:
         self._portal, self._twin = Portal(), twin
-        # At the latest when the program ends, or when nobody has this client any more.
+        # The client is closed at the latest when the program ends, or when nobody refers to it any more.
         self._finalizer = weakref.finalize(self, self._portal.close, twin.close)
 
     @classmethod
@@ -104,7 +104,7 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; what was accepted goes on at the server."""
+        """Close the connection; accepted missions continue at the server."""
         self.close()
 
     def close(self) -> None:
@@ -120,10 +120,10 @@ class Client:
         files: Sequence[Attached] = (),
         **brief: Any,
     ) -> Mission:
-        """Ask and wait for the end: the mission, whatever its status is then; `answer` where it is done.
+        """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
-        has them all). `on_event` is told every event of it, `on_acknowledged` its id once it is durable.
+        has them all). `on_event` gets every event of the mission, `on_acknowledged` its id once it is committed.
         """
         return self._portal.run(self._twin.ask, text, on_event, on_acknowledged, files=files, **brief)
 
@@ -132,7 +132,7 @@ class Client:
         return Stream(self._portal, self._twin.stream(text, files=files, **brief))
 
     def submit(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
-        """Give it a question and go: the id of a mission that is durable by then."""
+        """Submit a question and return the id of its mission, which the server has committed by then."""
         return self._portal.run(self._twin.submit, text, files=files, **brief)
 
     def wait(self, mission: str, on_event: OnEvent | None = None, seconds: float | None = None) -> Mission:
@@ -154,7 +154,7 @@ class Client:
         return self._portal.run(self._twin.missions, limit, **which)
 
     def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
-        """Show a mission whole, with the exact text of every prompt if asked for."""
+        """Return the whole mission, with the exact text of every prompt if `prompts` is set."""
         return self._portal.run(self._twin.show, mission, prompts=prompts)
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
@@ -166,11 +166,11 @@ class Client:
         return self._portal.run(self._twin.inspect, reference)
 
     def status(self) -> Document:
-        """Tell how the server is doing."""
+        """Return the server's status."""
         return self._portal.run(self._twin.status)
 
     def hello(self) -> Document:
-        """Tell which server is there, and what it accepts."""
+        """Return the server's version and limits."""
         return self._portal.run(self._twin.hello)
 
     def watch(self, topics: Sequence[str] = ("",)) -> Generator[Document, None, None]:
@@ -185,15 +185,15 @@ class Client:
         return self._portal.run(self._twin.cancel, mission)
 
     def pause(self, mission: str) -> Mission:
-        """Let a mission stand still when the calls under way are paid for."""
+        """Pause a mission once the calls under way have ended."""
         return self._portal.run(self._twin.pause, mission)
 
     def resume(self, mission: str) -> Mission:
-        """Let a mission go on; what was paid for is not paid again."""
+        """Resume a mission; no answer is paid for twice."""
         return self._portal.run(self._twin.resume, mission)
 
     def genesis(self, on_event: OnEvent | None = None, *, plan: bool = False, prune: bool = False) -> Document:
-        """Bring models and image to what the codex says; `plan`: only say what would be done."""
+        """Make models and image match the codex; `plan`: only return the steps."""
         return self._portal.run(self._twin.genesis, on_event, plan=plan, prune=prune)
 
     def call(
@@ -205,7 +205,7 @@ class Client:
         *,
         seconds: float | None = None,
     ) -> Document:
-        """Ask any verb of docs/protocol.md and give its result.
+        """Call any verb of docs/protocol.md and return its result.
 
         Raises the BatosError that the server told, by its code; NoServer: it was lost and did not come back;
         TimedOut: nothing came for too long, or the result not within `seconds`.

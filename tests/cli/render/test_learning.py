@@ -53,7 +53,7 @@ def test_what_was_not_learnt_says_why() -> None:
         (learnt("declined", failure=failure), "learnt   not wink_: it was not tried again (it"),
         (learnt("budget"), "learnt   not wink_: it was not tried; nothing was paid"),
         (learnt("left", 1), "learnt   not wink_: it was stopped while being written; 1 call, 1000 tokens, beside"),
-        (learnt("asked", 1, approval="a-1"), "learnt   wink_, a person was asked about it (batos approvals a-1): 1 c"),
+        (learnt("asked", 1, approval="a-1"), "learnt   wink_, it waits for approval (batos approvals a-1): 1 c"),
     ):
         (line,) = learnt_lines({"generated": [told]})
         assert line.startswith(said)

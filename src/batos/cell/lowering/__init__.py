@@ -1,1 +1,1 @@
-"""Lowering: what good methods use and the interpreter lacks, said in what it has."""
+"""Lowering rewrites Python that the cell's interpreter lacks into Python that it has."""

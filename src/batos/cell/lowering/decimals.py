@@ -1,4 +1,4 @@
-"""Comparing, ordering and formatting where `decimal` is imported: the interpreter asks no object how it does these."""
+"""Comparison, order and format where `decimal` is imported: the interpreter asks no object for its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in a source: those that no method may use, and the things that the others refer to."""
+"""Names in a source: those that no method may use, and the objects that the others refer to."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The doctor: what is wrong with this installation, and what to do about it."""
+"""The doctor finds the faults of an installation, and names a remedy for each."""

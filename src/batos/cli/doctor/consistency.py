@@ -1,4 +1,4 @@
-"""The doctor's findings on image, journal and blobs together: of one moment, whole, and as they were written."""
+"""The doctor's checks of image, journal and blobs: they belong together, are complete, and are as they were written."""
 
 from __future__ import annotations
 

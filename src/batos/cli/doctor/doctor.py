@@ -1,4 +1,4 @@
-"""The doctor: Ollama, models, memory, codex, image and house looked at in turn; nothing is loaded, nothing changed."""
+"""The doctor checks Ollama, models, memory, codex, image and home in turn. No model is loaded, nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house that the mind lives in: its folder, who may read it, room on its disks, a server's note, the clock."""
+"""The doctor's checks of the home: its folder, permissions, free disk space, the server file and the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status where no server runs: the image read as it is on disk, and Ollama asked."""
+"""The status if no server runs: this process reads the image from the disk and asks Ollama."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each finding of the doctor and the audit is explained, by its id."""
+"""The page of the documentation that explains a finding of the doctor or the audit, by the finding's id."""
 
 from __future__ import annotations
 

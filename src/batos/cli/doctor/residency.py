@@ -1,4 +1,4 @@
-"""Where Ollama has its models: in memory (hot) or only on disk (cold)."""
+"""The models that Ollama has in memory (hot), and those that are only on disk (cold)."""
 
 from __future__ import annotations
 

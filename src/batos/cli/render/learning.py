@@ -42,7 +42,7 @@ def learnt_lines(provenance: ProvenanceDocument) -> Iterator[str]:
     later: list[str] = []
     for each in generated:
         if each["outcome"] == "asked":
-            asked = f"a person was asked about it (batos approvals {each['approval']})"
+            asked = f"it waits for approval (batos approvals {each['approval']})"
             yield f"learnt   {each['selector']}, {asked}: {_cost([each])}"
         elif each["outcome"] == "later":
             later.append(str(each["selector"]))

@@ -1,4 +1,4 @@
-"""The adapters folder, held against its bases: told, checked, converted."""
+"""The adapters in the folder: they are listed, compared with their bases, and converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that give it something to do: ask, submit, wait, send."""
+"""The verbs `ask`, `submit`, `wait` and `send`: each begins a mission or waits for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `budget`: what the codex's models take of the card, row by row, and the window that fits."""
+"""The verb `budget`: the memory of the codex's models on the card, row by row, and the window that fits."""
 
 from __future__ import annotations
 

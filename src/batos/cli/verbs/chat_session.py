@@ -1,4 +1,4 @@
-"""A chat as it stands: its conversation and files, how questions are asked, what was spent."""
+"""The state of a chat: its conversation, its files, its options and its cost so far."""
 
 from __future__ import annotations
 

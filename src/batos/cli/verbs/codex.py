@@ -1,4 +1,4 @@
-"""The verbs about the codex: show it as it is understood, check its files, compare them with what the image runs on."""
+"""The verbs about the codex: show its values, check its files, compare them with the codex of the image."""
 
 from __future__ import annotations
 

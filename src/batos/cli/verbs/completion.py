@@ -1,4 +1,4 @@
-"""The verb `completion`, and what a shell is offered for arguments that name something of the image."""
+"""The verb `completion`, and the names of the image that a shell offers as arguments."""
 
 from __future__ import annotations
 

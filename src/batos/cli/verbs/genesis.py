@@ -1,4 +1,4 @@
-"""The verb `genesis`: what is to be done, doing it with its progress, and ALFRED's audit of what came of it."""
+"""The verb `genesis`: it shows the plan, carries it out with its progress, and shows ALFRED's audit of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs `token` and `keys`: how a client gets in, and how it is shut out."""
+"""The verbs `token` and `keys`: they give a client access to the server, and revoke it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `retry`: what a mission asked, asked once more, with its files and options, and nothing paid twice."""
+"""The verb `retry`: it repeats a mission's question with its files and options, and pays for no call twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `serve`: the image held open for every client of its home, until it is told to stop."""
+"""The verb `serve`: it holds the image open for every client of its home until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `status`: how things stand, with a server or without one, on one screen."""
+"""The verb `status`: the state of the system on one screen, with a server or without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a server listens and where it is reached: which addresses there are, and which are this machine's own."""
+"""The addresses at which a server listens and is reached, and the test if an address is this machine's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binding a guarded socket to its address, with what to do where that cannot be."""
+"""Binds a guarded socket to its address; if that fails, the error names a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request under way at a client: what its replies do, and what happens to it when the server is lost."""
+"""A request under way at a client: it handles the replies, and the loss of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a client finds its server, and what it shows there: by the home, by an address, or by a key file."""
+"""The address of a client's server with the credentials for it, found by a home, an address or a key file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of every verb of the protocol: one shape a verb, held to strictly."""
+"""The arguments of every verb of the protocol: one strict model for each verb."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ class GenerationQuota:
         while self._begun and now - self._begun[0] >= _HOUR:
             self._begun.popleft()
         if of_mission >= self.allowance.mission:
-            return f"the mission has begun {of_mission} generations, as many as it may (mission_generations)"
+            return f"the mission has begun {of_mission} generations, and its limit is reached (mission_generations)"
         if len(self._begun) >= self.allowance.hour:
-            return f"{len(self._begun)} generations began within the hour, as many as may (hour_generations)"
+            return f"{len(self._begun)} generations began within the hour, and the limit is reached (hour_generations)"
         return ""
 
     def take(self) -> None:

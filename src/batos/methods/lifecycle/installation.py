@@ -78,7 +78,7 @@ def enforce_limit(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Re
         worst = control_group.worst(each for each in active if each is not newest)
         counts = scoring.recent(worst)
         did = f"{counts['bad']} of its {counts['calls']} uses ended badly" if counts["calls"] else "it was never used"
-        reason = f"the receiver has {rules.active} active methods, as many as it may, and this did worst: {did}"
+        reason = f"the receiver may have at most {rules.active} active methods; the worst was this: {did}"
         gone.append(ledger.retire(root, worst, reason, at))
         active.remove(worst)
     return gone

@@ -1,4 +1,4 @@
-"""The choice of an adapter: found by name, held against its base, remembered by the image for a persona."""
+"""The choice of a persona's adapter: it is found by name, compared with its base, and recorded in the image."""
 
 from __future__ import annotations
 

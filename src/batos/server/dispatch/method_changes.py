@@ -1,4 +1,4 @@
-"""Methods, for every door: brought back and redefined by a person."""
+"""Changes of methods by a person, through every door: roll back, make and redefine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of the protocol that only read: for whoever holds the image, and for who looks at it beside the holder."""
+"""The verbs of the protocol that only read, for the process that holds the image and for one that reads beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate: who may open a connection to the server's sockets (ZAP), and whether they still may at each message."""
+"""Authentication by ZAP: who may connect to the server's sockets. The right is checked again at each message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request under way: its numbered replies, and the peer that they go to."""
+"""A request under way at the server: its numbered replies, and the peer that receives them."""
 
 from __future__ import annotations
 
