@@ -49,6 +49,12 @@ def test_a_council_shows_personas_with_their_facets_beneath() -> None:
     ]
 
 
+def test_an_answer_that_no_document_carries_is_told_as_an_answer() -> None:
+    """It is there to be read: only that nothing carries it is told of it."""
+    (line,) = voices_lines([{**facet("guide", "3.2 million"), "known": False}], whole=False)
+    assert line == "facet    guide, asked: Why? (answered; no document carries it)"
+
+
 def test_without_the_answers_one_line_a_voice() -> None:
     """Who was asked what, and what came of it."""
     assert len(list(voices_lines(COUNCIL, whole=False))) == 4

@@ -27,9 +27,16 @@ def voices_lines(voices: Sequence[VoiceDocument], *, whole: bool, depth: int = 0
 def _outcome_text(voice: VoiceDocument) -> str:
     if "failure" in voice:
         return f"failed: {voice['failure']['message']}"
-    said = "answered" if voice["known"] else "had no answer"
+    said = _answer_text(voice)
     faults = voice.get("faults", ())
     return f"{said}; the gate found {count_text(len(faults), 'fault')}" if faults else said
+
+
+def _answer_text(voice: VoiceDocument) -> str:
+    """Tell if there is an answer, and if documents carry any of it: without that it is not `known`."""
+    if not voice["answer"].strip():
+        return "had no answer"
+    return "answered" if voice["known"] else "answered; no document carries it"
 
 
 def changes_lines(provenance: ProvenanceDocument) -> Iterator[str]:
