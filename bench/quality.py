@@ -42,6 +42,7 @@ ARMS = ("bare", "reflex", "cycle", "council")
 MOST_WORDS = 60
 OVERDUE, GRACE = "overdue", 20.0
 RIGHT, FAILED, WASTED = 1.15, 0, 0.02
+PRECISION, RECALL = 0.9, 0.8
 BARE_SYSTEM = "Answer the question from the text in one sentence."
 BARE_USER = "Text:\n{}\n\nQuestion: {}"
 BARE_OPTIONS = {"num_ctx": 4096, "num_predict": 120, "temperature": 0, "seed": 1}
@@ -231,6 +232,10 @@ def goals_of(arms: Mapping[str, Mapping[str, Any]]) -> list[Goal]:
     """Return the goals of the arms that were measured; a share of the bare arm's is none where that has none."""
     found = [Goal(f"missions that failed: {name}", arm["failed"], FAILED) for name, arm in arms.items()]
     found += [Goal(f"wasted tokens: {name}", arm["wasted"], WASTED) for name, arm in arms.items()]
+    for name, arm in arms.items():
+        if arm["citation_recall"] is not None:
+            found.append(Goal(f"citation precision: {name}", arm["citation_precision"], PRECISION, "at_least"))
+            found.append(Goal(f"citation recall: {name}", arm["citation_recall"], RECALL, "at_least"))
     bare = arms.get("bare", {}).get("right")
     if bare and "reflex" in arms:
         found.append(

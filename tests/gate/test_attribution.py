@@ -46,7 +46,8 @@ def test_quotes_are_slices_of_the_evidence_and_states_are_consistent(
     for each in attribute(answer, question, given_evidence).sentences:
         assert answer[each.start : each.end] == each.text
         assert (each.state == "carried") == bool(each.carriers) == (each.reason is None)
-        for quoted in (*each.carriers, *filter(None, [each.nearest])):
+        assert not each.parts or each.state == "not_carried"
+        for quoted in (*each.carriers, *each.parts, *filter(None, [each.nearest])):
             passage = given_evidence.find(quoted.document)
             assert passage is not None
             assert passage.text[quoted.start - 100 : quoted.end - 100] == quoted.quote
@@ -64,6 +65,28 @@ def test_a_sentence_copied_from_the_evidence_is_carried_by_it(
     assert found.state == "carried"
     assert found.carriers[0].quote.casefold().split() == copied.quote.casefold().split()
     assert found.carriers[0].score == 1
+
+
+def test_a_clause_that_evidence_has_is_told_beside_one_that_it_has_not() -> None:
+    """The sentence is not carried, and the sentence that carries a part of it is named with a lower score."""
+    said = "In 1961 the harbour board automated the lamp, which had cost many pounds of tallow in winter before."
+    found = only(said, QUESTION, LIGHT)
+    assert (found.state, found.reason, found.carriers) == ("not_carried", "words", ())
+    (part,) = found.parts
+    assert part.quote == "In 1961 the harbour board automated the lamp."
+    assert 0 < part.score < 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In 1971 the harbour board automated the lamp, which had cost many pounds of tallow in winter before.",
+        "The lamp of Hook Light, which was automated, was bought with pounds of tallow.",
+    ],
+)
+def test_a_clause_with_another_number_or_of_the_questions_words_has_no_part(said: str) -> None:
+    """What a part is cited for is held to the same numbers, and says more than was asked."""
+    assert only(said, QUESTION, LIGHT).parts == ()
 
 
 @given(answer=statements, question=statements)

@@ -26,6 +26,16 @@ def test_a_citation_has_the_files_own_words_at_its_place() -> None:
     assert citations.in_files(found, Evidence()) == []
 
 
+def test_a_clause_that_a_document_carries_is_cited_and_makes_the_answer_known() -> None:
+    """The rest of its sentence is a fault all the same; the score tells that only a part is carried."""
+    found = attribute(f"{WINDS}, while whales sing of krill below the northern ice.", QUESTION, LAMP)
+    (cited,) = citations.citations_of(found)
+    assert found.sentences[0].state == "not_carried"
+    assert cited.quote.startswith(WINDS)
+    assert cited.score < 1
+    assert citations.is_known(found, LAMP)
+
+
 def test_words_that_a_method_quotes_are_located() -> None:
     """They are cited as the file has them, and not at all where no document has them."""
     found = citations.locate_citation(Quotation(3, f"“{WINDS}”"), LAMP)

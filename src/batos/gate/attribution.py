@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from batos.gate import figures, languages, sums
-from batos.gate.carrying import Carrier, Claim, Missing, find_carriers, make_claim
+from batos.gate.carrying import Carrier, Claim, Missing, find_carriers, find_parts, make_claim
+from batos.gate.clauses import clause_spans
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.gate.ground import Ground
 from batos.gate.quotations import not_verbatim
@@ -44,7 +45,8 @@ class AttributedSentence:
     """A sentence of an answer with its place there.
 
     `carriers` has one or two sentences if it is carried. `nearest` is the nearest sentence of one that is not, if any
-    shares a word with it. `reason` tells why it is not carried or not checked.
+    shares a word with it, and `parts` are those that carry a clause of it. `reason` tells why it is not carried or not
+    checked.
     """
 
     start: int
@@ -53,6 +55,7 @@ class AttributedSentence:
     state: State
     carriers: tuple[Carrier, ...] = ()
     nearest: Carrier | None = None
+    parts: tuple[Carrier, ...] = ()
     reason: Missing | Uncheckable | None = None
 
 
@@ -179,7 +182,38 @@ class _Reader:
             if claimless or self._foreign:
                 return AttributedSentence(start, end, text, "not_checkable", reason=form if claimless else "language")
         nearest = best.nearest or next(iter(best.carriers), None)
-        return AttributedSentence(start, end, text, "not_carried", nearest=nearest, reason=missing)
+        parts = () if missing == "quotation" else self._parts(text[frame_length(text) :], first)
+        return AttributedSentence(start, end, text, "not_carried", nearest=nearest, parts=parts, reason=missing)
+
+    def _parts(self, text: str, first: bool) -> tuple[Carrier, ...]:
+        """Return the sentences that carry a clause which says more than the question, else half of them all.
+
+        The score of each is its share of the whole text.
+        """
+        spans = clause_spans(text, self._language)
+        found = self._parts_of(text, spans, first)
+        return found if found or len(spans) == 1 else self._parts_of(text, [(0, len(text))], first)
+
+    def _parts_of(self, text: str, spans: list[tuple[int, int]], first: bool) -> tuple[Carrier, ...]:
+        whole = self._index.weigh(stems(text, self._language))
+        found: dict[tuple[int, int], Carrier] = {}
+        for start, end in spans:
+            said = stems(text[start:end], self._language)
+            if not said - self._questions[0] - self._sum_results:
+                continue
+            for carrier in self._find_parts(text[start:end], first):
+                place = (carrier.document, carrier.start)
+                before = found[place].score if place in found else 0.0
+                share = carrier.score * self._index.weigh(said) / whole
+                found[place] = replace(carrier, score=round(min(1.0, before + share), 3))
+        return tuple(found.values())
+
+    def _find_parts(self, clause: str, first: bool) -> tuple[Carrier, ...]:
+        copy = self._index.copy_of(clause)
+        if copy is not None and self._index.sentences[copy].document != CONVERSATION:
+            return (Carrier.from_sentence(self._index.sentences[copy], 1.0),)
+        tried = (find_parts(self._index, self._claim(clause, asked, first)) for asked in self._questions)
+        return next(filter(None, tried), ())
 
     def _skip_reason(self, text: str) -> Uncheckable | None:
         """Return the reason for which a sentence needs no search, if there is one."""

@@ -19,6 +19,8 @@ Missing: TypeAlias = Literal["words", "question", "rival", "number", "quotation"
 # The table in docs/decisions/0045 has each of these with its neighbours.
 #: The share of a sentence's new words, by rarity, that must be in the evidence.
 NEW_SHARE = 0.7
+#: The same for a sentence that is cited for a part of one that nothing carries.
+PART_SHARE = 0.5
 #: The share of the question's words that must stand in the evidence sentence too.
 QUESTION_SHARE = 0.15
 #: The least share of what the best sentence for the question's words alone has of them.
@@ -125,6 +127,11 @@ def _phrases(text: str, said: Sequence[Stem], new: Set[str]) -> Iterator[str]:
         yield text[row[0].start : row[-1].end]
 
 
+def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Carrier, ...]:
+    """Return the one or two sentences of documents that have half of a claim, and all else that carrying asks for."""
+    return _Searcher(index, claim, PART_SHARE).search(conversation=False).carriers
+
+
 def find_carriers(
     index: EvidenceIndex, claim: Claim, meaning: tuple[Sequence[float], Sequence[Sequence[float]]] | None = None
 ) -> Search:
@@ -143,8 +150,8 @@ def find_carriers(
 
 
 class _Searcher:
-    def __init__(self, index: EvidenceIndex, claim: Claim) -> None:
-        self._index, self._claim = index, claim
+    def __init__(self, index: EvidenceIndex, claim: Claim, share: float = NEW_SHARE) -> None:
+        self._index, self._claim, self._share = index, claim, share
         self._new, self._context = index.hits(claim.new), index.context_hits(claim.context)
         self._of_document = index.document_hits(claim.context)
         self._new_total, self._context_total = index.weigh(claim.new), index.weigh(claim.context)
@@ -191,7 +198,7 @@ class _Searcher:
         """Return the reason that a sentence does not carry the claim alone."""
         if not self._claim.numbers <= self._index.stems[match.sentence]:
             return "number"
-        if match.new < NEW_SHARE * self._new_total:
+        if match.new < self._share * self._new_total:
             return "words"
         if not self._beside(match):
             return "question"
@@ -216,7 +223,7 @@ class _Searcher:
         if min(first.new, second.new) < least or beside + neighbours < len((first, second)):
             return False
         both = index.stems[first.sentence] | index.stems[second.sentence]
-        enough = index.weigh(claim.new & both) >= NEW_SHARE * self._new_total
+        enough = index.weigh(claim.new & both) >= self._share * self._new_total
         more = index.weigh(claim.new & both) - first.new >= least
         return (
             enough and more and claim.numbers <= both and self._leads(first.sentence) and self._leads(second.sentence)

@@ -43,10 +43,13 @@ class Citation:
 
 
 def citations_of(attribution: Attribution) -> tuple[Citation, ...]:
-    """Return the sentences of documents that carry an answer, each once, for the sentence that it carries best."""
+    """Return the sentences of documents that carry an answer, each once, for the sentence that it carries best.
+
+    Of a sentence that none carries whole, those that carry a clause are cited, with a lower score.
+    """
     best: dict[tuple[int, int], Citation] = {}
     for sentence in attribution.sentences:
-        for each in sentence.carriers:
+        for each in (*sentence.carriers, *sentence.parts):
             place = (each.document, each.start)
             if each.document != CONVERSATION and (place not in best or best[place].score < each.score):
                 best[place] = Citation(each.document, each.start, each.end, each.quote, sentence.text, each.score)
@@ -80,9 +83,9 @@ def finds_nothing(attribution: Attribution) -> bool:
 
 
 def is_known(attribution: Attribution, evidence: Evidence) -> bool:
-    """Test if an answer is known: beside documents, if any of its sentences that can be checked is carried."""
-    share = attribution.carried_share
-    return not (evidence.passages and share == 0) and not finds_nothing(attribution)
+    """Test if an answer is known: beside documents, if they carry any clause of it that can be checked."""
+    nothing = attribution.carried_share == 0 and not any(each.parts for each in attribution.sentences)
+    return not (evidence.passages and nothing) and not finds_nothing(attribution)
 
 
 def gist_of(answer: str, attribution: Attribution) -> str:

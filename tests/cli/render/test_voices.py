@@ -51,7 +51,9 @@ def test_a_council_shows_personas_with_their_facets_beneath() -> None:
 
 def test_an_answer_that_no_document_carries_is_told_as_an_answer() -> None:
     """It is there to be read: only that nothing carries it is told of it."""
-    (line,) = voices_lines([{**facet("guide", "3.2 million"), "known": False}], whole=False)
+    unknown = facet("guide", "3.2 million")
+    unknown["known"] = False
+    (line,) = voices_lines([unknown], whole=False)
     assert line == "facet    guide, asked: Why? (answered; no document carries it)"
 
 
