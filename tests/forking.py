@@ -41,7 +41,7 @@ def forking() -> ForkServerContext:
     return context
 
 
-class Forked:
+class ForkedCommand:
     """A command under way, with what a test uses of `subprocess.Popen`; `inherits` are its stdin, stdout and stderr.
 
     Each is a file's number, or None for a pipe to this process, which is then an attribute. With a `script` that runs

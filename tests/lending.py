@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 #: It imports next to nothing, which is its point; a signal that comes to it goes on to the process.
 _SCRIPT = """#!{python} -IS
@@ -46,7 +46,7 @@ class _Lender(BaseRequestHandler):
         while len(body) < length:
             body += self.request.recv(length - len(body))
         order = json.loads(body)
-        process = Forked(order["arguments"], order["environ"], *streams, folder=order["folder"])
+        process = ForkedCommand(order["arguments"], order["environ"], *streams, folder=order["folder"])
         for stream in streams:
             os.close(stream)
         while process.poll() is None:

@@ -24,7 +24,7 @@ from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"
 
 
-class Heard(list[tuple[str, Mapping[str, Any]]]):
+class EventRecorder(list[tuple[str, Mapping[str, Any]]]):
     """A subscriber that remembers."""
 
     def __call__(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ class Heard(list[tuple[str, Mapping[str, Any]]]):
 
 def test_everyone_hears_until_they_leave() -> None:
     """Subscribers hear every event in order, from when they come until they go; going twice is no error."""
-    first, second = Heard(), Heard()
+    first, second = EventRecorder(), EventRecorder()
     events = Events(first)
     leave = events.subscribe(second)
     events.emit(MISSION_RETRACTED, MissionRetracted(mission="m-1"))
@@ -50,7 +50,7 @@ def test_everyone_hears_until_they_leave() -> None:
 
 def test_a_subscriber_that_fails_is_dropped() -> None:
     """One that raises hears nothing more; those before and after it hear everything, and the teller goes on."""
-    before, after = Heard(), Heard()
+    before, after = EventRecorder(), EventRecorder()
     calls: list[str] = []
 
     def broken(event: str, keys: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ def test_a_subscriber_that_fails_is_dropped() -> None:
 
 def test_a_subscriber_may_leave_while_it_is_told() -> None:
     """Leaving in the middle of an event, even by failing, keeps nobody else from hearing it."""
-    after = Heard()
+    after = EventRecorder()
     events = Events()
 
     def leaving(event: str, keys: Mapping[str, Any]) -> None:
@@ -128,7 +128,7 @@ def faulty(request: ChatRequest) -> str | BatosError:
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     """What genesis and missions that are done, revised, ruled, failed and cancelled tell is in EVENTS with its keys."""
-    heard = Heard()
+    heard = EventRecorder()
     bridge = ScriptedBridge(faulty)
     async with scripted_uvm(tmp_path, bridge, events=Events(heard)) as uvm:
         report = as_file("report.txt", b"The pier was made of granite.", 100)
@@ -173,7 +173,7 @@ def test_a_test_sees_what_is_told_wrongly(
 
 async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:
     """It is accepted, runs, is routed, passes its states, is committed, and only then called done."""
-    heard = Heard()
+    heard = EventRecorder()
     async with scripted_uvm(tmp_path) as uvm:
         uvm.events.subscribe(heard)
         mission = await uvm.missions.submit({"text": "Why?"})
@@ -193,7 +193,7 @@ async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:
 
 async def test_a_conflict_is_told(tmp_path: Path) -> None:
     """When a mission's transaction meets a newer state of what it read, that is an event of its own."""
-    heard = Heard()
+    heard = EventRecorder()
     async with scripted_uvm(tmp_path, events=Events(heard)) as uvm:
         with pytest.raises(ConflictError), uvm.image.transaction("m-1"):
             raise ConflictError("somebody else was first")

@@ -31,6 +31,12 @@ def benches() -> Iterator[tuple[Path, str]]:
         yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
+def suite() -> Iterator[tuple[Path, str]]:
+    """Yield the files of tests/."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+
+
 def faults(text: str) -> list[str]:
     return [fault for entry in prose_side.entries(Path("src/a.py"), text) for fault in prose_side.faults(entry)]
 
@@ -158,8 +164,8 @@ def test_a_function_is_a_verb_or_the_noun_that_it_returns() -> None:
 
 
 def test_a_class_is_a_noun() -> None:
-    """No class but exceptions and the payloads of events has a name that ends with a participle."""
-    assert names_side.nameless_classes([*sources(), *benches()]) == []
+    """No class but exceptions and the payloads of events has a name that ends with a participle, in tests/ neither."""
+    assert names_side.nameless_classes([*sources(), *benches(), *suite()]) == []
 
 
 def test_a_class_named_by_a_participle_is_found() -> None:

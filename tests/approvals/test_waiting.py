@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.approvals.coding import BRICK, CYCLE, FACET, MESSAGE, QUESTION, Coding, Days, waiting, waits
-from tests.methods.execution.crafted import put
+from tests.methods.execution.method_mind import put
 
 from batos.approvals import documents
 from batos.errors import GenerationFailed, NotFound, Refused

@@ -37,7 +37,7 @@ def method(source: str, slots: Uses | None = None, selector: str = "") -> Progra
 
 
 @dataclass
-class Asked:
+class HostMessage:
     """One message as the host saw it."""
 
     to: Ref | None
@@ -55,12 +55,12 @@ class Answers:
 
     by: Mapping[str, Any] = field(default_factory=dict)
     slots: Mapping[tuple[int, str], Any] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[HostMessage] = field(default_factory=list)
 
     async def send(
         self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], pending: Writes
     ) -> MessageAnswer:
-        self.asked.append(Asked(to, selector, args, kwargs, pending))
+        self.asked.append(HostMessage(to, selector, args, kwargs, pending))
         name = selector if to is None else f"{to.number}.{selector}"
         if name not in self.by:
             return MessageAnswer(raised=RaisedError("AttributeError", f"{name} is not understood"))

@@ -18,7 +18,7 @@ from batos.errors import CellKilled
 from batos.events import Events
 
 
-class Nested:
+class NestingHost:
     """A host whose every message runs the same program again, one deeper, until the depth is reached."""
 
     def __init__(self, cell: Cell, program: Program, depth: int) -> None:
@@ -48,7 +48,7 @@ DEEPER = {
 async def test_messages_50_deep_need_two_workers(cell: Cell, source: str) -> None:
     """Each run waits for the next, and none has a worker while it does."""
     program = method(source)
-    host = Nested(cell, program, 50)
+    host = NestingHost(cell, program, 50)
     found = await cell.run(program, MethodCall({}, [1]), host)
     assert found.result == 50 == host.reached
 
@@ -61,7 +61,7 @@ async def test_runs_within_runs_are_bounded() -> None:
         cell = Cell(2, limits, events)
         program = method(DEEPER["sync"])
         with pytest.raises(CellKilled) as raised:
-            await cell.run(program, MethodCall({}, [1]), Nested(cell, program, 1000))
+            await cell.run(program, MethodCall({}, [1]), NestingHost(cell, program, 1000))
         assert raised.value.limit == limit
         await cell.aclose()
     assert {("cell.kill", "nesting"), ("cell.kill", "messages")} == set(seen)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 from batos.cli import entry
 from batos.cli.surroundings import Surroundings
@@ -31,7 +31,7 @@ WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProcessResult:
     """What came of a call or a process that has ended."""
 
     code: int
@@ -61,12 +61,12 @@ class User:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
         return {**kept, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
 
-    def start(self, *arguments: str, piped: bool = False) -> Forked:
+    def start(self, *arguments: str, piped: bool = False) -> ForkedCommand:
         """Start a process that runs on, with nothing at stdin, or a pipe."""
         with Path(os.devnull).open("rb") as nothing:
-            return Forked(arguments, self.environ(), None if piped else nothing.fileno(), None, None)
+            return ForkedCommand(arguments, self.environ(), None if piped else nothing.fileno(), None, None)
 
-    def run(self, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Ran:
+    def run(self, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> ProcessResult:
         """Call the command line in this process; stdin is a file, as behind `<`."""
         with tempfile.TemporaryFile() as given:
             given.write(stdin.encode())
@@ -78,9 +78,9 @@ class User:
             code = entry.run(list(arguments), Surroundings(environ, Path.cwd(), *streams))
             for stream in streams[1:]:
                 stream.seek(0)
-            return Ran(code, streams[1].read(), streams[2].read())
+            return ProcessResult(code, streams[1].read(), streams[2].read())
 
-    def process(self, *arguments: str, environ: Mapping[str, str] | None = None, shell: str = "") -> Ran:
+    def process(self, *arguments: str, environ: Mapping[str, str] | None = None, shell: str = "") -> ProcessResult:
         """Run a process to its end, with nothing at stdin; `shell` is what a shell does to its streams, as `>&-`."""
         through = ("sh", "-c", f'exec "$@" {shell}', "sh") if shell else ()
         done = subprocess.run(
@@ -92,10 +92,10 @@ class User:
             timeout=60,
             check=False,
         )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return ProcessResult(done.returncode, done.stdout, done.stderr)
 
 
-class Emulated(str):
+class EmulatorAddress(str):
     """An emulator's address, and the process that listens there."""
 
     pid: int
@@ -111,16 +111,16 @@ class Emulated(str):
 
 
 @contextmanager
-def emulator(*arguments: str) -> Iterator[Emulated]:
+def emulator(*arguments: str) -> Iterator[EmulatorAddress]:
     """`batos emulator` as a process; gives its address."""
     with tempfile.TemporaryFile("w+") as err:
         with Path(os.devnull).open("rb") as nothing:
             inherits = nothing.fileno(), None, err.fileno()
-            process = Forked(["emulator", "--port", "0", *arguments], os.environ, *inherits)
+            process = ForkedCommand(["emulator", "--port", "0", *arguments], os.environ, *inherits)
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            found = Emulated(next(word for word in line.split() if word.startswith("http://")))
+            found = EmulatorAddress(next(word for word in line.split() if word.startswith("http://")))
             found.pid = process.pid
             yield found
         finally:

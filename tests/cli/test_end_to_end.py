@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, as_answered, emulator, texts
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 TEXT = (
@@ -280,7 +280,7 @@ def test_the_emulator_says_when_its_port_is_taken() -> None:
     assert "another port" in ran.err
 
 
-def _read_until(process: Forked, word: str) -> None:
+def _read_until(process: ForkedCommand, word: str) -> None:
     """Read events until one has the word; what the process writes afterwards stays unread."""
     assert process.stdout is not None
     assert any(word in line for line in process.stdout), f"the process ended without {word}"

@@ -9,18 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import Ran, User, emulator
+from tests.cli.processes import ProcessResult, User, emulator
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_DAEMON = "http://127.0.0.1:9"
 
 
-def fail(home: Path, *arguments: str) -> Ran:
+def fail(home: Path, *arguments: str) -> ProcessResult:
     """Run the verb that is broken."""
     command = [sys.executable, "-m", "tests.cli.broken", "broken", *arguments]
     environ = User(home, NO_DAEMON).environ()
     done = subprocess.run(command, text=True, capture_output=True, env=environ, cwd=ROOT, timeout=60, check=False)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return ProcessResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.processes import Ran, User, emulator
+from tests.cli.processes import ProcessResult, User, emulator
 
 from batos.cli.doors.waiting_notes import announce_wait
 
@@ -91,7 +91,7 @@ def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def data(ran: Ran, code: int = 0) -> Any:
+def data(ran: ProcessResult, code: int = 0) -> Any:
     """What a verb says in JSON."""
     assert ran.code == code, ran.out + ran.err
     return ran.document["data"]

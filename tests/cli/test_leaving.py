@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import BATOS, User, emulator
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 NOBODY = User(Path("nowhere"), "http://127.0.0.1:9")
@@ -220,6 +220,6 @@ def test_a_terminal_that_is_closed(user: User) -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
 
 
-def _read_until(process: Forked, word: str) -> None:
+def _read_until(process: ForkedCommand, word: str) -> None:
     assert process.stdout is not None
     assert any(word in line for line in process.stdout), f"the process ended without {word}"

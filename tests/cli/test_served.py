@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.doctor.test_offline_status import TOLD
-from tests.cli.processes import Emulated, Ran, User, as_answered, emulator, texts
-from tests.forking import Forked
+from tests.cli.processes import EmulatorAddress, ProcessResult, User, as_answered, emulator, texts
+from tests.forking import ForkedCommand
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 REFLEX = ("--effort", "reflex", "--persona", "BRICK")
@@ -24,7 +24,7 @@ MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:lates
 ANYWHERE = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
 
 
-def served(user: User, *arguments: str) -> Forked:
+def served(user: User, *arguments: str) -> ForkedCommand:
     """A server that has left its note."""
     process = user.start("serve", *ANYWHERE, *arguments)
     until(lambda: (user.home / "server.json").exists() or process.poll() is not None)
@@ -41,14 +41,14 @@ def until(true: object, seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def stopped(process: Forked) -> tuple[str, str]:
+def stopped(process: ForkedCommand) -> tuple[str, str]:
     """End a server as systemd does."""
     process.send_signal(signal.SIGTERM)
     return process.communicate(timeout=20)
 
 
 @pytest.fixture(scope="module")
-def slow() -> Iterator[Emulated]:
+def slow() -> Iterator[EmulatorAddress]:
     """A daemon that takes its time for every answer."""
     with emulator(*MODELS, "--latency-ms", "120") as url:
         yield url
@@ -66,7 +66,7 @@ def user(tmp_path_factory: pytest.TempPathFactory, slow: str, grown: Path) -> It
         assert "Traceback" not in err, err
 
 
-def mission_of(ran: Ran) -> str:
+def mission_of(ran: ProcessResult) -> str:
     """The mission that `submit` accepted."""
     assert ran.code == 0, ran.err
     return str(ran.document["data"]["id"])
@@ -118,7 +118,7 @@ def test_a_client_is_light(user: User, arguments: tuple[str, ...]) -> None:
     assert json.loads(done.stderr.splitlines()[-1]) == [0, []]
 
 
-def test_submit_and_wait(user: User, slow: Emulated) -> None:
+def test_submit_and_wait(user: User, slow: EmulatorAddress) -> None:
     """The id is all that is written; the server runs it by itself, and waiting ends with its answer."""
     with slow.asleep():
         submitted = user.run("submit", *CYCLE, "How do I build a boat?")
@@ -323,7 +323,7 @@ def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:
     assert done["cost"]["from_journal"] >= 1
 
 
-def _until_told(process: Forked, word: str) -> str:
+def _until_told(process: ForkedCommand, word: str) -> str:
     """What was told up to the line that holds a word."""
     assert process.stdout is not None
     told = ""

@@ -40,7 +40,7 @@ HASTY = Patience(connect=2.0, refused=0.2, reconnect=5.0, silence=20.0)
 
 
 @dataclass
-class Played:
+class ScriptedUvm:
     """What the UVM is to the dispatcher, played: missions end when the test says so."""
 
     settings: Settings
@@ -54,27 +54,27 @@ class Played:
     prompt: bool = True
 
     @property
-    def image(self) -> Played:
+    def image(self) -> ScriptedUvm:
         return self
 
     @property
-    def follow_ups(self) -> Played:
+    def follow_ups(self) -> ScriptedUvm:
         return self
 
     @property
-    def learning(self) -> Played:
+    def learning(self) -> ScriptedUvm:
         return self
 
     @property
-    def approvals(self) -> Played:
+    def approvals(self) -> ScriptedUvm:
         return self
 
     @property
-    def missions(self) -> Played:
+    def missions(self) -> ScriptedUvm:
         return self
 
     @property
-    def readings(self) -> Played:
+    def readings(self) -> ScriptedUvm:
         return self
 
     def enqueue(self, mission: str) -> bool:
@@ -85,7 +85,7 @@ class Played:
 
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
-        kept = {name: _Kept(data) for name, data in self.attachments.items()}
+        kept = {name: _StoredFile(data) for name, data in self.attachments.items()}
         yield {roots.ATTACHMENTS: kept}
 
     async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = (), *, begin: bool = False) -> str:
@@ -182,7 +182,7 @@ class Played:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _StoredFile:
     data: bytes
 
     def read(self) -> bytes:
@@ -190,10 +190,10 @@ class _Kept:
 
 
 @dataclass
-class Wired:
+class WireServer:
     """A server that listens, what it serves, and the keys of its home."""
 
-    mind: Played
+    mind: ScriptedUvm
     server: Server
     dispatcher: Dispatcher
     places: Places
@@ -261,19 +261,19 @@ class Raw:
 
 @asynccontextmanager
 async def wired(
-    home: Path, mind: Played | None = None, limits: ServerLimits = QUICK, bind: str = ANY, events: str = ANY
-) -> AsyncIterator[Wired]:
+    home: Path, mind: ScriptedUvm | None = None, limits: ServerLimits = QUICK, bind: str = ANY, events: str = ANY
+) -> AsyncIterator[WireServer]:
     """A server of a played mind."""
     own_folder(home)
-    mind = mind or Played(Settings(home=home, user="tester", attachment_bytes=2**20))
+    mind = mind or ScriptedUvm(Settings(home=home, user="tester", attachment_bytes=2**20))
     ring = Keyring(home)
     dispatcher = Dispatcher(cast(UVM, mind), Uploads(home / "uploads", mind.settings.attachment_bytes))
     server = Server(dispatcher, ring, limits)
     async with server.serving(parse_listening(bind, "bind"), parse_listening(events, "events")) as places:
-        yield Wired(mind, server, dispatcher, places, ring)
+        yield WireServer(mind, server, dispatcher, places, ring)
 
 
-def note_of(wire: Wired, born: str | None = None) -> ServerRecord:
+def note_of(wire: WireServer, born: str | None = None) -> ServerRecord:
     """What a server leaves in its home, of one in this process."""
     pid = os.getpid()
     at, events = str(wire.places.bind), str(wire.places.events)

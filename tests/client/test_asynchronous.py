@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import ANY, HASTY, Played, eventually, note_of, wired
+from tests.cli.wired import ANY, HASTY, ScriptedUvm, eventually, note_of, wired
 
 from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
@@ -22,8 +22,8 @@ from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut
 from batos.event_payloads import MISSION_TOKEN, MissionToken
 
 
-def played(home: Path, **more: Any) -> Played:
-    return Played(Settings(home=home, user="tester", attachment_bytes=2**22), **more)
+def played(home: Path, **more: Any) -> ScriptedUvm:
+    return ScriptedUvm(Settings(home=home, user="tester", attachment_bytes=2**22), **more)
 
 
 async def test_asking_gives_the_mission_and_what_happened(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.wired import HASTY, QUICK, Played, eventually, wired
+from tests.cli.wired import HASTY, QUICK, ScriptedUvm, eventually, wired
 
 from batos.client.line import UNDER_WAY, WAITING
 from batos.config import Settings
@@ -15,8 +15,8 @@ from batos.errors import NoServer
 from batos.server.zmq.server import ServerLimits
 
 
-def played(home: Path) -> Played:
-    return Played(Settings(home=home, user="tester"), prompt=False)
+def played(home: Path) -> ScriptedUvm:
+    return ScriptedUvm(Settings(home=home, user="tester"), prompt=False)
 
 
 async def test_more_than_a_server_takes_wait_at_the_client(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import HASTY, Played, Wired, eventually, note_of, wired
+from tests.cli.wired import HASTY, ScriptedUvm, WireServer, eventually, note_of, wired
 
 from batos.client.synchronous import Client
 from batos.client.wire import server_file
@@ -24,7 +24,7 @@ from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetrac
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def client_of(wire: Wired) -> Client:
+def client_of(wire: WireServer) -> Client:
     return Client.by(str(wire.places.bind), wire.credentials, HASTY)
 
 
@@ -40,7 +40,7 @@ async def test_every_call_is_there(tmp_path: Path) -> None:
     """Asking, waiting, looking, steering, without an event loop in sight; errors are what they are."""
     (tmp_path / "lamp.txt").write_text("The keeper winds the clockwork.", encoding="utf-8")
 
-    def use(wire: Wired) -> None:
+    def use(wire: WireServer) -> None:
         told: list[str] = []
         with client_of(wire) as client:
             mission = client.ask("why?", lambda event, keys: told.append(event), files=[tmp_path / "lamp.txt"])
@@ -61,10 +61,10 @@ async def test_every_call_is_there(tmp_path: Path) -> None:
 
 async def test_tokens_come_as_they_are_written(tmp_path: Path) -> None:
     """`for token in stream`, then the mission; what was retracted is told and no longer in `text`."""
-    mind = Played(Settings(home=tmp_path, user="tester"), prompt=False)
+    mind = ScriptedUvm(Settings(home=tmp_path, user="tester"), prompt=False)
     seen: list[tuple[str, bool]] = []
 
-    def use(wire: Wired) -> str:
+    def use(wire: WireServer) -> str:
         with client_of(wire) as client, client.stream("why?") as stream:
             seen.extend((str(token), token.retracted) for token in stream)
             assert stream.text == "right"
@@ -109,7 +109,7 @@ def _submits(client: Client, seen: threading.Event) -> None:
 async def test_a_listener_cannot_wait_for_its_own_client(tmp_path: Path) -> None:
     """It would wait for ever, since it runs where the client reads: that is an error instead."""
 
-    def use(wire: Wired) -> None:
+    def use(wire: WireServer) -> None:
         with client_of(wire) as client:
 
             def on_event(event: str, keys: Mapping[str, Any]) -> None:
@@ -126,7 +126,7 @@ async def test_a_listener_cannot_wait_for_its_own_client(tmp_path: Path) -> None
 async def test_a_client_that_nobody_closed_ends_with_its_last_user(tmp_path: Path) -> None:
     """No thread is left behind; a closed one says so, and may be closed twice."""
 
-    def use(wire: Wired) -> None:
+    def use(wire: WireServer) -> None:
         client = client_of(wire)
         client.hello()
         assert "batos-client" in {thread.name for thread in threading.enumerate()}

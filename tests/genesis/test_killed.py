@@ -26,7 +26,7 @@ PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Undisturbed:
+class UndisturbedGenesis:
     """What a genesis makes that nobody disturbs: its plan, its requests, what it leaves; and all states on its way."""
 
     plan: PlanDocument
@@ -36,12 +36,12 @@ class Undisturbed:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> UndisturbedGenesis:
     """A genesis that is recorded."""
     return asyncio.run(recorded(tmp_path_factory.mktemp("undisturbed")))
 
 
-async def recorded(folder: Path) -> Undisturbed:
+async def recorded(folder: Path) -> UndisturbedGenesis:
     """Run genesis and note every state."""
     place = Place(folder)
     short_codex(place.home)
@@ -51,7 +51,7 @@ async def recorded(folder: Path) -> Undisturbed:
         report = await recording.genesis(url)
         paths = [each["path"] for each in emulator.requests]
         held = await place.held(url)
-    return Undisturbed(report.plan.as_dict(), paths, held, recording.places)
+    return UndisturbedGenesis(report.plan.as_dict(), paths, held, recording.places)
 
 
 def warm(home: Path) -> None:
@@ -59,14 +59,14 @@ def warm(home: Path) -> None:
     gguf_adapter(home / "adapters" / "robin" / "warm")
 
 
-async def converges(place: Place, undisturbed: Undisturbed) -> None:
+async def converges(place: Place, undisturbed: UndisturbedGenesis) -> None:
     """Once more, and there is what an undisturbed genesis makes; a third one changes nothing."""
     async with place.daemon() as (_, url):
         await place.genesis(url)
     await assert_converged(place.folder, undisturbed)
 
 
-async def changes_nothing(place: Place, url: str, requests: Any, undisturbed: Undisturbed) -> None:
+async def changes_nothing(place: Place, url: str, requests: Any, undisturbed: UndisturbedGenesis) -> None:
     """A genesis after which all is as it was, and which only looked; `requests` grows by what it asks."""
     before = len(requests)
     image = await asyncio.to_thread((place.home / "live_image.fs").read_bytes)
@@ -80,7 +80,7 @@ async def changes_nothing(place: Place, url: str, requests: Any, undisturbed: Un
     assert await asyncio.to_thread((place.home / "live_image.fs").read_bytes) == image
 
 
-def test_an_undisturbed_genesis(undisturbed: Undisturbed) -> None:
+def test_an_undisturbed_genesis(undisturbed: UndisturbedGenesis) -> None:
     """It pulls two models, sends an adapter, makes five models and writes the image."""
     kinds = [step["kind"] for step in undisturbed.plan["steps"]]
     assert {kind: kinds.count(kind) for kind in kinds} == {"pull": 2, "upload": 1, "create": 5, "graph": 1}
@@ -92,7 +92,7 @@ def test_an_undisturbed_genesis(undisturbed: Undisturbed) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_killed_at_every_write(subtests: pytest.Subtests, undisturbed: Undisturbed, part: int) -> None:
+async def test_killed_at_every_write(subtests: pytest.Subtests, undisturbed: UndisturbedGenesis, part: int) -> None:
     """Whatever was written of image, journal and store when both died, the next genesis ends as an undisturbed one."""
     assert len(undisturbed.states) > 30
     for number, state in enumerate(undisturbed.states):
@@ -104,7 +104,7 @@ async def test_killed_at_every_write(subtests: pytest.Subtests, undisturbed: Und
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/api/pull", "/api/create"])
-async def test_killed_in_a_request(tmp_path: Path, undisturbed: Undisturbed, path: str) -> None:
+async def test_killed_in_a_request(tmp_path: Path, undisturbed: UndisturbedGenesis, path: str) -> None:
     """A process that is killed while a daemon answers it, which lives on: the next one ends where it would have."""
     await asyncio.to_thread(killed, tmp_path, lambda where: where.killed_after(undisturbed.paths.index(path) + 1))
     await assert_converged(tmp_path, undisturbed)
@@ -112,7 +112,7 @@ async def test_killed_in_a_request(tmp_path: Path, undisturbed: Undisturbed, pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
-async def test_killed_at_a_commit(tmp_path: Path, undisturbed: Undisturbed, after: bool) -> None:
+async def test_killed_at_a_commit(tmp_path: Path, undisturbed: UndisturbedGenesis, after: bool) -> None:
     """A process that kills itself before or after a commit in the middle: the next one ends where it would have."""
 
     def dies(where: World) -> None:
@@ -132,7 +132,7 @@ def killed(folder: Path, kill: Callable[[World], None]) -> None:
         where.converged()
 
 
-async def assert_converged(folder: Path, undisturbed: Undisturbed) -> None:
+async def assert_converged(folder: Path, undisturbed: UndisturbedGenesis) -> None:
     """The same is there as after an undisturbed genesis, and another changes nothing."""
     place = Place(folder)
     async with place.daemon() as (emulator, url):

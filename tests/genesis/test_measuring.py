@@ -27,7 +27,7 @@ from batos.minds.context_building import ratio_of
 
 
 @dataclass(slots=True)
-class Marked(HandDaemon):
+class MarkedDaemon(HandDaemon):
     """A daemon whose models have a template, a vocabulary and what they can."""
 
     cards: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ async def taken(plan: Plan, daemon: HandDaemon, known: dict[str, Measure] | None
 
 async def test_each_base_is_measured_once(codex: Codex) -> None:
     """One card and one count for the base that four personas share; the embedder is looked at and not counted."""
-    daemon = Marked()
+    daemon = MarkedDaemon()
     plan = await planned(codex, daemon, codex.default_model, codex.embedder)
     found, told = await taken(plan, daemon)
     base, embedder = found.values()
@@ -73,7 +73,7 @@ async def test_each_base_is_measured_once(codex: Codex) -> None:
 
 async def test_another_base_of_the_same_name_is_measured_anew(codex: Codex) -> None:
     """What was known of the old digest is not kept."""
-    daemon = Marked()
+    daemon = MarkedDaemon()
     plan = await planned(codex, daemon, codex.default_model)
     found, _ = await taken(plan, daemon)
     known = {"another digest": next(iter(found.values()))}
@@ -83,7 +83,7 @@ async def test_another_base_of_the_same_name_is_measured_anew(codex: Codex) -> N
 
 async def test_a_daemon_that_does_not_count_fails_nothing(codex: Codex) -> None:
     """It is told, what it said otherwise is kept, and the next genesis asks again for what is missing alone."""
-    daemon = Marked()
+    daemon = MarkedDaemon()
     plan = await planned(codex, daemon, codex.default_model)
     daemon.refused[plan.models["ROBIN"]] = OllamaUnreachable("gone")
     found, told = await taken(plan, daemon)

@@ -133,7 +133,7 @@ async def test_what_was_reported_is_verified(codex: Codex, daemon: HandDaemon) -
         await run(codex, daemon)
 
 
-class Scripted(HandDaemon):
+class ScriptedPulls(HandDaemon):
     """Its pulls of the base say what they are told to, a script for each attempt; None is the end as always."""
 
     def __init__(self, *scripts: list[Said | OllamaError] | None) -> None:
@@ -165,7 +165,7 @@ async def test_a_pull_that_gets_further_is_taken_up_for_as_long_as_it_does(codex
     scripts: list[list[Said | OllamaError]] = [
         [Said("pulling manifest"), layer(800 * number), broken] for number in range(1, 6)
     ]
-    daemon = Scripted(*scripts)
+    daemon = ScriptedPulls(*scripts)
     told = await run(codex, daemon)
     assert daemon.asked.count(f"pull {BASE}") == 6
     cut = [each.completed for each in told if each.step == f"pull {BASE}" and "going on" in each.status]
@@ -175,7 +175,7 @@ async def test_a_pull_that_gets_further_is_taken_up_for_as_long_as_it_does(codex
 async def test_a_pull_that_begins_anew_each_time_is_given_up(codex: Codex) -> None:
     """Bytes that were there before are no progress: such a pull ends in its error."""
     cut: list[Said | OllamaError] = [Said("pulling manifest"), layer(1_000), StreamCut("the stream ended")]
-    daemon = Scripted(*[cut] * 9)
+    daemon = ScriptedPulls(*[cut] * 9)
     with pytest.raises(StreamCut):
         await run(codex, daemon)
     assert daemon.asked.count(f"pull {BASE}") == 1 + PULL_ATTEMPTS
@@ -183,7 +183,7 @@ async def test_a_pull_that_begins_anew_each_time_is_given_up(codex: Codex) -> No
 
 async def test_a_pull_whose_lines_tell_nothing_new_stands_still(codex: Codex) -> None:
     """The daemon goes on sending lines while no byte comes: after the patience the pull is cut and taken up again."""
-    daemon = Scripted([Said("pulling manifest"), *[layer(1_000)] * 100], None)
+    daemon = ScriptedPulls([Said("pulling manifest"), *[layer(1_000)] * 100], None)
     todo = await plan(codex, "default", daemon)
     told: list[StepProgress] = []
     await carry_out(todo, daemon, told.append, patience=0.1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.genesis.stages import BASE, Stage, models_of, registry_in
 from tests.methods.lifecycle.brick import seeded
-from tests.test_events import Heard
+from tests.test_events import EventRecorder
 
 from batos.config import Settings
 from batos.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
@@ -40,7 +40,7 @@ async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:
 async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) -> None:
     """At the next mission the new intent is there, and that the method went is told; the other methods stay."""
     await stage.ask()
-    uvm, told = stage.uvm, Heard()
+    uvm, told = stage.uvm, EventRecorder()
     for slot in ("sage_facet_", "joyful_spark_facet_"):
         await uvm.lifecycle.install(
             seeded(uvm, "robin_prototype_obj", slot, "async def SELECTOR(self, query):\n    return query\n")

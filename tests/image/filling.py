@@ -37,7 +37,7 @@ def limit(size: int) -> None:
 
 
 @dataclass
-class Watched:
+class WatchedStorages:
     """The storages of one image: the first transaction that did not fit, by its file and its note."""
 
     home: Path
@@ -109,7 +109,7 @@ async def blob(uvm: UVM) -> dict[str, Any]:
 
 async def one(home: Path, kind: str, slack: int, at_once: int) -> None:
     """Fill up to the limit, close under it, lift it, open again and settle what was left."""
-    watched = Watched(home)
+    watched = WatchedStorages(home)
     factories: dict[str, Any] = {
         "image_factory": watched.factory("live_image"),
         "journal_factory": watched.factory("journal"),

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 import batos
 from batos.events import Events
@@ -80,10 +80,10 @@ def say(*words: object) -> None:
 
 
 @contextmanager
-def child(script: str | Path, *arguments: object) -> Iterator[Forked]:
+def child(script: str | Path, *arguments: object) -> Iterator[ForkedCommand]:
     """A process that runs a script, by its name one of this folder; its stderr is ours. It is dead afterwards."""
     path = Path(__file__).parent / script
-    with Forked([*map(str, arguments)], os.environ, None, None, 2, script=path) as process:
+    with ForkedCommand([*map(str, arguments)], os.environ, None, None, 2, script=path) as process:
         try:
             yield process
         finally:
@@ -104,7 +104,7 @@ def interpreter(script: str, *arguments: object) -> Iterator[subprocess.Popen[st
             process.kill()
 
 
-async def heard(process: Forked | subprocess.Popen[str]) -> str:
+async def heard(process: ForkedCommand | subprocess.Popen[str]) -> str:
     """The next line that a process says; empty at its end."""
     assert process.stdout is not None
     return (await asyncio.to_thread(process.stdout.readline)).strip()

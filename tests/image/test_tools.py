@@ -33,7 +33,7 @@ def never(holder: UvmObject, slot: str, intent: Intent | None) -> int:
     raise AssertionError(slot)
 
 
-class Told:
+class IntentListener:
     """Hears of intents that go, and answers that a method went with each."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def test_what_is_declared_is_absent_until_it_is_made(root: Root) -> None:
 def test_a_changed_api_is_declared_anew(root: Root) -> None:
     """The methods of the old object are retired; the name stands for what is wished for now."""
     tools.declare(root, {"agent": API}, never)
-    obj, gone = made(root), Told()
+    obj, gone = made(root), IntentListener()
     obj.search_ = Method("search_", "...")
     changes = tools.declare(root, {"agent": API + " Quickly."}, gone)
     assert changes == ["tools_obj.agent changed"]
@@ -88,7 +88,7 @@ def test_only_what_is_declared_goes(root: Root) -> None:
     holder.other = UvmObject({"name": "another"})
     tools.declare(root, {"agent": API}, never)
     made(root)
-    told = Told()
+    told = IntentListener()
     assert tools.declare(root, {}, told) == ["tools_obj.agent removed"]
     assert [slot for _, slot, _ in told.all] == ["search_"]
     assert set(own_slots(holder)) == {"double_", "count", "other"}

@@ -17,7 +17,7 @@ STAMP = "2026-11-21T14:32:37.176305271Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RawRequest:
     """One request as it came."""
 
     method: str
@@ -38,7 +38,7 @@ class RawServer:
 
     scripts: list[Script]
     url: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[RawRequest] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
@@ -99,7 +99,7 @@ Step: TypeAlias = bytes | float | Do
 Script: TypeAlias = bytes | Do | Sequence[Step]
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked | None:
+async def _read(reader: asyncio.StreamReader) -> RawRequest | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
@@ -108,7 +108,7 @@ async def _read(reader: asyncio.StreamReader) -> Asked | None:
     method, path, _ = first.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(method, path, headers, body)
+    return RawRequest(method, path, headers, body)
 
 
 @asynccontextmanager

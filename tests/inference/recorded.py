@@ -140,20 +140,20 @@ def chat_of(exchange: Exchange) -> ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class CallOutcome:
     """What came of a call: its value, and the pieces of an answer that were heard on the way."""
 
     value: Any
     heard: str = ""
 
 
-async def meet(exchange: Exchange, bridge: Bridge, file: Path) -> Met:
+async def meet(exchange: Exchange, bridge: Bridge, file: Path) -> CallOutcome:
     """Make the call; `file` is what an upload sends."""
     if exchange.kind == "think":
         heard: list[str] = []
         answer: Answer = await bridge.think(chat_of(exchange), heard.append, stream=exchange.stream)
-        return Met(answer, "".join(heard))
-    return Met(await _CALLS[exchange.kind](exchange, bridge, file))
+        return CallOutcome(answer, "".join(heard))
+    return CallOutcome(await _CALLS[exchange.kind](exchange, bridge, file))
 
 
 async def _steps(steps: Any) -> list[PullProgress]:

@@ -17,7 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge
 from tests.inference.rawserver import CLOSE, HOLD, Script, Step, serving
-from tests.inference.recorded import FRAMINGS, Exchange, Framing, Met, body_of, every, framed, last_of, meet, scripts
+from tests.inference.recorded import (
+    FRAMINGS,
+    CallOutcome,
+    Exchange,
+    Framing,
+    body_of,
+    every,
+    framed,
+    last_of,
+    meet,
+    scripts,
+)
 from tests.inference.rules import RULES, rule_for
 
 from batos.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
@@ -56,7 +67,7 @@ def _upload(folder: Path) -> Path:
     return file
 
 
-def _think(exchange: Exchange, met: Met, _: Path) -> None:
+def _think(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     parts = [json.loads(line) for line in body_of(exchange).splitlines()]
     last = parts[-1]
     text = clean("".join(part["message"].get("content", "") for part in parts))
@@ -69,13 +80,13 @@ def _think(exchange: Exchange, met: Met, _: Path) -> None:
     assert met.value.total_seconds == last.get("total_duration", 0) / 1e9
 
 
-def _embed(exchange: Exchange, met: Met, _: Path) -> None:
+def _embed(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     said = last_of(exchange)
     assert met.value.vectors == said["embeddings"]
     assert met.value.prompt_tokens == said["prompt_eval_count"]
 
 
-def _rows(exchange: Exchange, met: Met, _: Path) -> None:
+def _rows(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     said = last_of(exchange)["models"]
     assert [(row.name, row.digest, row.size) for row in met.value] == [
         (row["name"], row["digest"], row["size"]) for row in said
@@ -91,7 +102,7 @@ def _rows(exchange: Exchange, met: Met, _: Path) -> None:
         ]
 
 
-def _show(exchange: Exchange, met: Met, _: Path) -> None:
+def _show(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     said, card = last_of(exchange), met.value
     assert card.capabilities == tuple(said["capabilities"])
     assert set(card.info) == set(said["model_info"])
@@ -102,7 +113,7 @@ def _show(exchange: Exchange, met: Met, _: Path) -> None:
     assert card.trained_window == said["model_info"][f"{architecture}.context_length"]
 
 
-def _steps(exchange: Exchange, met: Met, _: Path) -> None:
+def _steps(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     said = [json.loads(line) for line in body_of(exchange).splitlines()]
     assert [(step.status, step.digest, step.total, step.completed) for step in met.value] == [
         (each["status"], each.get("digest"), each.get("total"), each.get("completed")) for each in said
@@ -110,26 +121,26 @@ def _steps(exchange: Exchange, met: Met, _: Path) -> None:
     assert met.value[-1].status == "success"
 
 
-def _is(value: object) -> Callable[[Exchange, Met, Path], None]:
-    def check(_: Exchange, met: Met, __: Path) -> None:
+def _is(value: object) -> Callable[[Exchange, CallOutcome, Path], None]:
+    def check(_: Exchange, met: CallOutcome, __: Path) -> None:
         assert met.value is value
 
     return check
 
 
-def _uploaded(_: Exchange, met: Met, file: Path) -> None:
+def _uploaded(_: Exchange, met: CallOutcome, file: Path) -> None:
     assert met.value == f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
 
 
-def _version(exchange: Exchange, met: Met, _: Path) -> None:
+def _version(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     assert met.value == last_of(exchange)["version"]
 
 
-def _had(exchange: Exchange, met: Met, _: Path) -> None:
+def _had(exchange: Exchange, met: CallOutcome, _: Path) -> None:
     assert met.value is (exchange.row["response"]["status"] == 200)
 
 
-VALUES: dict[str, Callable[[Exchange, Met, Path], None]] = {
+VALUES: dict[str, Callable[[Exchange, CallOutcome, Path], None]] = {
     "think": _think,
     "embed": _embed,
     "list": _rows,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.execution.crafted import BRICK, Crafted, crafted, methods
+from tests.methods.execution.method_mind import BRICK, MethodMind, methods, open_method_mind
 from tests.methods.generation.learning import SAID, SPEAKS, Learning, learning
 from tests.minds.scripted import QUESTION, SLOTS, Script, ask, submit
 
@@ -60,7 +60,7 @@ async def died(uvm: UVM, mission: str, at: int | str) -> bool:
     return False
 
 
-def paid(mind: Learning | Crafted) -> Counter[bytes]:
+def paid(mind: Learning | MethodMind) -> Counter[bytes]:
     """Every request that was answered."""
     return Counter(
         canonical([each.model, list(each.messages), each.schema, dict(each.options)]) for each in mind.bridge.history
@@ -114,7 +114,7 @@ async def test_whenever_a_mission_dies_only_what_was_not_answered_is_paid_for(
 
 async def test_a_later_attempt_runs_the_revision_that_the_earlier_one_ran(tmp_path: Path) -> None:
     """Another revision acts by now: who began with the former goes on with it, the next question takes the new one."""
-    async with crafted(tmp_path / "home", memory=False) as mind:
+    async with open_method_mind(tmp_path / "home", memory=False) as mind:
         await mind.install(**{GUIDE: ECHO})
         mission = await submit(mind.uvm)
         assert await died(mind.uvm, mission, "SYNTHESIZING")
@@ -129,7 +129,7 @@ async def test_a_later_attempt_runs_the_revision_that_the_earlier_one_ran(tmp_pa
 
 async def test_an_intent_that_was_interpreted_is_interpreted_again(tmp_path: Path) -> None:
     """A method that came between two attempts is not theirs; a retry chooses as the mission that it retries did."""
-    async with crafted(tmp_path / "home") as mind:
+    async with open_method_mind(tmp_path / "home") as mind:
         mission = await submit(mind.uvm)
         assert await died(mind.uvm, mission, "SYNTHESIZING")
         await mind.install(**{GUIDE: ECHO})
@@ -144,7 +144,7 @@ async def test_an_intent_that_was_interpreted_is_interpreted_again(tmp_path: Pat
 
 async def test_a_retry_runs_a_method_only_while_it_acts(tmp_path: Path) -> None:
     """Whoever takes a method out of use and asks again does not get it."""
-    async with crafted(tmp_path / "home") as mind:
+    async with open_method_mind(tmp_path / "home") as mind:
         await mind.install(**{GUIDE: ECHO})
         first = await ask(mind.uvm)
         await mind.uvm.lifecycle.roll_back(f"{BRICK}.{GUIDE}", 0, "tester")
@@ -154,7 +154,7 @@ async def test_a_retry_runs_a_method_only_while_it_acts(tmp_path: Path) -> None:
 
 async def test_the_nearest_of_those_that_are_retried_is_followed(tmp_path: Path) -> None:
     """Of several notes the last stands, the mission's own before those of others."""
-    async with crafted(tmp_path / "home") as mind:
+    async with open_method_mind(tmp_path / "home") as mind:
         journal = mind.uvm.journal
         for mission, revision in (("m-1", 1), ("m-2", 2)):
             decided = MissionChoices(journal, mission)

@@ -70,7 +70,7 @@ async def test_a_process_that_is_there_to_work_does_so_by_itself(tmp_path: Path)
         assert sorted(mind.coded) == sorted(FACETS)
 
 
-class Held(ScriptedBridge):
+class HeldCoder(ScriptedBridge):
     """A daemon whose coder does not answer until it is let; `came` is set when it is asked, `away` raises."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Held(ScriptedBridge):
 
 async def test_a_question_goes_first(tmp_path: Path) -> None:
     """A mission that comes while a method is being made ends that at once; it is made when all rests again."""
-    held = Held()
+    held = HeldCoder()
     async with learning(tmp_path, held, install="auto") as mind:
         await mind.uvm.missions.ask(MESSAGE)
         making = asyncio.ensure_future(mind.uvm.learning.some())
@@ -108,7 +108,7 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
 
 async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None:
     """A mission that is accepted and not begun ends what is being made; it is taken up again after a pause."""
-    held = Held()
+    held = HeldCoder()
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
         await mind.uvm.missions.ask(MESSAGE)
         mind.uvm.learning.keep()
@@ -123,7 +123,7 @@ async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None
 
 async def test_a_short_process_begins_what_fits_and_leaves_the_rest(tmp_path: Path) -> None:
     """Where a call would not fit nothing is paid; what is not done in time is left, and stands for the next process."""
-    held = Held()
+    held = HeldCoder()
     async with learning(tmp_path, held, install="auto") as mind:
         await mind.uvm.missions.ask(MESSAGE)
         assert await mind.uvm.learning.briefly(5.0, 6.0) == {"made": [], "left": 1}
@@ -145,7 +145,7 @@ def test_a_method_takes_longer_than_a_short_answer() -> None:
 
 async def test_what_is_wished_has_its_mission(tmp_path: Path) -> None:
     """The first mission that did without a method is named by what is to be made; a later one is not."""
-    async with learning(tmp_path, Held(), install="auto") as mind:
+    async with learning(tmp_path, HeldCoder(), install="auto") as mind:
         first = await mind.uvm.missions.ask(MESSAGE)
         await mind.uvm.missions.ask(MESSAGE)
         assert [each["mission"] for each in mind.uvm.learning.list_wishes()] == [first["id"]]
@@ -165,7 +165,7 @@ async def test_what_fails_is_to_be_made_no_more(tmp_path: Path) -> None:
 
 async def test_what_ollama_cannot_answer_for_is_left(tmp_path: Path) -> None:
     """While the daemon is away the wish stands; when it is back the method is made."""
-    held = Held()
+    held = HeldCoder()
     held.may.set()
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
         await mind.uvm.missions.ask(MESSAGE)
@@ -194,7 +194,7 @@ async def test_one_that_the_daemon_cannot_read_keeps_no_other(tmp_path: Path) ->
 
 async def test_a_coder_that_cannot_be_asked_is_tried_less_and_less_often(tmp_path: Path) -> None:
     """Each time in vain the pause is twice as long, so that a model which never loads is not loaded all day."""
-    held, asked = Held(), asyncio.Queue[float]()
+    held, asked = HeldCoder(), asyncio.Queue[float]()
     held.may.set()
     held.away = True
     async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:

@@ -17,7 +17,7 @@ from ollama_emulator.emulator import Emulator, Options
 SLOW = 5.0
 
 
-class Hurried:
+class HurriedClock:
     """A clock on which whoever sleeps wakes at once, and the time has passed; `longest` is the longest sleep."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Hurried:
 
 async def test_a_model_of_five_tokens_a_second_completes_it(tmp_path: Path) -> None:
     """Each piece is one bounded call; no silence is as long as a deadline; all of it fits a mission's time."""
-    clock = Hurried()
+    clock = HurriedClock()
     async with Emulator(Options(tok_s=SLOW), clock).serving() as url:
         settings = Settings(home=tmp_path / "home", user="tester", image="memory://slow", ollama_host=url)
         async with open_uvm(settings, Events(log=False)) as uvm:

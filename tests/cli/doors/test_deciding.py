@@ -170,7 +170,7 @@ class TestLocal(Deciding):
         await uploads.close()
 
 
-class TestServed(Deciding):
+class TestThroughServer(Deciding):
     """Through a server: it goes on with them by itself."""
 
     works = True

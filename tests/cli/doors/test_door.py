@@ -33,7 +33,7 @@ CYCLE = {"text": "How do I build a shed?", "effort": "cycle", "persona": "BRICK"
 
 
 @dataclass(slots=True)
-class Heard:
+class CallRecord:
     """What came of a call beside its result."""
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Doors(ABC):
 
     async def test_a_question(self, tmp_path: Path) -> None:
         """It is acknowledged before it is run, its states and tokens are told in order, and its end is its report."""
-        heard = Heard()
+        heard = CallRecord()
         async with self.opened(tmp_path) as way:
             found = await way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
             shown = await way.call("show", {"mission": found["id"]})
@@ -97,7 +97,7 @@ class Doors(ABC):
 
     async def test_what_is_no_question(self, tmp_path: Path) -> None:
         """A wrong brief names its field, and nothing is acknowledged."""
-        heard = Heard()
+        heard = CallRecord()
         async with self.opened(tmp_path) as way:
             with pytest.raises(BriefError) as caught:
                 await way.call("submit", {"brief": {**REFLEX, "text": " "}, "follow": True}, None, heard.acknowledge)
@@ -173,7 +173,7 @@ class Doors(ABC):
 
     async def test_a_message(self, tmp_path: Path) -> None:
         """Sending one is a mission: what nobody understands ends failed, with the reason."""
-        heard = Heard()
+        heard = CallRecord()
         async with self.opened(tmp_path) as way:
             args = {"receiver": "genesis_obj", "selector": "nothing_", "arguments": [1, "a"], "follow": True}
             found = await way.call("send", args, heard.hear, heard.acknowledge)
@@ -183,7 +183,7 @@ class Doors(ABC):
 
     async def test_cancel(self, tmp_path: Path) -> None:
         """A mission that runs ends cancelled at once, for whoever waits for it too; one that ended is refused."""
-        bridge, heard = Waiting(), Heard()
+        bridge, heard = Waiting(), CallRecord()
         async with self.opened(tmp_path, bridge) as way:
             asked = asyncio.create_task(
                 way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
@@ -198,7 +198,7 @@ class Doors(ABC):
 
     async def test_pause_and_resume(self, tmp_path: Path) -> None:
         """A paused mission stands still for whoever waits; resumed it ends, and what was paid is not paid again."""
-        bridge, heard = Waiting(), Heard()
+        bridge, heard = Waiting(), CallRecord()
         async with self.opened(tmp_path, bridge) as way:
             asked = asyncio.create_task(
                 way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
@@ -217,7 +217,7 @@ class Doors(ABC):
 
     async def test_genesis(self, tmp_path: Path) -> None:
         """A plan is shown with what it takes of the card; a run tells its steps and ends with the audit."""
-        heard = Heard()
+        heard = CallRecord()
         async with self.opened(tmp_path) as way:
             planned = await way.call("genesis", {"plan": True})
             report = await way.call("genesis", {}, heard.hear)
@@ -263,7 +263,7 @@ class TestLocal(Doors):
             assert not way.served
 
 
-class TestServed(Doors):
+class TestThroughServer(Doors):
     """A server in this process, over the wire."""
 
     @asynccontextmanager

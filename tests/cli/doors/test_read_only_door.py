@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 from batos.cli.doors import read_only_door
 from batos.cli.doors.read_only_door import ReadOnlyDoor
@@ -24,7 +24,7 @@ READING = (
 
 
 @contextmanager
-def asking(user: User, speed: str) -> Iterator[Forked]:
+def asking(user: User, speed: str) -> Iterator[ForkedCommand]:
     """A process that has the image: its question is at the daemon, which reads it for some seconds at this speed."""
     with emulator(*WITH_MODELS, "--tok-s", speed) as slow:
         owner = User(user.home, slow).start("ask", "--json", "--effort", "reflex", QUESTION)

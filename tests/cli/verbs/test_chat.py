@@ -178,7 +178,7 @@ def typed(way: BackgroundDoor, chat: Chat, name: str, rest: str = "") -> int:
     return COMMANDS[name].run(chat, way, rest)
 
 
-class Stopped(ScriptedBridge):
+class CtrlCBridge(ScriptedBridge):
     """Presses Ctrl-C when it is asked, and never answers; once."""
 
     pressed = False
@@ -198,7 +198,7 @@ class Stopped(ScriptedBridge):
 
 def test_ctrl_c_cancels_the_answer_and_keeps_the_chat(tmp_path: Path) -> None:
     """The mission under way is cancelled, is no turn, and the next question is answered in the same conversation."""
-    with at_hand(tmp_path / "home", Stopped()) as (way, chat, _):
+    with at_hand(tmp_path / "home", CtrlCBridge()) as (way, chat, _):
         with pytest.raises(Interrupted):
             way.do(lambda door: chat.turn(door, "Stop me?"))
         conversation = chat.conversation
@@ -240,7 +240,7 @@ def test_ctrl_c_at_any_moment_leaves_the_door_open(tmp_path: Path) -> None:
 
 def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
     """What it cost, without options that cannot be typed here; what was recalled is still the last answer's."""
-    bridge = Stopped()
+    bridge = CtrlCBridge()
     bridge.pressed = True
     with at_hand(tmp_path / "home", bridge, quiet=False) as (way, chat, out):
         way.do(lambda door: chat.turn(door, "And now?"))
@@ -268,7 +268,7 @@ def test_an_end_from_outside_cancels_the_answer_before_the_door_closes(tmp_path:
         raise Terminated
 
     def talks() -> None:
-        with at_hand(tmp_path / "home", Stopped()) as (way, chat, _):
+        with at_hand(tmp_path / "home", CtrlCBridge()) as (way, chat, _):
             way.do(lambda door: _watched(door, told))
             way.do(lambda door: chat.turn(door, "Stop me?"))
 

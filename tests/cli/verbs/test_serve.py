@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator
 from tests.cli.wired import ANY, eventually
-from tests.forking import Forked
+from tests.forking import ForkedCommand
 
 from batos.cli.verbs.serve import go_on, open_server
 from batos.client.asynchronous import AsyncClient
@@ -26,7 +26,7 @@ from batos.uvm import Seams
 
 
 @contextmanager
-def server(user: User, *arguments: str) -> Iterator[Forked]:
+def server(user: User, *arguments: str) -> Iterator[ForkedCommand]:
     """`batos serve` as a process that really listens."""
     process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
     try:
@@ -183,7 +183,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
     """Stopped in the middle of an answer: the mission is queued, and its asker has it from the next server."""
     held, told = asyncio.Event(), list[str]()
 
-    class Held(ScriptedBridge):
+    class HeldBridge(ScriptedBridge):
         async def think(
             self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
         ) -> Answer:
@@ -191,7 +191,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
             return await super().think(request, on_token, stream=stream)
 
     settings = Settings(home=tmp_path, user="tester", bind=ANY, events=ANY)
-    bridge = Held()
+    bridge = HeldBridge()
     async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
         await uvm.readiness.genesis()
         client = AsyncClient(tmp_path)

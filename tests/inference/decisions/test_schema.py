@@ -179,11 +179,11 @@ def test_decoration_is_refused(name: str) -> None:
 def test_a_closed_model_compiles_to_the_same() -> None:
     """extra="forbid" is what the grammar does anyway."""
 
-    class Closed(BaseModel):
+    class ClosedModel(BaseModel):
         model_config = ConfigDict(extra="forbid")
         sure: bool
 
-    assert compile_schema(Closed).format == {
+    assert compile_schema(ClosedModel).format == {
         "type": "object",
         "properties": {"sure": {"type": "boolean"}},
         "required": ["sure"],
@@ -323,13 +323,13 @@ def test_recorded_schemas_compile_back() -> None:
     """A schema that a real daemon enforced has the form that we compile to, and its reply is valid under it."""
     exchange = exchanges()[239]
 
-    class Asked(BaseModel):
+    class VerdictModel(BaseModel):
         verdict: Literal["yes", "no"]
         score: Annotated[int, Field(ge=0, le=9)]
 
-    ours = compile_schema(Asked).format
+    ours = compile_schema(VerdictModel).format
     theirs = exchange["request"]["json"]["format"]
     assert list(ours["properties"].values()) == list(theirs["properties"].values())
     reply = json.loads(exchange["response"]["text"])["message"]["content"]
     renamed = reply.replace("verdict", "a_verdict").replace("score", "b_score")
-    assert Decision(Asked).parse(renamed) == Asked(verdict="yes", score=5)
+    assert Decision(VerdictModel).parse(renamed) == VerdictModel(verdict="yes", score=5)

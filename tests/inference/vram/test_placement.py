@@ -52,7 +52,7 @@ class Daemon:
         return ModelCard(model, (), {}, "\n".join(lines), "", "", "", "", "")
 
 
-class Told(list[tuple[str, Mapping[str, Any]]]):
+class EventList(list[tuple[str, Mapping[str, Any]]]):
     """What was told."""
 
     def __call__(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -64,9 +64,9 @@ class Told(list[tuple[str, Mapping[str, Any]]]):
         return [event for event, _ in self]
 
 
-async def looked(daemon: Daemon, options: Mapping[str, Any] | None = None, load: float = 1.0) -> tuple[Told, str]:
+async def looked(daemon: Daemon, options: Mapping[str, Any] | None = None, load: float = 1.0) -> tuple[EventList, str]:
     """What is told of robin after a call, and where it lies."""
-    told = Told()
+    told = EventList()
     found = await Watch(daemon, Events(told)).look("robin", "digest of robin", options or {}, load)
     return told, found.where if found else ""
 
@@ -157,7 +157,7 @@ async def emulated() -> AsyncIterator[tuple[Emulator, Bridge]]:
 async def test_a_card_that_is_too_small(emulated: tuple[Emulator, Bridge]) -> None:
     """On the wire: a model that does not fit is loaded in silence, and found to have spilled."""
     _, bridge = emulated
-    told = Told()
+    told = EventList()
     (row,) = await bridge.list()
     options = {"num_ctx": 512, "num_predict": 4}
     answer = await bridge.think(ChatRequest(row.name, ({"role": "user", "content": "Why?"},), options=options))

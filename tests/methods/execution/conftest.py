@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.methods.execution.crafted import Crafted, crafted
+from tests.methods.execution.method_mind import MethodMind, open_method_mind
 
 
 @pytest.fixture
-async def mind(tmp_path: Path) -> AsyncIterator[Crafted]:
+async def mind(tmp_path: Path) -> AsyncIterator[MethodMind]:
     """A mind with a cell of two workers."""
-    async with crafted(tmp_path / "home") as found:
+    async with open_method_mind(tmp_path / "home") as found:
         yield found

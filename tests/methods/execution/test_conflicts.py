@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import transaction
-from tests.methods.execution.crafted import BRICK, Crafted, crafted
+from tests.methods.execution.method_mind import BRICK, MethodMind, open_method_mind
 from tests.minds.scripted import Script, WaitingBridge, ask, submit
 
 from batos.errors import MissionFailed, Refused
@@ -35,7 +35,7 @@ def add_(self, amount):
 async def test_two_missions_count_in_the_same_slot_and_both_counts_arrive(tmp_path: Path) -> None:
     """The second to commit is thought again: its calls come from the journal, and the slot has both."""
     bridge = WaitingBridge(Script())
-    async with crafted(tmp_path / "home", bridge=bridge) as mind:
+    async with open_method_mind(tmp_path / "home", bridge=bridge) as mind:
         await mind.learn(tamland_facet_=COUNTING)
         await mind.write(asked=0)
         both = [asyncio.create_task(ask(mind.uvm)) for _ in range(2)]
@@ -50,7 +50,7 @@ async def test_two_missions_count_in_the_same_slot_and_both_counts_arrive(tmp_pa
         assert len(mind.told("txn.conflict")) == 1
 
 
-async def test_a_replayed_attempt_says_so(mind: Crafted) -> None:
+async def test_a_replayed_attempt_says_so(mind: MethodMind) -> None:
     """What was streamed is taken back, the attempt is the second, and the states are told once."""
     await mind.learn(tamland_facet_=COUNTING)
     await mind.write(asked=0)
@@ -69,7 +69,7 @@ async def test_a_replayed_attempt_says_so(mind: Crafted) -> None:
     assert [(each["slot"], each["had"], each["former"]) for each in changed] == [("asked", True, 10)]
 
 
-async def test_eight_missions_add_to_one_slot(mind: Crafted) -> None:
+async def test_eight_missions_add_to_one_slot(mind: MethodMind) -> None:
     """Eight messages to the same method at once: every amount arrives, and each answers what the slot was then."""
     await mind.learn(add_=ADDING)
     await mind.write(total=0)
@@ -79,7 +79,7 @@ async def test_eight_missions_add_to_one_slot(mind: Crafted) -> None:
     assert mind.bridge.history == []
 
 
-async def test_what_asks_something_else_now_is_paid(mind: Crafted) -> None:
+async def test_what_asks_something_else_now_is_paid(mind: MethodMind) -> None:
     """A prompt that holds what the other mission changed is another prompt: it is asked anew, and only it."""
     await mind.learn(
         tamland_facet_="""
@@ -97,7 +97,7 @@ async def test_what_asks_something_else_now_is_paid(mind: Crafted) -> None:
     assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (6, 4)
 
 
-async def test_a_mission_that_meets_others_every_time_fails_with_a_reason(mind: Crafted) -> None:
+async def test_a_mission_that_meets_others_every_time_fails_with_a_reason(mind: MethodMind) -> None:
     """After so many attempts it says what happened; nothing of it is in the image."""
     await mind.learn(add_=ADDING)
     await mind.write(total=0, asked=0)
@@ -110,7 +110,7 @@ async def test_a_mission_that_meets_others_every_time_fails_with_a_reason(mind: 
     assert mind.uvm.readings.mission(failed["mission"])["status"] == "failed"
 
 
-async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Crafted) -> None:
+async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: MethodMind) -> None:
     """It is not thought again: a cancelled mission that met another is cancelled."""
     await mind.learn(add_=ADDING)
     await mind.write(total=0, asked=0)
@@ -125,7 +125,7 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
     assert mind.slots()["total"] == 0
 
 
-async def test_only_what_runs_is_begun_again(mind: Crafted) -> None:
+async def test_only_what_runs_is_begun_again(mind: MethodMind) -> None:
     """An attempt is counted for a mission that runs, and for no other."""
     mission = await submit(mind.uvm)
     with pytest.raises(Refused, match="is queued"):
@@ -135,7 +135,7 @@ async def test_only_what_runs_is_begun_again(mind: Crafted) -> None:
     assert [each.get("attempt") for each in mind.told("mission.status")] == [1, 2]
 
 
-def _meddle(mind: Crafted, times: int, also: Callable[[], object] = lambda: None) -> None:
+def _meddle(mind: MethodMind, times: int, also: Callable[[], object] = lambda: None) -> None:
     """So often another mission's commit comes just before a commit."""
     left = times
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.methods.execution.crafted import Always, Crafted, craft, crafted, methods
+from tests.methods.execution.method_mind import Always, MethodMind, methods, open_method_mind, replace_runtime
 from tests.minds.scripted import GOOD, SLOTS, WINDS, ask, kind
 
 from batos.errors import CellMissing, Refused
@@ -18,7 +18,7 @@ async def tamland_facet_(self, query):
 """
 
 
-async def test_a_facet_that_is_a_method_answers_its_sub_query(mind: Crafted) -> None:
+async def test_a_facet_that_is_a_method_answers_its_sub_query(mind: MethodMind) -> None:
     """What it returns is its voice, with the citations that carry it."""
     await mind.learn(tamland_facet_=ECHO)
     shown = await ask(mind.uvm)
@@ -32,7 +32,7 @@ async def test_a_facet_that_is_a_method_answers_its_sub_query(mind: Crafted) -> 
     assert methods(shown).count((GUIDE, "interpreted intent")) == 1
 
 
-async def test_what_it_asks_shares_the_missions_prefix_and_its_personas_voice(mind: Crafted) -> None:
+async def test_what_it_asks_shares_the_missions_prefix_and_its_personas_voice(mind: MethodMind) -> None:
     """All of a mission's calls begin with the same bytes; the method's words stand in its persona's last message."""
     await mind.learn(
         tamland_facet_="""
@@ -51,11 +51,11 @@ async def test_what_it_asks_shares_the_missions_prefix_and_its_personas_voice(mi
     assert call.schema == other.schema
 
 
-async def test_without_a_system_it_asks_as_its_intent_would(mind: Crafted) -> None:
+async def test_without_a_system_it_asks_as_its_intent_would(mind: MethodMind) -> None:
     """A method that only passes its question on sends the very prompt that interpretation sends: it is paid for."""
     interpreted = await ask(mind.uvm)
     generator = Always(**{slot: ECHO.replace(TAMLAND, slot) for slot in SLOTS})
-    await craft(mind.uvm, generator=generator)
+    await replace_runtime(mind.uvm, generator=generator)
     # A retry chooses as its ancestor did, unless its asker says otherwise.
     again = await ask(mind.uvm, ancestor=interpreted["id"], policy={"interpret": "never"})
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 5)
@@ -63,7 +63,7 @@ async def test_without_a_system_it_asks_as_its_intent_would(mind: Crafted) -> No
     assert sorted(generator.asked) == sorted(SLOTS)
 
 
-async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(mind: Crafted) -> None:
+async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(mind: MethodMind) -> None:
     """`guide#0`, `#1`, ... also when they are sent together; a second attempt asks none of them again."""
     await mind.learn(
         guide_facet_="""
@@ -97,7 +97,7 @@ async def test_several_calls_of_a_facet_are_numbered_in_the_order_they_are_sent(
         ("{'answer': 'So.', 'citations': [{'document': 1, 'quote': 'what is not in it'}]}", True, 0),
     ],
 )
-async def test_a_facet_that_computes_needs_no_model(mind: Crafted, returned: str, known: bool, cited: int) -> None:
+async def test_a_facet_that_computes_needs_no_model(mind: MethodMind, returned: str, known: bool, cited: int) -> None:
     """A text is known unless it is empty; a record may say so itself, and cite what stands in the documents."""
     source = f"def tamland_facet_(self, query):\n    return {returned}\n"
     await mind.learn(tamland_facet_=source.replace("WINDS", WINDS))
@@ -120,7 +120,7 @@ async def test_a_facet_that_computes_needs_no_model(mind: Crafted, returned: str
         ("1 // 0", "ZeroDivisionError"),
     ],
 )
-async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: Crafted, returned: str, why: str) -> None:
+async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: MethodMind, returned: str, why: str) -> None:
     """The part says why; the mission goes on with the others."""
     await mind.learn(tamland_facet_=f"def tamland_facet_(self, query):\n    return {returned}\n")
     mind.script.woven = GOOD
@@ -131,7 +131,7 @@ async def test_a_facet_that_gives_no_answer_fails_its_part_alone(mind: Crafted, 
     assert shown["status"] == "done"
 
 
-async def test_what_the_model_did_not_know_is_open_whatever_the_method_makes_of_it(mind: Crafted) -> None:
+async def test_what_the_model_did_not_know_is_open_whatever_the_method_makes_of_it(mind: MethodMind) -> None:
     """All that it asked came back unknown: the part is no answer, and the weave is told so."""
     mind.script.part = "The documents do not say it."
     mind.script.woven = GOOD
@@ -141,7 +141,7 @@ async def test_what_the_model_did_not_know_is_open_whatever_the_method_makes_of_
     assert shown["provenance"]["unanswered"] == [1, 2, 3]
 
 
-async def test_a_method_votes_with_what_the_model_said_or_with_its_own_first_words(mind: Crafted) -> None:
+async def test_a_method_votes_with_what_the_model_said_or_with_its_own_first_words(mind: MethodMind) -> None:
     """Where parts vote a method's gist is counted like any other."""
     await mind.learn(tamland_facet_=ECHO, guide_facet_="def guide_facet_(self, query):\n    return 'Four hours.'\n")
     shown = await ask(mind.uvm, policy={"combine": "vote"})
@@ -150,7 +150,7 @@ async def test_a_method_votes_with_what_the_model_said_or_with_its_own_first_wor
 
 async def test_a_name_of_a_facet_outlives_its_intent(tmp_path: Path) -> None:
     """The pillars that decomposition is told, and the voices, have the names that were declared."""
-    async with crafted(tmp_path / "home") as mind:
+    async with open_method_mind(tmp_path / "home") as mind:
         before = await ask(mind.uvm)
         await mind.install(tamland_facet_=ECHO)
         after = await ask(mind.uvm)
@@ -159,7 +159,7 @@ async def test_a_name_of_a_facet_outlives_its_intent(tmp_path: Path) -> None:
     assert len({text.rpartition("Asked at")[0] for text in asked}) == 1
 
 
-async def test_a_spent_budget_ends_the_mission_though_the_method_would_catch_it(mind: Crafted) -> None:
+async def test_a_spent_budget_ends_the_mission_though_the_method_would_catch_it(mind: MethodMind) -> None:
     """What no method could mend is not its to catch: no further call is made, and the mission says why."""
     await mind.learn(
         tamland_facet_="""
@@ -177,9 +177,9 @@ async def test_a_spent_budget_ends_the_mission_though_the_method_would_catch_it(
 @pytest.mark.parametrize("interpret", ["allow", "never"])
 async def test_without_a_cell_a_method_does_not_run(tmp_path: Path, interpret: str) -> None:
     """Its intent is interpreted if policy lets that be, and the mission says so; else the part fails. Never `exec`."""
-    async with crafted(tmp_path / "home", interpret=interpret) as mind:
+    async with open_method_mind(tmp_path / "home", interpret=interpret) as mind:
         await mind.install(**{slot: ECHO.replace("tamland_facet_", slot) for slot in SLOTS})
-        await craft(mind.uvm, cell=None)
+        await replace_runtime(mind.uvm, cell=None)
         if interpret == "never":
             with pytest.raises(CellMissing, match="no cell"):
                 await ask(mind.uvm)
@@ -189,7 +189,7 @@ async def test_without_a_cell_a_method_does_not_run(tmp_path: Path, interpret: s
         assert shown["status"] == "done"
 
 
-async def test_recall_and_log_are_there_and_nothing_else_of_the_kernels(mind: Crafted) -> None:
+async def test_recall_and_log_are_there_and_nothing_else_of_the_kernels(mind: MethodMind) -> None:
     """`recall_` gives texts, `log_` a line as data; a step of the kernel's own is refused."""
     await mind.learn(
         tamland_facet_="""
@@ -209,7 +209,7 @@ async def test_recall_and_log_are_there_and_nothing_else_of_the_kernels(mind: Cr
     assert "does not understand" in shown["voices"][1]["failure"]["message"]
 
 
-async def test_a_sync_facet_thinks_too(mind: Crafted) -> None:
+async def test_a_sync_facet_thinks_too(mind: MethodMind) -> None:
     """A method need not be async to wait: the model is asked, and the worker is not held."""
     await mind.learn(tamland_facet_="def tamland_facet_(self, query):\n    return self.infer_(query) + ' Quite.'\n")
     shown = await ask(mind.uvm)

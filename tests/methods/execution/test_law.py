@@ -14,7 +14,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.image.living import passed
-from tests.methods.execution.crafted import BRICK, Crafted, crafted
+from tests.methods.execution.method_mind import BRICK, MethodMind, open_method_mind
 from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 from tests.minds.scripted import change, submit
 from tests.missions.test_nothing_remains import nothing_but_the_failure
@@ -59,7 +59,7 @@ class World(NamedTuple):
     """A mind that is open for all examples, on a loop of its own."""
 
     runner: asyncio.Runner
-    mind: Crafted
+    mind: MethodMind
     mission: str
 
     def __repr__(self) -> str:
@@ -71,13 +71,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One mind, with a mission that is begun anew for each example and never committed."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        mind = runner.run(stack.enter_async_context(crafted(tmp_path_factory.mktemp("law") / "home")))
+        mind = runner.run(stack.enter_async_context(open_method_mind(tmp_path_factory.mktemp("law") / "home")))
         runner.run(_furnish(mind))
         yield World(runner, mind, runner.run(submit(mind.uvm)))
         runner.run(stack.aclose())
 
 
-async def _furnish(mind: Crafted) -> None:
+async def _furnish(mind: MethodMind) -> None:
     def work(root: Any) -> None:
         brick = root[BRICK]
         brick.total, brick.heard = 1, ["a"]
@@ -149,7 +149,7 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
 
 
 @pytest.mark.parametrize("slot", PILLARS["BRICK"])
-async def test_a_failed_mission_leaves_the_image_as_it_was(mind: Crafted, slot: str) -> None:
+async def test_a_failed_mission_leaves_the_image_as_it_was(mind: MethodMind, slot: str) -> None:
     """Its methods wrote, to BRICK and within one another, before the weave was cut: no record of any of it is there."""
     source = f"""
     async def {slot}(self, query):

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.methods.execution.crafted import Crafted
+from tests.methods.execution.method_mind import MethodMind
 from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 
 from batos.cell.host import Writes
@@ -18,7 +18,7 @@ from batos.minds.stopping import Stopped
 from batos.objects.prototype import own_slots
 
 
-async def test_an_object_that_it_was_never_shown_is_refused(mind: Crafted) -> None:
+async def test_an_object_that_it_was_never_shown_is_refused(mind: MethodMind) -> None:
     """A number that is in no table means nothing, whether it is sent to, read, written or returned."""
     found: list[Any] = []
 
@@ -34,7 +34,7 @@ async def test_an_object_that_it_was_never_shown_is_refused(mind: Crafted) -> No
     assert [each.kind for each in found] == ["RuntimeError"] * 8
 
 
-async def test_writes_without_a_marker_are_refused_here_too(mind: Crafted) -> None:
+async def test_writes_without_a_marker_are_refused_here_too(mind: MethodMind) -> None:
     """The cell has looked at that; the kernel looks again, and keeps nothing."""
 
     async def unmarked(call: Any, host: Any) -> Any:
@@ -60,7 +60,7 @@ async def test_writes_without_a_marker_are_refused_here_too(mind: Crafted) -> No
         "name",
     ],
 )
-async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Crafted, slot: str) -> None:
+async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: MethodMind, slot: str) -> None:
     """Writes are honoured all or none: what else the method wrote is not there either."""
 
     async def write(call: Any, host: Any) -> Any:
@@ -86,7 +86,7 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Cra
         (None, Writes({name: [1] * 2_000 for name in ("a", "b", "c")}, marked=True)),
     ],
 )
-async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: Crafted, result: Any, writes: Writes) -> None:
+async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: MethodMind, result: Any, writes: Writes) -> None:
     """What the cell lets through and the loop could not look at at once fails the run, and nothing of it is kept."""
 
     async def flood(call: Any, host: Any) -> Any:
@@ -99,7 +99,7 @@ async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: Crafted, r
         assert dict(own_slots(opened.context.mind.persona)) == before
 
 
-async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted) -> None:
+async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: MethodMind) -> None:
     """A mission that is held, a database that cannot be read: no message is answered any more."""
 
     async def stubborn(call: Any, host: Any) -> Any:
@@ -126,7 +126,7 @@ def _raising(error: BaseException) -> Any:
     return check_stop
 
 
-async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Crafted) -> None:
+async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: MethodMind) -> None:
     """A limit of the cell is no error that a method could catch: it would try again."""
     await mind.learn(inner_="def inner_(self):\n    return 1\n")
 
@@ -143,7 +143,7 @@ async def test_a_nested_run_that_was_killed_ends_the_one_that_sent_it(mind: Craf
             await method_run.run_until_unchanged(given, FakeCell(outer), program())
 
 
-async def test_messages_are_counted_here_too(mind: Crafted) -> None:
+async def test_messages_are_counted_here_too(mind: MethodMind) -> None:
     """Whatever a cell lets through: all methods of one make_invocation together send no more than that."""
 
     async def flood(call: Any, host: Any) -> Any:
@@ -159,7 +159,7 @@ async def test_messages_are_counted_here_too(mind: Crafted) -> None:
     assert "more than 2,000" in ran.value
 
 
-async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: Crafted) -> None:
+async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: MethodMind) -> None:
     """Each time that it runs another part has changed what it read: it fails, and nothing of it is kept."""
     async with errands(mind.uvm) as (opened, given):
         persona = opened.context.mind.persona
@@ -175,7 +175,7 @@ async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: Cra
         assert (cell.runs, persona.total) == (method_run.MOST_RUNS, method_run.MOST_RUNS)
 
 
-async def test_two_nested_messages_at_once_lose_nothing(mind: Crafted) -> None:
+async def test_two_nested_messages_at_once_lose_nothing(mind: MethodMind) -> None:
     """What was written before both is written once, and each sees what the other has done, or is made again."""
     await mind.learn(add_="def add_(self, amount):\n    self.total += amount\n    self._p_changed = True\n")
 

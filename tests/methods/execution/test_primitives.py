@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import structlog
-from tests.methods.execution.crafted import Crafted
+from tests.methods.execution.method_mind import MethodMind
 from tests.minds.scripted import ask
 
 from batos.brief import as_file
@@ -22,7 +22,7 @@ LOG = as_file(
 )
 
 
-async def test_what_a_method_recalls_is_evidence_of_the_mission(mind: Crafted) -> None:
+async def test_what_a_method_recalls_is_evidence_of_the_mission(mind: MethodMind) -> None:
     """It is told in provenance behind what the mission recalled, and an answer may rest on it and cite it."""
 
     def recalled(shown: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_a_question_that_is_none_is_refused(args: list[Any], kwargs: dict[str, A
         primitives.parse_question(args, kwargs)
 
 
-async def test_lines_of_the_log_are_data_and_bounded(mind: Crafted) -> None:
+async def test_lines_of_the_log_are_data_and_bounded(mind: MethodMind) -> None:
     """A long line is cut, and of too many the rest is left out."""
     await mind.learn(
         talk_="""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.methods.execution.crafted import Crafted, methods
+from tests.methods.execution.method_mind import MethodMind, methods
 from tests.minds.scripted import WINDS, ask
 
 RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
@@ -14,7 +14,7 @@ async def {PROTOCOL}(self, answer):
 """
 
 
-def streamed(mind: Crafted) -> str:
+def streamed(mind: MethodMind) -> str:
     """What whoever listens has of the answer in the end."""
     text = ""
     for name, keys in mind.events:
@@ -22,7 +22,7 @@ def streamed(mind: Crafted) -> str:
     return text
 
 
-async def test_a_protocol_that_is_a_method_changes_the_answer(mind: Crafted) -> None:
+async def test_a_protocol_that_is_a_method_changes_the_answer(mind: MethodMind) -> None:
     """What it returns stands and is streamed; its call has the length of an answer, and its place in the cycle."""
     await mind.install(rogues_gallery_protocol_=THINKING)
     shown = await ask(mind.uvm, RISKS)
@@ -42,7 +42,7 @@ async def test_a_protocol_that_is_a_method_changes_the_answer(mind: Crafted) -> 
     ("returned", "why"),
     [("None", "is to return a text"), ("answer.nothing", "AttributeError"), ("answer + ' 7,777 times.'", "carried")],
 )
-async def test_a_protocol_that_fails_or_invents_leaves_the_answer(mind: Crafted, returned: str, why: str) -> None:
+async def test_a_protocol_that_fails_or_invents_leaves_the_answer(mind: MethodMind, returned: str, why: str) -> None:
     """The woven answer stands and is what was streamed last; the mission tells what the protocol did."""
     await mind.install(rogues_gallery_protocol_=f"def {PROTOCOL}(self, answer):\n    return {returned}\n")
     shown = await ask(mind.uvm, RISKS)
@@ -52,7 +52,7 @@ async def test_a_protocol_that_fails_or_invents_leaves_the_answer(mind: Crafted,
     assert why in str(told)
 
 
-async def test_what_a_protocol_remembers_is_kept_only_if_it_ends_well(mind: Crafted) -> None:
+async def test_what_a_protocol_remembers_is_kept_only_if_it_ends_well(mind: MethodMind) -> None:
     """Writes of a protocol that fails are nowhere; those of one that is applied are in the image."""
     source = f"""
     async def {PROTOCOL}(self, answer):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.image.living import passed
-from tests.methods.execution.crafted import BRICK, Crafted, methods
+from tests.methods.execution.method_mind import BRICK, MethodMind, methods
 from tests.minds.scripted import LAMP, WINDS, ask, change
 
 from batos.errors import CellKilled, CovenantViolation, MethodFailed
@@ -25,7 +25,7 @@ def down_(self, depth):
 """
 
 
-async def test_a_message_to_a_method_gives_its_plain_result(mind: Crafted) -> None:
+async def test_a_message_to_a_method_gives_its_plain_result(mind: MethodMind) -> None:
     """Numbers, lists, records, nothing: as the method returned them, and as JSON where an answer is a text."""
     await mind.learn(give_="def give_(self, what, *more):\n    return {'it': what, 'more': [*more], 'none': None}\n")
     shown = await mind.send("give_", 1.5, "two", [3])
@@ -35,7 +35,7 @@ async def test_a_message_to_a_method_gives_its_plain_result(mind: Crafted) -> No
     assert shown["trust"]["lineage"] == "model"
 
 
-async def test_a_facet_that_is_a_method_can_be_sent_by_itself(mind: Crafted) -> None:
+async def test_a_facet_that_is_a_method_can_be_sent_by_itself(mind: MethodMind) -> None:
     """Its text is the answer, judged as every answer; the files of the message are its evidence."""
     await mind.learn(tamland_facet_="async def tamland_facet_(self, query):\n    return await self.infer_(query)\n")
     shown = await mind.send("tamland_facet_", "How is it wound?", files=(LAMP,))
@@ -45,7 +45,7 @@ async def test_a_facet_that_is_a_method_can_be_sent_by_itself(mind: Crafted) -> 
     assert shown["trust"]["lineage"] == "external"
 
 
-async def test_a_method_that_writes_changes_its_receiver_and_says_what(mind: Crafted) -> None:
+async def test_a_method_that_writes_changes_its_receiver_and_says_what(mind: MethodMind) -> None:
     """The slot is committed with the mission, whose provenance has what it was."""
     await mind.learn(add_=TOTAL)
     await mind.write(total=1)
@@ -55,14 +55,14 @@ async def test_a_method_that_writes_changes_its_receiver_and_says_what(mind: Cra
     assert shown["provenance"]["written"] == [{"oid": oid, "slot": "total", "had": True, "former": 1}]
 
 
-async def test_keywords_reach_the_method_that_they_name(mind: Crafted) -> None:
+async def test_keywords_reach_the_method_that_they_name(mind: MethodMind) -> None:
     """A message between methods may have them."""
     await mind.learn(add_=TOTAL, twice_="def twice_(self):\n    return self.add_(5, times=2)\n")
     await mind.write(total=0)
     assert await mind.sent("twice_") == 10
 
 
-async def test_messages_nest_fifty_deep(mind: Crafted) -> None:
+async def test_messages_nest_fifty_deep(mind: MethodMind) -> None:
     """Each waits for the next with no worker held; what came of all of them is one result."""
     await mind.learn(down_=DOWN)
     shown = await mind.send("down_", 50)
@@ -70,7 +70,7 @@ async def test_messages_nest_fifty_deep(mind: Crafted) -> None:
     assert len(methods(shown)) == 51
 
 
-async def test_deeper_than_is_allowed_is_an_error_that_says_so(mind: Crafted) -> None:
+async def test_deeper_than_is_allowed_is_an_error_that_says_so(mind: MethodMind) -> None:
     """The sixty-fourth method may not send to another; the error reaches the first."""
     await mind.learn(down_=DOWN)
     assert await mind.sent("down_", 63) == 63
@@ -78,7 +78,7 @@ async def test_deeper_than_is_allowed_is_an_error_that_says_so(mind: Crafted) ->
         await mind.send("down_", 64)
 
 
-async def test_a_nested_message_sees_what_was_marked_and_its_sender_sees_what_it_did(mind: Crafted) -> None:
+async def test_a_nested_message_sees_what_was_marked_and_its_sender_sees_what_it_did(mind: MethodMind) -> None:
     """The view is read again after a message: no write is lost on either side."""
     await mind.learn(
         add_=TOTAL,
@@ -97,7 +97,7 @@ async def test_a_nested_message_sees_what_was_marked_and_its_sender_sees_what_it
     assert mind.slots()["total"] == 16
 
 
-async def test_an_unmarked_write_at_a_message_that_runs_a_method_is_a_fault(mind: Crafted) -> None:
+async def test_an_unmarked_write_at_a_message_that_runs_a_method_is_a_fault(mind: MethodMind) -> None:
     """The other method would not see it: the covenant asks for the marker first, and nothing of either is kept."""
     await mind.learn(
         add_=TOTAL,
@@ -109,7 +109,7 @@ async def test_an_unmarked_write_at_a_message_that_runs_a_method_is_a_fault(mind
     assert mind.slots()["total"] == 0
 
 
-async def test_an_unmarked_write_may_wait_for_the_model(mind: Crafted) -> None:
+async def test_an_unmarked_write_may_wait_for_the_model(mind: MethodMind) -> None:
     """`infer_`, `recall_` and `log_` run no method: the marker may come after them."""
     await mind.learn(
         ask_="""
@@ -124,7 +124,7 @@ async def test_an_unmarked_write_may_wait_for_the_model(mind: Crafted) -> None:
     assert {**mind.slots(), "heard": ""} == {**mind.slots(), "asked": "Well?", "heard": ""}
 
 
-async def test_a_method_that_fails_leaves_nothing_and_may_be_caught(mind: Crafted) -> None:
+async def test_a_method_that_fails_leaves_nothing_and_may_be_caught(mind: MethodMind) -> None:
     """What a nested method wrote before it failed is nowhere; who sent the message goes on as it likes."""
     await mind.learn(
         spoil_="def spoil_(self):\n    self.total = -1\n    self._p_changed = True\n    return 1 // 0\n",
@@ -141,7 +141,7 @@ async def test_a_method_that_fails_leaves_nothing_and_may_be_caught(mind: Crafte
     assert mind.slots()["total"] == 3
 
 
-async def test_other_objects_answer_and_keep_what_is_theirs(mind: Crafted) -> None:
+async def test_other_objects_answer_and_keep_what_is_theirs(mind: MethodMind) -> None:
     """A method reads the plain slots of another, and sends it messages that run with it as `self`."""
     await _friend(mind, kind="lamp", add_from=TOTAL, total=40)
     await mind.learn(
@@ -154,7 +154,7 @@ async def test_other_objects_answer_and_keep_what_is_theirs(mind: Crafted) -> No
     assert "total" not in mind.slots()
 
 
-async def test_an_object_can_be_a_result_and_stays_a_reference(mind: Crafted) -> None:
+async def test_an_object_can_be_a_result_and_stays_a_reference(mind: MethodMind) -> None:
     """A method returns another object as what it is; in plain data that is its reference."""
     await _friend(mind, kind="lamp")
     await mind.learn(
@@ -181,7 +181,7 @@ WRONG = [
 ]
 
 
-async def test_what_cannot_be_sent_says_why(mind: Crafted) -> None:
+async def test_what_cannot_be_sent_says_why(mind: MethodMind) -> None:
     """Each names what is wrong with it; no model is asked."""
     await _friend(mind, kind="lamp")
     await mind.learn(**{f"try_{n}": f"def try_{n}(self):\n    return {each}\n" for n, (each, _) in enumerate(WRONG)})
@@ -192,7 +192,7 @@ async def test_what_cannot_be_sent_says_why(mind: Crafted) -> None:
     assert mind.bridge.history == []
 
 
-async def test_who_sends_without_end_is_stopped(mind: Crafted) -> None:
+async def test_who_sends_without_end_is_stopped(mind: MethodMind) -> None:
     """Messages are counted for one method, and for all that it sets in motion."""
     await mind.learn(
         flood_="def flood_(self):\n    for _ in range(900):\n        self.name()\n",
@@ -205,7 +205,7 @@ async def test_who_sends_without_end_is_stopped(mind: Crafted) -> None:
         await mind.send("spread_")
 
 
-async def test_an_intent_that_a_method_sends_to_is_interpreted_at_its_place(mind: Crafted) -> None:
+async def test_an_intent_that_a_method_sends_to_is_interpreted_at_its_place(mind: MethodMind) -> None:
     """One call of the persona's, under the method's own path; what it cites counts for the part."""
     await mind.learn(
         tamland_facet_="async def tamland_facet_(self, query):\n    return await self.guide_facet_('On ' + query)\n"
@@ -218,7 +218,7 @@ async def test_an_intent_that_a_method_sends_to_is_interpreted_at_its_place(mind
     assert len(set(paths)) == len(paths) == 5
 
 
-async def test_another_persona_thinks_with_its_own_voice(mind: Crafted) -> None:
+async def test_another_persona_thinks_with_its_own_voice(mind: MethodMind) -> None:
     """A message to another persona's intent is interpreted as that persona."""
     await change(mind.uvm, lambda root: setattr(root[BRICK], "friend", root["robin_prototype_obj"]))
     await mind.learn(
@@ -229,7 +229,7 @@ async def test_another_persona_thinks_with_its_own_voice(mind: Crafted) -> None:
     assert "You are ROBIN" in call["messages"][-1]["content"]
 
 
-async def _friend(mind: Crafted, add_from: str = "", **slots: Any) -> None:
+async def _friend(mind: MethodMind, add_from: str = "", **slots: Any) -> None:
     """Give BRICK a friend: an object of its own, with a method if there is a source for `add_`."""
 
     def work(root: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.methods.execution.crafted import BRICK, Crafted
+from tests.methods.execution.method_mind import BRICK, MethodMind
 
 from batos.errors import BatosError, NotFound
 from batos.image import ownership
@@ -48,7 +48,7 @@ def test_each_user_sees_what_was_everybodys_and_what_is_theirs(steps: list[Any],
             assert ownership.slots_for(vars(obj), each).items() >= found.items()
 
 
-async def test_what_a_method_remembers_is_told_to_its_user_alone(mind: Crafted) -> None:
+async def test_what_a_method_remembers_is_told_to_its_user_alone(mind: MethodMind) -> None:
     """Not to another's run of it, not to their message for the slot, not where they inspect the object."""
     await mind.learn(keep_=REMEMBERS)
 
@@ -67,7 +67,7 @@ async def test_what_a_method_remembers_is_told_to_its_user_alone(mind: Crafted) 
         assert "SECRETANN" in str(mind.uvm.readings.inspect(name, "ann"))
 
 
-async def test_a_thought_is_its_users(mind: Crafted) -> None:
+async def test_a_thought_is_its_users(mind: MethodMind) -> None:
     """Another's message for its answer finds nothing, nor do they see it by its name."""
     told = await mind.uvm.missions.ask({"text": "My diagnosis is SECRETANN", "user": "ann", "effort": "reflex"})
     assert "SECRETANN" not in str(mind.uvm.readings.inspect(BRICK, "bob"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from persistent.mapping import PersistentMapping
-from tests.methods.execution.crafted import BRICK, Crafted, put
+from tests.methods.execution.method_mind import BRICK, MethodMind, put
 from tests.minds.scripted import GOOD, LAMP, SLOTS, ask, change, kind, submit
 
 from batos.errors import BatosError, CovenantViolation, MethodFailed, RunnerDied, StreamCut
@@ -26,7 +26,7 @@ async def {slot}(self, query):
 """
 
 
-async def test_parts_that_write_the_same_slot_lose_nothing(mind: Crafted) -> None:
+async def test_parts_that_write_the_same_slot_lose_nothing(mind: MethodMind) -> None:
     """Three facets read a slot, wait for the model and write: each that rested on what changed is run again, unpaid."""
     await mind.learn(**{slot: COUNTING.format(slot=slot) for slot in SLOTS})
     await mind.write(asked=0, heard=[])
@@ -54,7 +54,7 @@ WRONG = [
 ]
 
 
-async def test_what_no_method_writes(mind: Crafted) -> None:
+async def test_what_no_method_writes(mind: MethodMind) -> None:
     """Who a persona is, what the codex declares, behaviour, trust: refused, and nothing else of the run is kept."""
     source = "def try_{n}(self):\n    self.spare = 1\n    {body}\n    self._p_changed = True\n"
     await mind.learn(add_="def add_(self):\n    return 1\n")
@@ -68,7 +68,7 @@ async def test_what_no_method_writes(mind: Crafted) -> None:
     assert mind.slots() == before
 
 
-async def _give(mind: Crafted) -> None:
+async def _give(mind: MethodMind) -> None:
     def work(root: Any) -> None:
         root[BRICK].kept = PersistentMapping()
         root["traits_obj"].inherited = [1]
@@ -76,7 +76,7 @@ async def _give(mind: Crafted) -> None:
     await change(mind.uvm, work)
 
 
-async def test_a_container_that_is_inherited_is_written_to_the_receiver(mind: Crafted) -> None:
+async def test_a_container_that_is_inherited_is_written_to_the_receiver(mind: MethodMind) -> None:
     """What a parent holds stays the parent's: the changed copy is the receiver's own slot."""
     await mind.learn(grow_="def grow_(self):\n    self.inherited.append(2)\n    self._p_changed = True\n")
     await _give(mind)
@@ -85,7 +85,7 @@ async def test_a_container_that_is_inherited_is_written_to_the_receiver(mind: Cr
     assert mind.slots("traits_obj")["inherited"] == [1]
 
 
-async def test_an_own_slot_can_be_deleted(mind: Crafted) -> None:
+async def test_an_own_slot_can_be_deleted(mind: MethodMind) -> None:
     """What was there is in the mission's provenance."""
     await mind.learn(drop_="def drop_(self):\n    del self.spare\n    self._p_changed = True\n")
     await mind.write(spare={"a": [1]})
@@ -96,7 +96,7 @@ async def test_an_own_slot_can_be_deleted(mind: Crafted) -> None:
     ]
 
 
-async def test_a_write_without_the_marker_is_nowhere(mind: Crafted) -> None:
+async def test_a_write_without_the_marker_is_nowhere(mind: MethodMind) -> None:
     """The guardian refuses it before it runs; the part fails and the image is as it was."""
     await mind.learn(try_="def try_(self):\n    self.total = 1\n")
     with pytest.raises(CovenantViolation):
@@ -104,7 +104,7 @@ async def test_a_write_without_the_marker_is_nowhere(mind: Crafted) -> None:
     assert "total" not in mind.slots()
 
 
-async def test_a_write_that_changes_nothing_writes_no_record(mind: Crafted) -> None:
+async def test_a_write_that_changes_nothing_writes_no_record(mind: MethodMind) -> None:
     """A slot that is given the value that it has is no change: the object is not committed again."""
     await mind.learn(same_="def same_(self):\n    self.total = 1\n    self._p_changed = True\n")
     await mind.write(total=1)
@@ -113,14 +113,14 @@ async def test_a_write_that_changes_nothing_writes_no_record(mind: Crafted) -> N
     assert (told["provenance"]["written"], _serial(mind)) == ([], before)
 
 
-def _serial(mind: Crafted) -> bytes:
+def _serial(mind: MethodMind) -> bytes:
     with mind.uvm.image.snapshot() as root:
         named_objects(root)[BRICK]._p_activate()
         serial: bytes = named_objects(root)[BRICK]._p_serial
         return serial
 
 
-async def test_what_comes_from_outside_stays_marked(mind: Crafted) -> None:
+async def test_what_comes_from_outside_stays_marked(mind: MethodMind) -> None:
     """A slot that a method wrote beside a file is external: for who reads it, and for what is made from it."""
     await mind.learn(
         tamland_facet_="""
@@ -142,7 +142,7 @@ async def test_what_comes_from_outside_stays_marked(mind: Crafted) -> None:
     assert (await mind.send("name"))["trust"]["lineage"] == "model"
 
 
-async def test_a_council_with_methods_in_which_one_fails(mind: Crafted) -> None:
+async def test_a_council_with_methods_in_which_one_fails(mind: MethodMind) -> None:
     """What the failing part of one persona wrote is nowhere, what the others' parts wrote is in the image."""
     source = """
     def {slot}(self, query):
@@ -168,7 +168,7 @@ async def test_a_council_with_methods_in_which_one_fails(mind: Crafted) -> None:
     assert sorted(paths) == ["council/brick/delegating/tamland", "council/robin/delegating/sage"]
 
 
-async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: Crafted) -> None:
+async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: MethodMind) -> None:
     """Its facet wrote and ended well, and its own weave failed: the slot is as it was, and the others' stand."""
     source = """
     def {slot}(self, query):
@@ -195,7 +195,7 @@ async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: 
     assert {each["slot"] for each in told["provenance"]["written"]} == {"thought"}
 
 
-async def test_what_personas_count_together_is_not_lost(mind: Crafted) -> None:
+async def test_what_personas_count_together_is_not_lost(mind: MethodMind) -> None:
     """Two personas' methods write one slot of a shared object: who comes second thinks again on what the first left."""
     await put(
         mind.uvm,
@@ -216,7 +216,7 @@ async def test_what_personas_count_together_is_not_lost(mind: Crafted) -> None:
     assert mind.slots("tools_obj")["counted"] == 2
 
 
-async def test_eight_missions_of_methods_at_once(mind: Crafted) -> None:
+async def test_eight_missions_of_methods_at_once(mind: MethodMind) -> None:
     """Each pays for its own calls once, every count arrives, and each answer is its own."""
     await mind.learn(**{slot: COUNTING.format(slot=slot) for slot in SLOTS})
     await mind.write(asked=0, heard=[])
@@ -227,7 +227,7 @@ async def test_eight_missions_of_methods_at_once(mind: Crafted) -> None:
     assert sum(each["cost"]["calls"] for each in told) == 40
 
 
-async def test_a_failed_mission_pays_nothing_twice_when_it_is_asked_again(mind: Crafted) -> None:
+async def test_a_failed_mission_pays_nothing_twice_when_it_is_asked_again(mind: MethodMind) -> None:
     """The weave was cut: what the methods asked is served to the mission that names the failed one as its ancestor."""
     await mind.learn(**{slot: COUNTING.format(slot=slot) for slot in SLOTS})
     await mind.write(asked=0, heard=[])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.methods.execution.crafted import crafted
+from tests.methods.execution.method_mind import open_method_mind
 from tests.methods.lifecycle.brick import seeded
 from tests.minds.scripted import BAD, LAMP, QUESTION, SLOTS, Script
 from tests.minds.scripted import GOOD as WELL
@@ -67,7 +67,7 @@ def acting(uvm: UVM, holder: str) -> set[str]:
 
 async def test_the_good_ones_are_left(tmp_path: Path) -> None:
     """Of methods that raise, answer rubbish or cost too much none is left; what does as well as its intent stays."""
-    async with crafted(tmp_path / "home", Weaving(), install="never", method_control=3, method_uses=3) as mind:
+    async with open_method_mind(tmp_path / "home", Weaving(), install="never", method_control=3, method_uses=3) as mind:
         uvm = mind.uvm
         for slot, source in SEEDED.items():
             await uvm.lifecycle.install(seeded(uvm, BRICK, slot, textwrap.dedent(source)))
@@ -93,7 +93,7 @@ async def test_the_good_ones_are_left(tmp_path: Path) -> None:
 
 async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path: Path) -> None:
     """A mission that failed leaves no thought; what it used is in the ledger, and after enough the method goes."""
-    async with crafted(tmp_path / "home", install="never", method_control=0, method_uses=3) as mind:
+    async with open_method_mind(tmp_path / "home", install="never", method_control=0, method_uses=3) as mind:
         await mind.uvm.lifecycle.install(seeded(mind.uvm, BRICK, SLOTS[0], textwrap.dedent(SEEDED[SLOTS[0]])))
         for number in range(3):
             assert acting(mind.uvm, BRICK) == {SLOTS[0]}, number
@@ -105,7 +105,7 @@ async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path
         assert [each["as"] for each in found["provenance"]["methods"]] == ["interpreted intent"]
 
 
-class Queued(ScriptedBridge):
+class QueueingBridge(ScriptedBridge):
     """A slow daemon with one slot: who comes through a cell comes last, and waits for the others' answers."""
 
     async def think(self, request: ChatRequest, *args: Any, **more: Any) -> Answer:
@@ -119,7 +119,7 @@ async def test_no_method_goes_for_what_it_waits_for(tmp_path: Path) -> None:
     """All facets of all personas have a sound method, missions run side by side on a slow model: none is retired."""
     source = GOOD.replace("infer_(query)", "infer_('Literally: ' + query)")
     rules: dict[str, Any] = {"method_control": 2, "method_uses": 3}
-    async with crafted(tmp_path / "home", bridge=Queued(Script()), install="never", **rules) as mind:
+    async with open_method_mind(tmp_path / "home", bridge=QueueingBridge(Script()), install="never", **rules) as mind:
         holders = {persona: f"{persona.lower()}_prototype_obj" for persona in PILLARS}
         for persona, holder in holders.items():
             for slot in PILLARS[persona]:

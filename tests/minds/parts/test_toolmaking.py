@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.methods.execution.crafted import put
+from tests.methods.execution.method_mind import put
 
 from batos.brief import as_file
 from batos.errors import BatosError, GenerationFailed, Refused
@@ -142,7 +142,7 @@ class Abreast(Mind):
     def __init__(self) -> None:
         super().__init__()
         self.both = asyncio.Barrier(2)
-        self.bridge = Barred(self)
+        self.bridge = BarrierBridge(self)
 
     def answer(self, request: ChatRequest) -> str | BatosError:
         """The second wish is for something else."""
@@ -150,7 +150,7 @@ class Abreast(Mind):
         return super().answer(request)
 
 
-class Barred(ScriptedBridge):
+class BarrierBridge(ScriptedBridge):
     """Answers a wish when both have come."""
 
     def __init__(self, mind: Abreast) -> None:

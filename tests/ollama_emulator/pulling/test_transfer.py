@@ -169,7 +169,7 @@ async def registry() -> AsyncIterator[_Registry]:
         await asyncio.gather(*made.serving, return_exceptions=True)
 
 
-class _Hurried(SystemClock):
+class _HurriedClock(SystemClock):
     """A clock whose pauses are short."""
 
     async def sleep(self, seconds: float) -> None:
@@ -259,11 +259,11 @@ async def test_a_layer_in_several_parts(client: Client, registry: _Registry) -> 
 
 async def test_a_part_that_breaks_off_is_asked_for_again(start: Start, registry: _Registry) -> None:
     """From where it was; when it never gets further the pull says so, and what came is kept."""
-    async with start(_Hurried()) as client:
+    async with start(_HurriedClock()) as client:
         registry.breaks = 3
         assert (await client.lines("/api/pull", **_named(registry)))[-1] == {"status": "success"}
         assert client.emulator.daemon.registry.pulled[_digest(_LARGE)] == len(_LARGE)
-    async with start(_Hurried()) as client:
+    async with start(_HurriedClock()) as client:
         registry.breaks = 100
         last = (await client.lines("/api/pull", **_named(registry)))[-1]
         assert last == {"error": "max retries exceeded: unexpected EOF"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import Played
+from tests.cli.wired import ScriptedUvm
 
 from batos.brief import as_file
 from batos.client.wire.verb_shapes import ARGS
@@ -208,7 +208,7 @@ async def test_genesis_is_planned_and_done(door: Dispatcher) -> None:
 
 async def test_a_door_that_does_not_work_leaves_what_is_not_followed(tmp_path: Path) -> None:
     """In a process that ends at once, a submitted mission waits for one that stays; a followed one is run."""
-    mind = Played(Settings(home=tmp_path, user="tester"))
+    mind = ScriptedUvm(Settings(home=tmp_path, user="tester"))
     door = Dispatcher(mind, Uploads(tmp_path / "uploads", 10), works=False)  # type: ignore[arg-type]  # it is played
     left = await ask(door, "submit", brief={"text": "why?"})
     assert left["status"] == "queued"
@@ -219,7 +219,7 @@ async def test_a_door_that_does_not_work_leaves_what_is_not_followed(tmp_path: P
 
 async def test_an_asker_who_leaves_leaves_nothing_half_done(tmp_path: Path) -> None:
     """Gone between the acceptance and the beginning: the mission is begun all the same."""
-    mind = Played(Settings(home=tmp_path, user="tester"), prompt=False)
+    mind = ScriptedUvm(Settings(home=tmp_path, user="tester"), prompt=False)
     door = Dispatcher(mind, Uploads(tmp_path / "uploads", 10))  # type: ignore[arg-type]  # it is played
     for steps in range(12):
         asked = asyncio.create_task(ask(door, "submit", brief={"text": f"question {steps}"}, follow=True))
@@ -246,4 +246,4 @@ def test_the_uvm_is_what_the_dispatcher_takes() -> None:
         Readings: ("newest", "mission", "resolve_mission", "prompts", "turns", "inspect"),
     }
     for part, names in asked.items():
-        assert all(hasattr(part, name) and hasattr(Played, name) for name in names), part
+        assert all(hasattr(part, name) and hasattr(ScriptedUvm, name) for name in names), part

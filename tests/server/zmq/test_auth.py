@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from tests.cli.wired import ANY, HASTY, Wired, eventually, wired
+from tests.cli.wired import ANY, HASTY, WireServer, eventually, wired
 
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
@@ -22,7 +22,7 @@ from batos.event_payloads import TXN_COMMIT, TransactionCommit
 EVERYWHERE = "tcp://0.0.0.0:*"
 
 
-def key_of(wire: Wired, name: str) -> KeyFile:
+def key_of(wire: WireServer, name: str) -> KeyFile:
     return wire.ring.new(name, wire.places.bind.near)
 
 
@@ -65,7 +65,7 @@ async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> Non
         assert refused.value.remedy
 
 
-async def _bare(wire: Wired) -> None:
+async def _bare(wire: WireServer) -> None:
     context = zmq.asyncio.Context()
     with context.socket(zmq.DEALER) as socket:
         socket.linger = 0
@@ -123,7 +123,7 @@ async def watched(at: str, credentials: Credentials) -> AsyncIterator[list[bytes
     context.term()
 
 
-def tell(wire: Wired, heard: list[bytes], more: int = 1) -> Callable[[], bool]:
+def tell(wire: WireServer, heard: list[bytes], more: int = 1) -> Callable[[], bool]:
     """A condition that lets things happen until so much more was heard."""
     wanted = len(heard) + more
 

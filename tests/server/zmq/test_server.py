@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import zmq
-from tests.cli.wired import ANY, QUICK, Played, Wired, eventually, wired
+from tests.cli.wired import ANY, QUICK, ScriptedUvm, WireServer, eventually, wired
 
 from batos.client.wire import protocol
 from batos.client.wire.addresses import parse_listening
@@ -30,15 +30,15 @@ from batos.server.zmq.outbox import EVENTS
 from batos.server.zmq.server import ServerLimits
 
 
-def _played(tmp_path: Path, **more: Any) -> Played:
-    return Played(Settings(home=tmp_path, user="tester", attachment_bytes=2**20), prompt=False, **more)
+def _played(tmp_path: Path, **more: Any) -> ScriptedUvm:
+    return ScriptedUvm(Settings(home=tmp_path, user="tester", attachment_bytes=2**20), prompt=False, **more)
 
 
-def _only(wire: Wired) -> str:
+def _only(wire: WireServer) -> str:
     return next(iter(wire.mind.found))
 
 
-def _begun(wire: Wired) -> bool:
+def _begun(wire: WireServer) -> bool:
     return any(each.startswith("begin") for each in wire.mind.calls)
 
 
@@ -277,11 +277,11 @@ async def test_a_port_that_nobody_asked_for_is_another_where_it_is_taken(tmp_pat
 async def test_a_fault_of_ours_is_told_as_one_and_harms_nobody_else(tmp_path: Path) -> None:
     """An error that nobody foresaw reaches its asker as `internal`; the server goes on."""
 
-    class Broken(Played):
+    class BrokenUvm(ScriptedUvm):
         def status(self, user: str | None = None) -> dict[str, Any]:
             raise ZeroDivisionError("what was that?")
 
-    async with wired(tmp_path, Broken(Settings(home=tmp_path, user="tester"))) as wire:
+    async with wired(tmp_path, BrokenUvm(Settings(home=tmp_path, user="tester"))) as wire:
         with wire.raw() as peer:
             await peer.ask("status")
             assert (await peer.reply())["error"]["code"] == "internal"
@@ -360,7 +360,7 @@ async def test_a_peer_that_waits_is_told_that_the_server_lives(tmp_path: Path) -
 async def test_a_long_result_reaches_its_reader(tmp_path: Path) -> None:
     """Results may be far longer than requests."""
 
-    class Wordy(Played):
+    class Wordy(ScriptedUvm):
         def prompts(self, mission: str) -> list[dict[str, Any]]:
             return [{"text": "x" * 2**20}] * 6
 

@@ -27,7 +27,7 @@ BRICK = "brick_prototype_obj"
 
 
 @dataclass
-class Crafted:
+class MethodMind:
     """An open UVM with a cell, the bridge that answers it, and every event so far."""
 
     uvm: UVM
@@ -87,23 +87,23 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
     await change(uvm, work)
 
 
-async def craft(uvm: UVM, **changes: Any) -> None:
+async def replace_runtime(uvm: UVM, **changes: Any) -> None:
     """Change what missions run methods with from now on."""
     runner = (await uvm.readiness.ready()).runner
     runner.methods = replace(runner.methods, **changes)
 
 
 @asynccontextmanager
-async def crafted(
+async def open_method_mind(
     home: Path, respond: Callable[[Any], Any] | None = None, bridge: ScriptedBridge | None = None, **settings: Any
-) -> AsyncIterator[Crafted]:
+) -> AsyncIterator[MethodMind]:
     """A mind whose genesis is done; nothing is made of intents, and no call is a control, unless `settings` say so."""
     script = Script()
     bridge = bridge or ScriptedBridge(respond or script)
     events: list[tuple[str, dict[str, Any]]] = []
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
     async with scripted_uvm(home, bridge, events=told, **{"method_control": 0, **settings}) as uvm:
-        yield Crafted(uvm, bridge, script, events)
+        yield MethodMind(uvm, bridge, script, events)
 
 
 class Always:
