@@ -133,12 +133,12 @@ class EmulatedDaemon:
         entry |= {"n": self._served, "time": gojson.stamp(self.clock.now_ns()), "method": request.method}
         entry |= {"path": request.path, "model": model, "body": body}
         self.requests.append(entry)
-        self._forget(entry, len(request.body))
+        self._shorten_log(entry, len(request.body))
         if self._log is not None:
             self._log.write(json.dumps({**entry, "body": _short_fields(body)}) + "\n")
             self._log.flush()
 
-    def _forget(self, entry: dict[str, Any], size: int) -> None:
+    def _shorten_log(self, entry: dict[str, Any], size: int) -> None:
         """Cut the oldest bodies in the log to their short fields until all fit the memory for them."""
         self._bodies.append((entry, size))
         self._held += size
@@ -179,7 +179,7 @@ class EmulatedDaemon:
         if fault.do == "slow_load":
             self.scheduler.delay_s = fault.number("seconds", 1)
         elif fault.do in _LOADING:
-            self.scheduler.trouble = _trouble(fault)
+            self.scheduler.trouble = _load_effect(fault)
         return fault
 
     # models
@@ -246,7 +246,7 @@ def _short_fields(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key: body[key] for key in _SAMPLED if key in body}
 
 
-def _trouble(fault: InjectedFault) -> Trouble:
+def _load_effect(fault: InjectedFault) -> Trouble:
     """Return the effect of a fault on the load that its request causes."""
     if fault.do == "kill_load":
         return Trouble(error=fault.text("error", KILLED))
@@ -306,10 +306,10 @@ async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> Htt
         first = await anext(lines, begun)
     except ApiError as error:
         raise RefusedLate(error, chunked=True) from None
-    return HttpStream(_rest(first, lines))
+    return HttpStream(_end_with_error(first, lines))
 
 
-async def _rest(first: list[bytes], lines: Lines) -> Lines:
+async def _end_with_error(first: list[bytes], lines: Lines) -> Lines:
     """Yield the first lines and then the others; an ApiError among them becomes an error line."""
     async with aclosing(lines):
         try:

@@ -32,7 +32,7 @@ class Value:
     fits: Callable[[Any], bool]
 
 
-def _whole(least: int, most: int = _LARGE) -> Value:
+def _whole_number_field(least: int, most: int = _LARGE) -> Value:
     """Describe a field that takes whole numbers within these bounds."""
     words = f"a whole number of at least {least}" if most == _LARGE else f"a whole number from {least} to {most}"
 
@@ -42,7 +42,7 @@ def _whole(least: int, most: int = _LARGE) -> Value:
     return Value(words, fits)
 
 
-def _number(least: float, most: float = _LARGE) -> Value:
+def _number_field(least: float, most: float = _LARGE) -> Value:
     """Describe a field that takes numbers within these bounds."""
     words = f"a number of at least {least:g}" if most == _LARGE else f"a number from {least:g} to {most:g}"
 
@@ -54,8 +54,8 @@ def _number(least: float, most: float = _LARGE) -> Value:
 
 _TEXT = Value("a text", lambda value: isinstance(value, str))
 _AUTHOR = Value(f"one of {', '.join(AUTHORS)}", lambda value: isinstance(value, str) and value in AUTHORS)
-_AFTER = _whole(0)
-_SECONDS = _number(0)
+_AFTER = _whole_number_field(0)
+_SECONDS = _number_field(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ class FaultTarget:
 KINDS: dict[str, Kind] = {
     "status": Kind(
         'the request is refused: "status" (500), "error" (its text)',
-        takes={"status": _whole(400, 599), "error": _TEXT},
+        takes={"status": _whole_number_field(400, 599), "error": _TEXT},
     ),
     "cut": Kind('the connection closes after "after" lines (1; 0 before any reply)', _STREAMS, {"after": _AFTER}),
     "no_done": Kind("the last line never comes (a whole reply says done: false)", _STREAMS),
     "error_line": Kind(
         'after "after" lines (1) comes {"error": "error"} and the end; a whole reply is refused with "status" (500)',
         _STREAMS,
-        {"after": _AFTER, "error": _TEXT, "status": _whole(400, 599)},
+        {"after": _AFTER, "error": _TEXT, "status": _whole_number_field(400, 599)},
     ),
     "bad_line": Kind('after "after" lines (1) comes a line that is no JSON', _STREAMS, {"after": _AFTER}),
     "stall": Kind(
@@ -107,30 +107,34 @@ KINDS: dict[str, Kind] = {
         'the method that is asked for is written by "author"', _ANSWERS, {"author": _AUTHOR}, ("author",), codes=True
     ),
     "truncate": Kind(
-        'of the prompt no more than "tokens" (256) are read, and nothing says so', _ANSWERS, {"tokens": _whole(1)}
+        'of the prompt no more than "tokens" (256) are read, and nothing says so',
+        _ANSWERS,
+        {"tokens": _whole_number_field(1)},
     ),
     "overflow": Kind(
         'the prompt is said not to fit: "n_prompt_tokens", "n_ctx"',
         _ANSWERS,
-        {"n_prompt_tokens": _whole(1), "n_ctx": _whole(1)},
+        {"n_prompt_tokens": _whole_number_field(1), "n_ctx": _whole_number_field(1)},
     ),
     "kill_answer": Kind('the runner is killed after "after" lines (1)', _ANSWERS, {"after": _AFTER, "error": _TEXT}),
     "kill_load": Kind('the runner dies while it loads, with "error" as its words', _LOADS, {"error": _TEXT}),
     "oom": Kind(
         'the load runs out of memory, "attempts" times (2: the daemon tries again once by itself)',
         _LOADS,
-        {"attempts": _whole(1)},
+        {"attempts": _whole_number_field(1)},
     ),
     "slow_load": Kind('the next load is silent for "seconds" (1) more', _LOADS, {"seconds": _SECONDS}),
-    "spill": Kind('the load finds only "share" (0.5) of its memory on the card', _LOADS, {"share": _number(0, 1)}),
+    "spill": Kind(
+        'the load finds only "share" (0.5) of its memory on the card', _LOADS, {"share": _number_field(0, 1)}
+    ),
 }
 _MATCH: dict[str, Value] = {
     "path": _TEXT,
     "method": _TEXT,
     "model": _TEXT,
     "selector": _TEXT,
-    "nth": _whole(1),
-    "every": _whole(1),
+    "nth": _whole_number_field(1),
+    "every": _whole_number_field(1),
 }
 
 
@@ -152,21 +156,23 @@ class InjectedFault:
         Raises: OptionError: the fault is invalid; `field` is the place and `remedy` says what is allowed.
         """
         if not isinstance(described, dict):
-            raise _wrong(where, described, "an object", 'Write {"do": "status"}, for instance.')
+            raise _wrong_value(where, described, "an object", 'Write {"do": "status"}, for instance.')
         kind = KINDS.get(described.get("do", "")) if isinstance(described.get("do"), str) else None
         if kind is None:
-            raise _wrong(f"{where}.do", described.get("do"), "a fault", f"It is one of {', '.join(sorted(KINDS))}.")
+            raise _wrong_value(
+                f"{where}.do", described.get("do"), "a fault", f"It is one of {', '.join(sorted(KINDS))}."
+            )
         match = described.get("match", {})
         if not isinstance(match, dict):
-            raise _wrong(f"{where}.match", match, "an object", f"It takes {', '.join(_MATCH)}.")
+            raise _wrong_value(f"{where}.match", match, "an object", f"It takes {', '.join(_MATCH)}.")
         _check(match, _MATCH, f"{where}.match", "It")
         given = {key: value for key, value in described.items() if key not in _TAKES_ALL}
         _check(given, kind.takes, where, f"`{described['do']}`")
         for name in kind.needs:
             if name not in given:
-                raise _wrong(f"{where}.{name}", None, kind.takes[name].words, f"`{described['do']}` needs it.")
+                raise _wrong_value(f"{where}.{name}", None, kind.takes[name].words, f"`{described['do']}` needs it.")
         if "times" in described:
-            _check({"times": described["times"]}, {"times": _whole(1)}, where, "It")
+            _check({"times": described["times"]}, {"times": _whole_number_field(1)}, where, "It")
         times = described.get("times", None if "nth" in match or "every" in match else 1)
         return cls(described["do"], match, times, given)
 
@@ -219,10 +225,10 @@ def _check(given: Mapping[str, Any], takes: Mapping[str, Value], where: str, who
             words = f"takes {', '.join(takes)}" if takes else "takes nothing"
             raise OptionError(f"{where}.{key} is not known", field=f"{where}.{key}", remedy=f"{who} {words}.")
         if not allowed.fits(value):
-            raise _wrong(f"{where}.{key}", value, allowed.words, f"Write {allowed.words}.")
+            raise _wrong_value(f"{where}.{key}", value, allowed.words, f"Write {allowed.words}.")
 
 
-def _wrong(where: str, value: Any, wanted: str, remedy: str) -> OptionError:
+def _wrong_value(where: str, value: Any, wanted: str, remedy: str) -> OptionError:
     shown = json.dumps(value, ensure_ascii=False)
     return OptionError(f"{where} is {shown[:60]}, not {wanted}", field=where, remedy=remedy)
 
@@ -272,6 +278,6 @@ def read(path: Path | None) -> FaultList:
         _check(document, {"faults": Value("a list", lambda value: isinstance(value, list))}, str(path), "The file")
         document = document["faults"]
     if not isinstance(document, list):
-        raise _wrong("faults", document, "a list", 'Write a list of faults, or {"faults": [...]}.')
+        raise _wrong_value("faults", document, "a list", 'Write a list of faults, or {"faults": [...]}.')
     faults.add(document, "faults")
     return faults

@@ -119,7 +119,7 @@ async def _answer(call: AnswerCall, *, empty: bool) -> Answer:
             return call.note("load") if empty else _rendered_prompt(call, _prompt(call, ask, runner))
     if fields.get("stream", True):
         return await stream(_lines(call, ask), _wire_fault(call.fault), daemon.clock)
-    return await _whole(call, ask)
+    return await _whole_reply(call, ask)
 
 
 def _prompt(call: AnswerCall, ask: Ask, runner: ModelRunner) -> Prompt:
@@ -149,7 +149,7 @@ class _SpokenStep:
     prompt: Prompt
 
 
-async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_SpokenStep | None, None]:
+async def _spoken_steps(call: AnswerCall, ask: Ask) -> AsyncGenerator[_SpokenStep | None, None]:
     """Yield None once the model is loaded, then the steps of the answer when due."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
@@ -187,7 +187,7 @@ async def _cut_at_kill(
         if left == 0:
             break
     if left is not None:
-        _die(call, runner)
+        _kill_runner(call, runner)
 
 
 def _pieces_before_kill(call: AnswerCall) -> int | None:
@@ -196,7 +196,7 @@ def _pieces_before_kill(call: AnswerCall) -> int | None:
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
 
 
-def _die(call: AnswerCall, runner: ModelRunner) -> None:
+def _kill_runner(call: AnswerCall, runner: ModelRunner) -> None:
     """Kill the runner as the fault says. Raises: ApiError: 500, it was killed."""
     runner.dead = True
     text = call.fault.text("error", DIED) if call.fault is not None else DIED
@@ -208,7 +208,7 @@ def _die(call: AnswerCall, runner: ModelRunner) -> None:
 async def _lines(call: AnswerCall, ask: Ask) -> Lines:
     """Yield the lines of a streamed answer."""
     spoken: _SpokenStep | None = None
-    async with aclosing(_saying(call, ask)) as saying:
+    async with aclosing(_spoken_steps(call, ask)) as saying:
         async for now in saying:
             if now is None:
                 yield []
@@ -222,7 +222,7 @@ async def _lines(call: AnswerCall, ask: Ask) -> Lines:
             yield [text.encode("utf-8", "surrogatepass") for text in texts]
     if spoken is not None:
         calls = spoken.saying.plan.tool_calls if spoken.prompt.native else ()
-        yield [(_last(call, ask, spoken, _End(calls=calls)) + "\n").encode("utf-8", "surrogatepass")]
+        yield [(_final_line(call, ask, spoken, _End(calls=calls)) + "\n").encode("utf-8", "surrogatepass")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class _End:
     calls: Sequence[Any] = ()
 
 
-def _last(call: AnswerCall, ask: Ask, spoken: _SpokenStep, end: _End) -> str:
+def _final_line(call: AnswerCall, ask: Ask, spoken: _SpokenStep, end: _End) -> str:
     """Return the last line of an answer, with its counts of tokens and its durations."""
     turn, now = spoken.saying.plan, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
@@ -268,14 +268,14 @@ def _logprobs(call: AnswerCall, pieces: Sequence[str], saying: Saying) -> str:
     return f',"logprobs":{encode(list(found))}'
 
 
-async def _whole(call: AnswerCall, ask: Ask) -> Answer:
+async def _whole_reply(call: AnswerCall, ask: Ask) -> Answer:
     """Return an answer as a whole reply."""
     fault = _wire_fault(call.fault)
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
     said, entries = list[str](), list[Mapping[str, Any]]()
     spoken: _SpokenStep | None = None
-    async with aclosing(_saying(call, ask)) as saying:
+    async with aclosing(_spoken_steps(call, ask)) as saying:
         async for now in saying:
             if now is not None:
                 spoken = now
@@ -288,15 +288,15 @@ async def _whole(call: AnswerCall, ask: Ask) -> Answer:
     turn = spoken.saying.plan
     if spoken.saying.logprobs is not None:
         spoken = replace(spoken, saying=replace(spoken.saying, logprobs=entries))
-    text = _last(call, ask, spoken, _End("".join(said), "".join(turn.thinking), turn.tool_calls))
+    text = _final_line(call, ask, spoken, _End("".join(said), "".join(turn.thinking), turn.tool_calls))
     if fault is None or fault.do == "stall":
         return _reply(text)
     if fault.do == "no_done":
         return _reply(f'{call.head()}{call.body("".join(said))},"done":false}}')
-    return HttpStream(_half(text.encode("utf-8", "surrogatepass"), cut=fault.do == "cut"), JSON)
+    return HttpStream(_first_half(text.encode("utf-8", "surrogatepass"), cut=fault.do == "cut"), JSON)
 
 
-async def _half(body: bytes, *, cut: bool) -> Lines:
+async def _first_half(body: bytes, *, cut: bool) -> Lines:
     """Yield half of a whole reply. Raises, with `cut`: Cut: the connection breaks off."""
     yield [body[: len(body) // 2]]
     if cut:

@@ -106,7 +106,7 @@ async def creating(making: Making) -> Lines:
         async for some in importing.build(making.daemon.store, part, wanted):
             yield some
         _configure(making, part)
-    _texts(making)
+    _add_text_layers(making)
     layers = [part.layer for part in making.parts]
     yield [status_line(layer.note) for layer in layers if layer.note]
     yield [status_line("writing manifest")]
@@ -122,7 +122,7 @@ async def _gather_layers(making: Making) -> Lines:
     daemon, fields = making.daemon, making.fields
     making.config = {key: fields.get(key, "") for key in ("renderer", "parser", "requires")}
     if fields.get("from"):
-        async for some in _from(making, _source(str(fields.get("from")))):
+        async for some in _take_base_layers(making, _base_reference(str(fields.get("from")))):
             yield some
     elif fields.given.get("files") is not None:
         async for some in importing.layers(daemon.store, Files(fields.get("files")), making.parts, None):
@@ -145,7 +145,7 @@ async def _gather_layers(making: Making) -> Lines:
     making.parts += [*behind, *drafts]
 
 
-def _source(base: str) -> Reference:
+def _base_reference(base: str) -> Reference:
     """Return a reference to the base by its full name. Raises: ApiError: 400, the name is invalid."""
     try:
         found = refer(base)
@@ -154,7 +154,7 @@ def _source(base: str) -> Reference:
     return Reference(found.name.full if found.name.scheme else found.base, found.source)
 
 
-async def _from(making: Making, source: Reference) -> Lines:
+async def _take_base_layers(making: Making, source: Reference) -> Lines:
     """Take the layers of another model, pulled if it does not exist. A remote model only sets the configuration."""
     daemon, name = making.daemon, source.name
     host = str(making.fields.get("remote_host", "")) or (_CLOUD if source.source == "cloud" else "")
@@ -251,7 +251,7 @@ def _configure(making: Making, part: ImportedLayer) -> None:
         config[key] = config.get(key) or built_in
 
 
-def _texts(making: Making) -> None:
+def _add_text_layers(making: Making) -> None:
     """Add layers for template, system text, licences, parameters and messages, in the daemon's order."""
     fields = making.fields
     if fields.get("template"):

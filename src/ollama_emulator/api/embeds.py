@@ -77,7 +77,7 @@ class _EmbeddingWindow:
         ids = self.known.encode(text)
         left = self._remaining_ids(ids, self.window)
         if len(ids) > left:
-            text = self._cut(text, ids[:left], truncate=truncate)
+            text = self._truncate(text, ids[:left], truncate=truncate)
             ids = self.known.encode(text)
         if self._has_room(ids):
             return text
@@ -86,7 +86,7 @@ class _EmbeddingWindow:
         )
         if truncate and len(ids) <= left:
             raise ApiError(400, _NO_SHORTER)
-        return self._cut(text, ids[:left], truncate=truncate)
+        return self._truncate(text, ids[:left], truncate=truncate)
 
     def hold(self, text: str) -> None:
         """Check that a text fits into one batch. Raises: ApiError: 400, it does not."""
@@ -103,7 +103,7 @@ class _EmbeddingWindow:
             raise ApiError(400, _NOTHING_LEFT)
         return left
 
-    def _cut(self, text: str, ids: Sequence[int], *, truncate: bool) -> str:
+    def _truncate(self, text: str, ids: Sequence[int], *, truncate: bool) -> str:
         """Return the text of these first ids. Raises: ApiError: 400, `truncate` is not set."""
         if not truncate:
             raise ApiError(400, _TOO_LONG)
@@ -119,7 +119,7 @@ class _EmbeddingWindow:
         return (ids[0] != front) + (ids[-1] != back)
 
 
-def _embedding_only(ask: Ask) -> None:
+def _check_embeds(ask: Ask) -> None:
     """Check that a model gives embeddings. Raises: ApiError: 501, it does not."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
@@ -178,7 +178,7 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         loaded = perf_counter_ns()
         if not texts:
             return reply({"model": asked, "embeddings": []})
-        _embedding_only(ask)
+        _check_embeds(ask)
         _check_number(ask, texts)
         room = _EmbeddingWindow.for_request(ask, options)
         size = int(fields.get("dimensions", 0))
@@ -207,7 +207,7 @@ async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         if not prompt:
             return reply({"embedding": []})
         try:
-            _embedding_only(ask)
+            _check_embeds(ask)
             async with runner.slots:
                 _EmbeddingWindow.for_request(ask, options).hold(prompt)
                 vector = await daemon.voice(runner).embed(runner, prompt)

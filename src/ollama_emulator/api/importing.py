@@ -85,7 +85,7 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
     """Add the layers of the files to `parts`; yield progress lines. Raises: ApiError: a file is missing or invalid."""
     kind = _kind(stored, files.given)
     if kind == "safetensors":
-        staged = _stage(files)
+        staged = _file_digests(files)
         if files.adapter:
             if base is None:
                 raise ApiError(400, "no base model was found")
@@ -94,7 +94,7 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
         else:
             yield [status_line("converting model")]
             parts.append(_convert_safetensors(stored, files, staged))
-            _detect(stored, parts[-1], parts)
+            _add_template(stored, parts[-1], parts)
         return
     if not kind:
         raise ApiError(400, _UNKNOWN)
@@ -106,10 +106,10 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
         found.append(_parse_gguf(stored, files, path))
     parts += found
     for part in found if files.media != store.DRAFT else ():
-        _detect(stored, part, parts)
+        _add_template(stored, part, parts)
 
 
-def _stage(files: Files) -> dict[str, str]:
+def _file_digests(files: Files) -> dict[str, str]:
     """Return the digests of an import's files by path. Raises: ApiError: a path or a digest is invalid."""
     try:
         return adapter_layers.stage(files.given)
@@ -123,7 +123,7 @@ def _kind(stored: Store, given: Mapping[str, str]) -> str:
         if path.endswith((".safetensors", ".gguf")):
             return path.rpartition(".")[2]
         known = digest_in(digest)
-        start = _start(stored.blobs.get(known)) if known else b""
+        start = _magic_bytes(stored.blobs.get(known)) if known else b""
         if len(start) < len(gguf.MAGIC):
             return ""
         if start == gguf.MAGIC:
@@ -131,7 +131,7 @@ def _kind(stored: Store, given: Mapping[str, str]) -> str:
     return ""
 
 
-def _start(blob: Blob | None) -> bytes:
+def _magic_bytes(blob: Blob | None) -> bytes:
     """Return the first four bytes of a blob, b"" without one."""
     if blob is None:
         return b""
@@ -148,7 +148,7 @@ def _parse_gguf(stored: Store, files: Files, path: str) -> ImportedLayer:
         raise ApiError(files.status, "invalid digest format")
     if digest not in stored.blobs:
         raise ApiError(files.status, stored.missing_text(digest))
-    if _start(stored.blobs[digest]) != gguf.MAGIC:
+    if _magic_bytes(stored.blobs[digest]) != gguf.MAGIC:
         raise ApiError(400, NOT_GGUF)
     card = stored.card(digest)
     if card is None:
@@ -164,7 +164,7 @@ def _parse_gguf(stored: Store, files: Files, path: str) -> ImportedLayer:
     )
 
 
-def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> None:
+def _add_template(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> None:
     """Add the Go template and the parameters that belong to the weights' Jinja template, if it is a known one."""
     detected = templates.detect(part.card.template) if part.card is not None else None
     if detected is None:
@@ -195,7 +195,7 @@ def _convert_safetensors(stored: Store, files: Files, staged: Mapping[str, str])
     told = _json(stored, files, staged, "tokenizer_config.json") if "tokenizer_config.json" in staged else {}
     if isinstance(told.get("chat_template"), str):
         info["tokenizer.chat_template"] = told["chat_template"]
-    parameters = sum(_elements(stored, files, staged, path) for path in staged if path.endswith(".safetensors"))
+    parameters = sum(_count_elements(stored, files, staged, path) for path in staged if path.endswith(".safetensors"))
     digest = store.digest_of(json.dumps(sorted(staged.items())).encode())
     card = Card(info, parameters, "F16")
     size = stored.put_card(digest, 2 * parameters, card).size
@@ -215,7 +215,7 @@ def _json(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> 
     return found if isinstance(found, dict) else {}
 
 
-def _elements(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> int:
+def _count_elements(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> int:
     """Count the numbers in all tensors of a safetensors file. Raises: ApiError: it is missing or damaged."""
     blob = stored.blobs.get(staged[path])
     if blob is None or blob.path is None:

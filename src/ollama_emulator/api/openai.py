@@ -130,7 +130,7 @@ async def _answer(daemon: EmulatedDaemon, request: HttpRequest, route: _Route) -
     """Translate a request, call the daemon's own handler, and translate its answer."""
     try:
         given = read(route.struct, request.body)
-        _local(given)
+        _refuse_cloud_model(given)
         asked = route.translate(given)
     except ApiError as fault:
         text = "EOF" if fault.text == "missing request body" else fault.text
@@ -144,13 +144,13 @@ async def _answer(daemon: EmulatedDaemon, request: HttpRequest, route: _Route) -
     except ApiError as fault:
         return failure_reply(fault)
     if isinstance(saying, Embeddings) or not given.get("stream"):
-        return _whole(answer, saying)
+        return _whole_reply(answer, saying)
     if isinstance(answer, HttpStream):
         return event_stream(answer, saying)
     return HttpReply(answer.status, events_of_line(answer.body, saying), EVENTS)
 
 
-def _local(given: Mapping[str, Any]) -> None:
+def _refuse_cloud_model(given: Mapping[str, Any]) -> None:
     """Refuse a cloud model before other checks. Raises: ApiError: 403, in the daemon's own form."""
     try:
         model_tags.select(str(given.get("model", "")))
@@ -159,7 +159,7 @@ def _local(given: Mapping[str, Any]) -> None:
             raise
 
 
-def _whole(answer: Answer, saying: Saying) -> Answer:
+def _whole_reply(answer: Answer, saying: Saying) -> Answer:
     """Return a whole reply in OpenAI's form; a reply that a fault breaks off stays as it is."""
     if isinstance(answer, HttpStream):
         return answer

@@ -28,7 +28,7 @@ def chat(given: Given) -> dict[str, Any]:
         raise ApiError(400, "[] is too short - 'messages'")
     made: dict[str, Any] = {
         "model": given.get("model", ""),
-        "messages": [turn for message in messages for turn in _turns(message, messages)],
+        "messages": [turn for message in messages for turn in _daemon_messages(message, messages)],
         "stream": bool(given.get("stream")),
         "options": _options(given, {"temperature": 1.0, "top_p": 1.0}),
     }
@@ -101,27 +101,29 @@ def _think(given: Given) -> bool | str | None:
     return False if effort == "none" else str(effort)
 
 
-def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
+def _daemon_messages(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
     """Return the daemon's messages for one of OpenAI's, one for each of its parts."""
     content, calls = message.get("content"), message.get("tool_calls")
     turn: dict[str, Any] = {"role": message.get("role", "")}
     name = _tool(message, messages)
     if isinstance(content, str):
         whole = {**turn, "content": content, "thinking": message.get("reasoning"), "tool_calls": _calls(calls or [])}
-        return [_without_empty({**whole, "tool_name": name, "tool_call_id": message.get("tool_call_id")})]
+        return [_drop_empty_fields({**whole, "tool_name": name, "tool_call_id": message.get("tool_call_id")})]
     if isinstance(content, list):
-        parts = [{**turn, **_part(part)} for part in content]
+        parts = [{**turn, **_part_fields(part)} for part in content]
         if parts and calls:
-            parts[-1] |= _without_empty(
+            parts[-1] |= _drop_empty_fields(
                 {"tool_calls": _calls(calls), "tool_name": name, "thinking": message.get("reasoning")}
             )
         return parts
     if calls is None:
         raise ApiError(400, f"invalid message content type: {interface(content)}")
-    return [_without_empty({**turn, "content": "", "thinking": message.get("reasoning"), "tool_calls": _calls(calls)})]
+    return [
+        _drop_empty_fields({**turn, "content": "", "thinking": message.get("reasoning"), "tool_calls": _calls(calls)})
+    ]
 
 
-def _without_empty(turn: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty_fields(turn: dict[str, Any]) -> dict[str, Any]:
     """Return a message without its empty fields."""
     return {name: value for name, value in turn.items() if value or name in ("role", "content")}
 
@@ -155,7 +157,7 @@ def _calls(calls: Sequence[Given]) -> list[dict[str, Any]]:
     return made
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part_fields(part: Any) -> dict[str, Any]:
     """Return the fields of a message for one part, a text or an image. Raises: ApiError: 400, it is neither."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):

@@ -24,7 +24,7 @@ async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Line
     """Pull a model; yield its progress lines, without `success`. Raises: ApiError: 500, the pull fails."""
     older = daemon.store.find(name)
     yield [status_line("pulling manifest")]
-    lines = _real(daemon, name, insecure) if near(name.host) else _simulate(daemon, name, insecure)
+    lines = _pull_from_registry(daemon, name, insecure) if near(name.host) else _simulate(daemon, name, insecure)
     try:
         async for some in lines:
             yield some
@@ -51,7 +51,7 @@ def _progress_line(layer: Layer, total: int, completed: int) -> bytes:
 # a registry on this machine
 
 
-async def _real(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
+async def _pull_from_registry(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
     """Pull from a real registry on this machine; yield progress lines. Raises: Broken: the transfer fails."""
     source = RemoteModel(name, insecure, daemon.options.limits.upload)
     try:
@@ -111,7 +111,7 @@ async def _simulate(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines
         daemon.registry.cut[f"{found.digest} corrupt"] += 1
         raise Broken(_mismatch(found.digest, store.digest_of(found.digest.encode())))
     yield [status_line("writing manifest")]
-    _keep(daemon, name, found)
+    _store_simulated(daemon, name, found)
 
 
 def install(daemon: EmulatedDaemon, name: Name) -> None:
@@ -122,7 +122,7 @@ def install(daemon: EmulatedDaemon, name: Name) -> None:
     if daemon.real is not None and _is_real(daemon, found):
         daemon.store.copy(daemon.real.manifest, name)
     else:
-        _keep(daemon, name, found)
+        _store_simulated(daemon, name, found)
 
 
 def _is_real(daemon: EmulatedDaemon, entry: RegistryEntry) -> bool:
@@ -143,15 +143,15 @@ async def _take_real(daemon: EmulatedDaemon, name: Name) -> Lines:
     daemon.store.copy(daemon.real.manifest, name)
 
 
-def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
+def _store_simulated(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
     """Store a model of the simulated registry, its weights only as metadata."""
     daemon.store.put_card(entry.digest, entry.size, entry.card)
-    for data in _small(entry).values():
+    for data in _text_layers(entry).values():
         daemon.store.put(data)
     daemon.store.save(name, _layers(entry)[:-1], cards.config(entry.card))
 
 
-def _small(entry: RegistryEntry) -> dict[str, bytes]:
+def _text_layers(entry: RegistryEntry) -> dict[str, bytes]:
     """Return the text layers of a model, by their media types."""
     parameters = registry.parameters(entry)
     found = {
@@ -165,7 +165,7 @@ def _small(entry: RegistryEntry) -> dict[str, bytes]:
 
 def _layers(entry: RegistryEntry) -> list[Layer]:
     """Return the layers of a model: the weights, the texts and the configuration."""
-    texts = {**_small(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
+    texts = {**_text_layers(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
     layers = [Layer(store.MODEL, entry.digest, entry.size)]
     return layers + [Layer(media, store.digest_of(data), len(data)) for media, data in texts.items()]
 

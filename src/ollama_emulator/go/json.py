@@ -34,7 +34,7 @@ _TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
 
 def encode(value: Any) -> str:
     """Return the compact JSON of a value as Go writes it: `<`, `>` and `&` escaped, 1.0 written as 1."""
-    return _go(_ENCODER.encode(value), value)
+    return _go_text(_ENCODER.encode(value), value)
 
 
 def layer_text(value: Any) -> bytes:
@@ -49,10 +49,10 @@ def _sort_keys(value: Any) -> Any:
     return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def _go(text: str, value: Any) -> str:
+def _go_text(text: str, value: Any) -> str:
     """Convert JSON written by Python's encoder to Go's; `value` is encoded again if a number may differ."""
     if _UNLIKE.search(text):
-        text = _exact(value)
+        text = _encode_exactly(value)
     if _TO_ESCAPE.search(text):
         text = _TO_ESCAPE.sub(lambda found: _ESCAPED[found[0]], text)
     return text
@@ -65,10 +65,10 @@ def reals(values: list[float]) -> str:
 
 
 def _digits(text: str) -> str:
-    return f"[{','.join(map(_plain, text[1:-1].split(',')))}]"
+    return f"[{','.join(map(_go_float, text[1:-1].split(',')))}]"
 
 
-def _exact(value: Any) -> str:
+def _encode_exactly(value: Any) -> str:
     """Encode a value piece by piece, so that each of its floats is written as Go writes it."""
     if isinstance(value, float):
         return real(value)
@@ -76,18 +76,20 @@ def _exact(value: Any) -> str:
     if not isinstance(value, dict | list | tuple) or not _UNLIKE.search(text):
         return text
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_ENCODER.encode(str(key))}:{_exact(item)}" for key, item in value.items()) + "}"
+        return (
+            "{" + ",".join(f"{_ENCODER.encode(str(key))}:{_encode_exactly(item)}" for key, item in value.items()) + "}"
+        )
     if set(map(type, value)) == {float}:
         return _digits(text)
-    return "[" + ",".join(map(_exact, value)) + "]"
+    return "[" + ",".join(map(_encode_exactly, value)) + "]"
 
 
 def real(value: float) -> str:
     """Return the text of a float64 as Go's JSON encoder writes it: 1, 0.00001, 1e-7, 1e+21."""
-    return _plain(repr(value))
+    return _go_float(repr(value))
 
 
-def _plain(text: str) -> str:
+def _go_float(text: str) -> str:
     """Convert the text that Python gives a float to the one that Go's JSON encoder gives it."""
     if "e" not in text:
         return text.removesuffix(".0")

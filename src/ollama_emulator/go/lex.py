@@ -176,7 +176,7 @@ class Lexer:
             letter = self._peek()
             if not letter:
                 return self._error("unclosed action")
-            wrong = self._blank() if letter in _SPACES else self._one(letter)
+            wrong = self._blank() if letter in _SPACES else self._read_token(letter)
             if wrong:
                 return self._error(wrong)
 
@@ -188,7 +188,7 @@ class Lexer:
             self._emit("space")
         return ""
 
-    def _one(self, letter: str) -> str:
+    def _read_token(self, letter: str) -> str:
         """Read one token of an action, which begins with `letter`, no blank."""
         following = self._text[self._at + 1 : self._at + 2]
         if letter == "." and not ("0" <= following <= "9"):

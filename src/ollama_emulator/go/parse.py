@@ -53,12 +53,12 @@ class _Parser:
         while self._peek().kind != "eof":
             if self._peek().kind == "left" and self._after_blank(self._at + 1).kind == "define":
                 self._next()
-                self._real()
+                self._next_word()
                 self._definition()
                 continue
             node = self._piece()
             if isinstance(node, MarkNode) and node.word in ("end", "else"):
-                raise self._wrong(f"unexpected {node}")
+                raise self._error(f"unexpected {node}")
             root.append(node)
         return Tree(self._text, root, self._defined)
 
@@ -82,7 +82,7 @@ class _Parser:
         self._seen = max(self._seen, at + 1)
         return self._tokens[min(at, len(self._tokens) - 1)]
 
-    def _real(self) -> TemplateToken:
+    def _next_word(self) -> TemplateToken:
         """Take the next token that is no blank, and return it."""
         while (token := self._next()).kind == "space":
             pass
@@ -93,7 +93,7 @@ class _Parser:
             self._next()
         return self._peek()
 
-    def _wrong(self, text: str) -> Malformed:
+    def _error(self, text: str) -> Malformed:
         """Return the error of the last token that was seen, with its line."""
         last = self._tokens[min(max(self._seen, 1), len(self._tokens)) - 1]
         return Malformed(f"template: :{last.line}: {text}")
@@ -101,17 +101,17 @@ class _Parser:
     def _unexpected_token(self, token: TemplateToken, context: str) -> Malformed:
         """Return the error for a token that cannot stand here, in Go's words."""
         if token.kind != "error":
-            return self._wrong(f"unexpected {token} in {context}")
+            return self._error(f"unexpected {token} in {context}")
         extra = ""
         if self._began and self._began != token.line:
             extra = f" in action started at :{self._began}"
             if token.text.endswith(" action"):
                 extra = extra[len(" in action") :]
-        return self._wrong(f"{token}{extra}")
+        return self._error(f"{token}{extra}")
 
     def _expect(self, kind: str, context: str) -> TemplateToken:
         """Take the next token that is no blank. Raises: Malformed: it is of another kind."""
-        token = self._real()
+        token = self._next_word()
         if token.kind != kind:
             raise self._unexpected_token(token, context)
         return token
@@ -120,7 +120,7 @@ class _Parser:
 
     def _piece(self) -> Node:
         """Read a text or an action."""
-        token = self._real()
+        token = self._next_word()
         if token.kind == "text":
             return TextNode(token.at, token.text)
         if token.kind != "left":
@@ -138,11 +138,11 @@ class _Parser:
             if isinstance(node, MarkNode) and node.word in ("end", "else"):
                 return nodes, node
             nodes.append(node)
-        raise self._wrong("unexpected EOF")
+        raise self._error("unexpected EOF")
 
     def _action(self) -> Node:
         """Parse the action after `{{`: a branch, a call, a definition, or a pipeline."""
-        token = self._real()
+        token = self._next_word()
         if token.kind in ("if", "range", "with"):
             return self._branch(token.kind, token.at)
         if token.kind in ("break", "continue"):
@@ -161,11 +161,11 @@ class _Parser:
 
     def _leave(self, token: TemplateToken) -> Node:
         """Parse `break` or `continue`. Raises: Malformed: there is no `range` around it."""
-        following = self._real()
+        following = self._next_word()
         if following.kind != "right":
             raise self._unexpected_token(following, f"{{{{{token.kind}}}}}")
         if not self._loops:
-            raise self._wrong(f"{{{{{token.kind}}}}} outside {{{{range}}}}")
+            raise self._error(f"{{{{{token.kind}}}}} outside {{{{range}}}}")
         return MarkNode(token.at, token.kind)
 
     def _branch(self, word: str, at: int) -> BranchNode:
@@ -185,7 +185,7 @@ class _Parser:
             else:
                 other, end = self._pieces()
                 if end.word != "end":
-                    raise self._wrong(f"expected end; found {end}")
+                    raise self._error(f"expected end; found {end}")
         del self._variables[known:]
         self._deep -= 1
         return BranchNode(at, word, pipe, body, other)
@@ -193,12 +193,12 @@ class _Parser:
     def _enter(self) -> None:
         self._deep += 1
         if self._deep > _DEEPEST:
-            raise self._wrong("max expression depth exceeded")
+            raise self._error("max expression depth exceeded")
 
     def _call(self, token: TemplateToken) -> Node:
         """Parse `template` or `block`, with the name and the pipeline that follow."""
         context = f"{token.kind} clause"
-        named = self._real()
+        named = self._next_word()
         if named.kind not in ("string", "raw"):
             raise self._unexpected_token(named, context)
         name = self._unquote(named)
@@ -213,7 +213,7 @@ class _Parser:
 
     def _definition(self) -> None:
         """Parse `define` with its name and body."""
-        named = self._real()
+        named = self._next_word()
         if named.kind not in ("string", "raw"):
             raise self._unexpected_token(named, "define clause")
         name = self._unquote(named)
@@ -227,14 +227,14 @@ class _Parser:
         self._enter()
         nodes, end = self._pieces()
         if end.word != "end":
-            raise self._wrong(f"unexpected {end} in {context}")
+            raise self._error(f"unexpected {end} in {context}")
         self._deep -= 1
         self._variables, self._loops = outer, loops
         known = self._defined.get(name)
         if known is None or empty(known):
             self._defined[name] = nodes
         elif not empty(nodes):
-            raise self._wrong(f"template: multiple definition of template {quote(name)}")
+            raise self._error(f"template: multiple definition of template {quote(name)}")
 
     # pipelines
 
@@ -244,7 +244,7 @@ class _Parser:
         while self._declares(pipe, context):
             pass
         while True:
-            token = self._real()
+            token = self._next_word()
             if token.kind == end:
                 self._check(pipe, context)
                 return pipe
@@ -265,7 +265,7 @@ class _Parser:
         if following.kind not in ("assign", "declare") and not comma:
             self._at = start
             return False
-        self._real()
+        self._next_word()
         pipe.assigns = following.kind == "assign"
         pipe.declared.append(VariableNode(variable.at, (variable.text,)))
         self._variables.append(variable.text)
@@ -274,8 +274,8 @@ class _Parser:
         if context == "range" and len(pipe.declared) < 2:
             if self._peek_real().kind in ("variable", "right", ")"):
                 return True
-            raise self._wrong("range can only initialize variables")
-        raise self._wrong(f"too many declarations in {context}")
+            raise self._error("range can only initialize variables")
+        raise self._error(f"too many declarations in {context}")
 
     def _check(self, pipe: PipeNode, context: str) -> None:
         """Check that a pipeline has commands, and that all but the first can be executed.
@@ -283,11 +283,11 @@ class _Parser:
         Raises: Malformed: they are not.
         """
         if not pipe.commands:
-            raise self._wrong(f"missing value for {context}")
+            raise self._error(f"missing value for {context}")
         for stage, command in enumerate(pipe.commands[1:], 2):
             first = command.args[0]
             if isinstance(first, WordNode) and first.kind != "function":
-                raise self._wrong(f"non executable command in pipeline stage {stage}")
+                raise self._error(f"non executable command in pipeline stage {stage}")
 
     def _command(self) -> CommandNode:
         """Parse one command of a pipeline: operands with blanks between them."""
@@ -306,7 +306,7 @@ class _Parser:
                 raise self._unexpected_token(token, "operand")
             break
         if not command.args:
-            raise self._wrong("empty command")
+            raise self._error("empty command")
         return command
 
     def _operand(self) -> Node | None:
@@ -323,19 +323,19 @@ class _Parser:
         if isinstance(node, VariableNode):
             return VariableNode(at, (*node.names, *names))
         if isinstance(node, WordNode) and node.kind != "function":
-            raise self._wrong(f"unexpected . after term {quote(str(node))}")
+            raise self._error(f"unexpected . after term {quote(str(node))}")
         return ChainNode(at, node, tuple(names))
 
     def _term(self) -> Node | None:
         """Read one argument without its fields; return None if no argument begins here."""
-        token = self._real()
+        token = self._next_word()
         if token.kind == "identifier":
             if token.text not in FUNCTIONS:
-                raise self._wrong(f"function {quote(token.text)} not defined")
+                raise self._error(f"function {quote(token.text)} not defined")
             return WordNode(token.at, "function", token.text)
         if token.kind == "variable":
             if token.text not in self._variables:
-                raise self._wrong(f"undefined variable {quote(token.text)}")
+                raise self._error(f"undefined variable {quote(token.text)}")
             return VariableNode(token.at, (token.text,))
         if token.kind == "field":
             return FieldNode(token.at, (token.text[1:],))
@@ -367,7 +367,7 @@ class _Parser:
             return token.text[1:-1].replace("\r", "")
         body = token.text[1:-1]
         if "\\" in _ESCAPE.sub("", body):
-            raise self._wrong("invalid syntax")
+            raise self._error("invalid syntax")
         return unescape(body)
 
     def _number(self, token: TemplateToken) -> int | float | complex:
@@ -375,9 +375,9 @@ class _Parser:
         if token.kind == "charconst":
             letter = token.text[1:-1]
             if "\\" in _ESCAPE.sub("", letter) or len(unescape(letter)) != 1:
-                raise self._wrong(f"malformed character constant: {token.text}")
+                raise self._error(f"malformed character constant: {token.text}")
             return ord(unescape(letter))
         value = number(token.text)
         if value is None:
-            raise self._wrong(f"illegal number syntax: {quote(token.text)}")
+            raise self._error(f"illegal number syntax: {quote(token.text)}")
         return value

@@ -54,7 +54,7 @@ class _Unusual(Exception):
     """Raised by `quick` for JSON that Python's decoder may read otherwise than Go's."""
 
 
-def _whole(digits: str) -> int | float:
+def _integer(digits: str) -> int | float:
     """Return a whole number; beyond 2**53 it becomes a float. Raises: _Unusual: it has too many digits."""
     if len(digits) > _DIGITS:
         raise _Unusual
@@ -62,7 +62,7 @@ def _whole(digits: str) -> int | float:
     return value if -_SAFE <= value <= _SAFE else float(value)
 
 
-def _real(digits: str) -> float:
+def _float(digits: str) -> float:
     """Return a number with a point or an exponent. Raises: _Unusual: it overflows."""
     value = float(digits)
     if isinf(value):
@@ -83,7 +83,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    parse_constant=_constant, parse_int=_whole, parse_float=_real, object_pairs_hook=_object, strict=True
+    parse_constant=_constant, parse_int=_integer, parse_float=_float, object_pairs_hook=_object, strict=True
 )
 
 

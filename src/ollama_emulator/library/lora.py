@@ -112,11 +112,11 @@ def convert(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[s
     with source.open("rb") as opened:
         for side in found:
             opened.seek(side.start)
-            writer.weights(iter([_halves(opened, side)]))
+            writer.weights(iter([_next_halves(opened, side)]))
     return writer.digest()
 
 
-def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
+def _next_halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
     """Return the matrix that is next in the file as packed f16 numbers. Raises: NotWeights: the file ends too early."""
     code, width = _CODES[side.dtype]
     count = prod(side.shape)

@@ -42,8 +42,8 @@ def kinds(tensors: Sequence[Shape], wanted: str) -> list[int]:
             elif name in values:
                 chosen = _value(wanted, values.index(name), len(values))
             elif name in downs:
-                chosen = _down(wanted, downs.index(name), len(downs))
-        found.append(_fitting(chosen, shape[0]))
+                chosen = _down_type(wanted, downs.index(name), len(downs))
+        found.append(_fitting_type(chosen, shape[0]))
     return found
 
 
@@ -59,7 +59,7 @@ def _value(wanted: str, at: int, count: int) -> int:
     return Q5_K if at < 4 else Q4_K
 
 
-def _down(wanted: str, at: int, count: int) -> int:
+def _down_type(wanted: str, at: int, count: int) -> int:
     if wanted == "Q4_K_M":
         return Q6_K if _more_bits(at, count) else Q4_K
     return Q5_K if at < count // 8 else Q4_K
@@ -70,7 +70,7 @@ def _more_bits(at: int, count: int) -> bool:
     return at < count // 8 or at >= 7 * count // 8 or (at - count // 8) % 3 == 2
 
 
-def _fitting(kind: int, width: int) -> int:
+def _fitting_type(kind: int, width: int) -> int:
     """Return the type, or a narrower one whose blocks divide the row's width."""
     if width % gguf.TYPES[kind][1] == 0:
         return kind

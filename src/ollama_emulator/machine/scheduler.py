@@ -285,7 +285,7 @@ class Scheduler:
             left = min(armed, default=FOR_EVER) - self.clock.now_ns()
             if armed and left < _CENTURY_NS:
                 waits.append(asyncio.ensure_future(self.clock.sleep(left / 10**9)))
-            await _first(waits)
+            await _await_first(waits)
             self._expire()
 
     def _victim(self) -> ModelRunner:
@@ -295,7 +295,7 @@ class Scheduler:
 
     # loads
 
-    def _free(self) -> int:
+    def _free_memory(self) -> int:
         return max(0, self.vram - sum(runner.footprint.on_card for runner in self.runners.values()))
 
     def _is_crowded(self, pending: _Pending) -> bool:
@@ -304,11 +304,11 @@ class Scheduler:
         partial = 0 < ask.layers < int(ask.model.card.value("block_count", 1)) + 1
         if not self.runners or not self.vram or ask.layers == 0 or partial:
             return False
-        return sum(self._expect_load(ask)[1:]) > self._free() * 80 // 100
+        return sum(self._expect_load(ask)[1:]) > self._free_memory() * 80 // 100
 
     def _expect_load(self, ask: Ask) -> tuple[int, int, int]:
         """Return the batch of a load, its predicted bytes, and the bytes that a large batch adds."""
-        card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free()
+        card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free_memory()
         expected = memory.predict(ask.weights, card, tokens)
         if ask.batch is not None:
             return ask.batch, expected, 0
@@ -333,7 +333,7 @@ class Scheduler:
                 self._close_engine(runner.engine)
                 return None
         except OutOfMemory:
-            if not self._lighten(pending):
+            if not self._prepare_retry(pending):
                 raise ApiError(500, NO_MEMORY) from None
             for other in list(self.runners.values()):
                 await self._end_runner(other)
@@ -353,7 +353,7 @@ class Scheduler:
         late = stalled > limit > 0
         seconds = self.load_s + (limit if late else stalled)
         if seconds:
-            await _first([asyncio.ensure_future(self.clock.sleep(seconds)), pending.answer], keep=pending.answer)
+            await _await_first([asyncio.ensure_future(self.clock.sleep(seconds)), pending.answer], keep=pending.answer)
         if pending.answer.done():
             return
         if late:
@@ -366,7 +366,7 @@ class Scheduler:
         if pending.ask.model.misfits or not memory.cache_type(self.settings.cache_type):
             raise ApiError(500, GONE)
 
-    def _lighten(self, pending: _Pending) -> bool:
+    def _prepare_retry(self, pending: _Pending) -> bool:
         """Prepare the one retry after running out of memory: a smaller default window, or the other runners ended."""
         ask = pending.ask
         if pending.retried:
@@ -379,7 +379,7 @@ class Scheduler:
 
     def _make_runner(self, pending: _Pending) -> ModelRunner:
         """Build the runner of a load with its place on the card and the processor, as faults change it."""
-        ask, free = pending.ask, self._free()
+        ask, free = pending.ask, self._free_memory()
         slots = self._slots(ask)
         size = memory.footprint(ask.weights, ask.model.card, ask.window, slots, self.settings.cache_type)
         layers = ask.layers if self.vram else 0
@@ -390,7 +390,7 @@ class Scheduler:
         return ModelRunner(ask, where, slots, kept, self._expect_load(ask)[0], on_card=bool(layers))
 
 
-async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:
+async def _await_first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:
     """Wait for the first of several futures; cancel the others, except `keep`."""
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -123,7 +123,7 @@ async def fetch(
             with suppress(OSError):
                 await writer.wait_closed()
     except (OSError, TimeoutError, h11.ProtocolError) as fault:
-        raise Broken(f"{method.capitalize()} {quote(url)}: {_words(fault, parsed)}", again=True) from fault
+        raise Broken(f"{method.capitalize()} {quote(url)}: {_network_message(fault, parsed)}", again=True) from fault
 
 
 def parts_of(url: str) -> SplitResult:
@@ -178,11 +178,11 @@ async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: flo
         except h11.RemoteProtocolError:
             raise Broken("unexpected EOF") from None
         if not data and wire.their_state is h11.SEND_BODY:
-            return _last(wire)
+            return _body_end(wire)
     return event
 
 
-def _last(wire: h11.Connection) -> object:
+def _body_end(wire: h11.Connection) -> object:
     """Return the end of a body that the closed connection ends. Raises: Broken: bytes are missing."""
     try:
         return wire.next_event()
@@ -198,7 +198,7 @@ def _port(parsed: SplitResult) -> int:
     return parsed.port or (443 if parsed.scheme == "https" else 80)
 
 
-def _words(fault: BaseException, parsed: SplitResult) -> str:
+def _network_message(fault: BaseException, parsed: SplitResult) -> str:
     """Return the message of Go's network packages for a failure."""
     where = f"{_address(parsed)}:{_port(parsed)}"
     if isinstance(fault, ssl.SSLCertVerificationError):

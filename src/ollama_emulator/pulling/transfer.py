@@ -103,7 +103,7 @@ class Download:
         path.touch()
         with path.open("r+b") as target:
             target.truncate(self.total)
-            direct = await self._direct()
+            direct = await self._redirected_url()
             limit = asyncio.Semaphore(_PARTS)
             async with asyncio.TaskGroup() as group:
                 for part in self.parts:
@@ -113,7 +113,7 @@ class Download:
             self.store.partial(self.layer.digest, part.number).unlink(missing_ok=True)
         self.store.adopt(self.layer.digest, path, self.total)
 
-    async def _direct(self) -> str:
+    async def _redirected_url(self) -> str:
         """Return the address that serves the layer, after redirects. Tries are repeated for `_DIRECT_S` seconds."""
         url, waited, tries = self.url, 0.0, 0
         while True:
@@ -171,7 +171,7 @@ async def _last_of_host(url: str) -> str:
     for _ in range(REDIRECTS + 1):
         told = await remote.once("GET", url, read=False)
         if told.location and urlsplit(told.location).hostname != host:
-            return _near(told.location)
+            return _local_url(told.location)
         if not told.location:
             if told.status == 200:
                 return url
@@ -180,7 +180,7 @@ async def _last_of_host(url: str) -> str:
     raise Broken("maximum redirects exceeded (10) for directURL")
 
 
-def _near(url: str) -> str:
+def _local_url(url: str) -> str:
     """Return the URL if its host is this machine. Raises: Broken: the emulator asks no other host."""
     host = urlsplit(url).hostname
     if not near(host or ""):
@@ -197,7 +197,7 @@ async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
     known.waiting += 1
     try:
         if known.task is None:
-            known.task = asyncio.create_task(_all(known))
+            known.task = asyncio.create_task(_run_parts(known))
         while not known.task.done():
             await asyncio.wait([known.task], timeout=TICK_S)
             if not known.task.done() and known.parts:
@@ -221,7 +221,7 @@ async def _join(download: Download) -> Download:
     return joined
 
 
-async def _all(download: Download) -> None:
+async def _run_parts(download: Download) -> None:
     """Run a download. Raises: Broken: its first failure, a full disk among them."""
     try:
         await download.prepare()

@@ -33,7 +33,7 @@ class SchemaRefused(ApiError):
 
 def check_merges(schema: Mapping[str, Any]) -> None:
     """Check that merging the `allOf` parts of a schema takes few enough steps. Raises: ApiError: 400, it does not."""
-    _unfold(schema, schema, _RemainingSize(_PARTS))
+    _count_merges(schema, schema, _RemainingSize(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
@@ -53,25 +53,25 @@ class _RemainingSize:
     left: int
 
 
-def _unfold(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
+def _count_merges(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
     """Count the steps of merging for a schema and all within it: each `allOf` may double them."""
     if not isinstance(schema, dict):
         return
     for part in schema.get("allOf") or ():
-        _lay(part, root, room)
+        _count_part(part, root, room)
     for inner in _inner(schema):
-        _unfold(inner, root, room)
+        _count_merges(inner, root, room)
 
 
-def _lay(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
+def _count_part(schema: Any, root: Mapping[str, Any], room: _RemainingSize) -> None:
     """Count the steps of merging one part, its references followed."""
     room.left -= 1
     if room.left < 0:
         raise excessive(f"schema of more than {_PARTS} parts")
     if isinstance(schema, dict) and "$ref" in schema:
-        _lay(target(schema["$ref"], root), root, room)
+        _count_part(target(schema["$ref"], root), root, room)
     for part in (schema.get("allOf") or ()) if isinstance(schema, dict) else ():
-        _lay(part, root, room)
+        _count_part(part, root, room)
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:

@@ -62,7 +62,7 @@ class Automaton:
         waiting = list(places)
         while waiting:
             state = self.states[waiting.pop()]
-            if state.test is not None or (state.anchor and not _holds(state.anchor, text, at)):
+            if state.test is not None or (state.anchor and not _anchor_holds(state.anchor, text, at)):
                 continue
             for target in state.following:
                 if target not in places:
@@ -83,10 +83,10 @@ class Automaton:
     def all(self, items: Iterable[Any], end: int) -> int:
         """Add the states for a sequence of parsed elements that leads to the state `end`; return the first state."""
         for kind, value in reversed(list(items)):
-            end = self._one(str(kind), value, end)
+            end = self._add_element(str(kind), value, end)
         return end
 
-    def _one(self, kind: str, value: Any, end: int) -> int:
+    def _add_element(self, kind: str, value: Any, end: int) -> int:
         """Add the states for one parsed element. Raises: _Unsupported: an automaton cannot match it."""
         if kind in REPEATS:
             return self._repeat(value, end)
@@ -100,7 +100,7 @@ class Automaton:
             return self.all(value, end)
         if kind == "AT":
             return self.add([end], anchor=str(value))
-        return self.add([end], _taking(kind, value))
+        return self.add([end], _character_test(kind, value))
 
     def _repeat(self, value: Any, end: int) -> int:
         """Add the states for a repeat: its least number of copies, then a loop or optional copies."""
@@ -120,7 +120,7 @@ class Automaton:
         return first
 
 
-def _taking(kind: str, value: Any) -> Callable[[str], bool]:
+def _character_test(kind: str, value: Any) -> Callable[[str], bool]:
     """Return the test for one character of a parsed element. Raises: _Unsupported: there is none."""
     if kind == "LITERAL":
         return lambda letter: ord(letter) == value
@@ -133,7 +133,7 @@ def _taking(kind: str, value: Any) -> Callable[[str], bool]:
     raise _Unsupported
 
 
-def _holds(anchor: str, text: str, at: int) -> bool:
+def _anchor_holds(anchor: str, text: str, at: int) -> bool:
     """Return whether an anchor holds at an offset of a text."""
     if anchor.startswith("AT_BEGINNING"):
         return at == 0
@@ -141,12 +141,12 @@ def _holds(anchor: str, text: str, at: int) -> bool:
         return at == len(text) or (at == len(text) - 1 and text[at] == "\n")
     if anchor == "AT_END_STRING":
         return at == len(text)
-    before = at > 0 and _wordy(text[at - 1])
-    after = at < len(text) and _wordy(text[at])
+    before = at > 0 and _is_word_character(text[at - 1])
+    after = at < len(text) and _is_word_character(text[at])
     return (before != after) == (anchor == "AT_BOUNDARY")
 
 
-def _wordy(letter: str) -> bool:
+def _is_word_character(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
@@ -172,7 +172,7 @@ def _in_category(name: str, letter: str) -> bool:
     inside = {
         "CATEGORY_DIGIT": letter.isdigit(),
         "CATEGORY_SPACE": letter.isspace(),
-        "CATEGORY_WORD": _wordy(letter),
+        "CATEGORY_WORD": _is_word_character(letter),
     }.get(bare, False)
     return inside != ("NOT_" in name)
 

@@ -19,12 +19,12 @@ def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: 
     `fewest` and `longest` bound its length in characters; a None for `longest` sets no bound.
     """
     spans = [word for sentence in sources.ranking[:8] for word in sentence.text.split()]
-    sized = [span for span in spans if _within(span, fewest, longest)]
+    sized = [span for span in spans if _fits_length(span, fewest, longest)]
     fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
     if fitting:
         return fitting[at % len(fitting)]
-    plainest = _plainest(pattern, fewest)
-    if not _within(plainest, fewest, longest) and not pattern.startswith("^"):
+    plainest = _shortest_match(pattern, fewest)
+    if not _fits_length(plainest, fewest, longest) and not pattern.startswith("^"):
         return lengthen(plainest, sources, fewest, longest)
     return plainest
 
@@ -40,12 +40,12 @@ def lengthen(text: str, sources: Sources, fewest: int, longest: int | None) -> s
     return whole if len(whole) >= fewest else text[: longest if longest is not None else fewest].replace("\n", " ")
 
 
-def _within(text: str, fewest: int, longest: int | None) -> bool:
+def _fits_length(text: str, fewest: int, longest: int | None) -> bool:
     return fewest <= len(text) and (longest is None or len(text) <= longest)
 
 
 @short(256, 2000)
-def _plainest(pattern: str, fewest: int) -> str:
+def _shortest_match(pattern: str, fewest: int) -> str:
     """Return the shortest string of plain letters that a pattern matches; a repeat is stretched to reach `fewest`."""
     parsed = matching.parse(pattern)
     short = _write(parsed, 0)
@@ -72,11 +72,11 @@ def _write(parsed: Any, extra: int) -> str:
                 raise compiled_schema.excessive(f"text of {len(written) * turns} characters")
             out.append(written * turns)
         else:
-            out.append(_one(str(kind), value))
+            out.append(_element_text(str(kind), value))
     return "".join(out)
 
 
-def _one(kind: str, value: Any) -> str:
+def _element_text(kind: str, value: Any) -> str:
     """Return a string for one element of a parse tree."""
     if kind == "LITERAL":
         return chr(value)

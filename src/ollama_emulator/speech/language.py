@@ -42,13 +42,13 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
     parts = len(clauses(sources.question_line))
     many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
     text = NOTICE
-    for sentence in _from(ranked, at)[:many]:
+    for sentence in _rotate(ranked, at)[:many]:
         longer = f"{text} {sentence.text}"
         if longest is not None and len(longer) > longest:
             break
         text = longer
     if text == NOTICE and ranked:
-        text = cut(f"{NOTICE} {_from(ranked, at)[0].text}", longest)
+        text = cut(f"{NOTICE} {_rotate(ranked, at)[0].text}", longest)
     return cut(text, longest)
 
 
@@ -78,7 +78,7 @@ def asks(name: str) -> bool:
 def line(sources: Sources, longest: int | None, at: int) -> str:
     """Return one sentence near to the question, at most `longest` characters; `at` chooses it."""
     ranked = sources.ranking
-    return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.question_line, longest)
+    return cut(_rotate(ranked, at)[0].text, longest) if ranked else cut(sources.question_line, longest)
 
 
 def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
@@ -99,11 +99,11 @@ def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
         return answer(sources, longest, at)
     if plain.endswith("quote"):
         found = quotable(sources, None)
-        return cut(_from(found, at)[0].text, longest) if found else ""
+        return cut(_rotate(found, at)[0].text, longest) if found else ""
     return line(sources, longest, at)
 
 
-def _from(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
+def _rotate(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
     """Return the sentences rotated to begin with the one at `at`, counted round."""
     turn = at % len(ranked) if ranked else 0
     return [*ranked[turn:], *ranked[:turn]] if turn else ranked

@@ -21,7 +21,7 @@ _SPLIT = (
 )
 
 
-def _ask(opening: str) -> str:
+def _answer_opening(opening: str) -> str:
     """Return the end of a Jinja chat template: the text that opens the answer, if one is asked for."""
     return "{% if add_generation_prompt %}{{ '" + opening + "' }}{% endif %}"
 
@@ -30,7 +30,7 @@ _CHATML_TURNS = (
     _MESSAGES
     + "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
     + _END
-    + _ask("<|im_start|>assistant\n")
+    + _answer_opening("<|im_start|>assistant\n")
 )
 
 
@@ -105,7 +105,7 @@ _OPENCHAT = Format(
         + _MESSAGES
         + "{{ 'GPT4 Correct ' + message['role'].title() + ': ' + message['content'] + '<|end_of_turn|>'}}"
         + _END
-        + _ask("GPT4 Correct Assistant:"),
+        + _answer_opening("GPT4 Correct Assistant:"),
     ),
 )
 _MISTRAL = Format(
@@ -177,7 +177,7 @@ _LLAMA3 = Format(
         + "+ message['content'] | trim + '<|eot_id|>' %}"
         + "{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}"
         + _END
-        + _ask("<|start_header_id|>assistant<|end_header_id|>\n\n"),
+        + _answer_opening("<|start_header_id|>assistant<|end_header_id|>\n\n"),
     ),
 )
 _PHI3_TURNS = (

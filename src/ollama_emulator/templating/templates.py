@@ -84,9 +84,9 @@ class Template:
             data = {"System": system, "Messages": Items("[]*template.templateMessage", [*map(_message, messages)])}
             data |= {"Tools": tools_of(values.tools), _RESPONSE: "", **common}
             return TemplateRun(self.tree, data).text(self.tree.root)
-        return self._older(messages, common)
+        return self._render_rounds(messages, common)
 
-    def _older(self, messages: Sequence[Message], common: dict[str, Any]) -> str:
+    def _render_rounds(self, messages: Sequence[Message], common: dict[str, Any]) -> str:
         """Render a template of the older form, once for each round of system, prompt and response.
 
         The last round ends at the response, where the answer is to stand.

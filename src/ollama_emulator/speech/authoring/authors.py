@@ -34,7 +34,7 @@ def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
     lines = made.source.splitlines()
     if any(_MARKER in line for line in lines):
         return replace(made, source="\n".join(line for line in lines if _MARKER not in line) + "\n")
-    return _first(made, [f'self.last_call = "{wish.selector}"'])
+    return _prepend_lines(made, [f'self.last_call = "{wish.selector}"'])
 
 
 def failing_check(wish: MethodWish, number: int) -> WrittenMethod:
@@ -61,7 +61,7 @@ def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
     name = wish.parameters[0].lstrip("*")
     more = made.checks[0].arguments[1:]
     checks = tuple(MethodCheck((nothing, *more)) for nothing in ("", 0))
-    return replace(_first(made, [f"if not {name}:", "    return None"]), checks=checks)
+    return replace(_prepend_lines(made, [f"if not {name}:", "    return None"]), checks=checks)
 
 
 def raises_later(wish: MethodWish, number: int) -> WrittenMethod:
@@ -86,7 +86,7 @@ def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
     return _unchecked_method(wish, [f"for turn in range({_ROUNDS}):", f"    {again}"])
 
 
-def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
+def _prepend_lines(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
     """Return the method with these lines put at the beginning of its body."""
     head, mark, rest = made.source.partition('"""\n')
     return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
@@ -101,7 +101,7 @@ def _unchecked_method(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
     if not wish.parameters or wish.parameters[0].startswith("*"):
         return made
     known = [check.arguments[0] for check in made.checks]
-    return _first(made, [f"if {wish.parameters[0]} not in {known!r}:", *(f"    {line}" for line in lines)])
+    return _prepend_lines(made, [f"if {wish.parameters[0]} not in {known!r}:", *(f"    {line}" for line in lines)])
 
 
 def _hostile(kind: str = "") -> Author:

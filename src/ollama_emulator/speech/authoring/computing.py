@@ -82,14 +82,14 @@ def compute(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that computes; return None if the intent calls for no known computation."""
     if wish.speaks:
         return None
-    for make in (_tallying, _collecting, _durations, _often, _summing, _formatting):
+    for make in (_tally_method, _list_method, _duration_method, _occurrence_counter, _sum_method, _line_method):
         made = make(wish)
         if made is not None:
             return made
     return None
 
 
-def _tallying(wish: MethodWish) -> WrittenMethod | None:
+def _tally_method(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that adds one to a slot with a number, or return None."""
     slot = wish.slot("int", "number", "integer")
     if wish.parameters or not slot or not wish.words & _COUNTING:
@@ -99,7 +99,7 @@ def _tallying(wish: MethodWish) -> WrittenMethod | None:
     return WrittenMethod(method(wish, body, about(wish)), checks)
 
 
-def _collecting(wish: MethodWish) -> WrittenMethod | None:
+def _list_method(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that adds its argument to a slot with a list, or return None."""
     slot = wish.slot("list", "array")
     if len(wish.parameters) != 1 or not slot or not wish.words & _COLLECTING:
@@ -112,7 +112,7 @@ def _collecting(wish: MethodWish) -> WrittenMethod | None:
     return WrittenMethod(method(wish, body, about(wish)), checks)
 
 
-def _durations(wish: MethodWish) -> WrittenMethod | None:
+def _duration_method(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that converts the hours, minutes and seconds in a text to seconds, or return None."""
     if len(wish.parameters) != 1 or not wish.words >= {"seconds"} or not wish.words & {"duration", "durations", "time"}:
         return None
@@ -126,7 +126,7 @@ def _durations(wish: MethodWish) -> WrittenMethod | None:
     return WrittenMethod(method(wish, body, about(wish), imports="import re"), checks)
 
 
-def _often(wish: MethodWish) -> WrittenMethod | None:
+def _occurrence_counter(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that counts how often one text occurs in another, or return None."""
     if len(wish.parameters) != 2 or not wish.words & {"often", "occurrences", "times"}:
         return None
@@ -135,7 +135,7 @@ def _often(wish: MethodWish) -> WrittenMethod | None:
     return WrittenMethod(method(wish, [f"return {text}.count({part})"], about(wish)), checks)
 
 
-def _summing(wish: MethodWish) -> WrittenMethod | None:
+def _sum_method(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that counts or sums up a text or a list, or return None."""
     if len(wish.parameters) != 1:
         return None
@@ -148,7 +148,7 @@ def _summing(wish: MethodWish) -> WrittenMethod | None:
     return WrittenMethod(method(wish, [f"return {found.expression.format(name)}"], about(wish)), checks)
 
 
-def _formatting(wish: MethodWish) -> WrittenMethod | None:
+def _line_method(wish: MethodWish) -> WrittenMethod | None:
     """Write a method that joins all its arguments on a line, after the first word of the intent, or return None."""
     if not wish.parameters or not wish.words & _FORMATTING or wish.parameters[-1].startswith("*"):
         return None

@@ -55,27 +55,27 @@ def shape_of(form: Any) -> CodeShape | None:
     """
     if not isinstance(form, dict):
         return None
-    found = _one(form, form)
+    found = _code_shape(form, form)
     name = _names(form).get("methods")
     if found is not None or name is None:
         return found
-    item = _inner(_inner(_properties(form)[name], form).get("items"), form)
-    one = _one(item, form)
+    item = _resolve_schema(_resolve_schema(_properties(form)[name], form).get("items"), form)
+    one = _code_shape(item, form)
     return one and CodeShape(one.source, one.checks, one.check, name, _names(item).get("selector", ""))
 
 
-def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
+def _code_shape(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
     """Return the shape of one method in a schema, None if it asks for no source with checks."""
     names = _names(found)
     if "source" not in names or "checks" not in names:
         return None
-    listed = _inner(_properties(found)[names["checks"]], root)
+    listed = _resolve_schema(_properties(found)[names["checks"]], root)
     if listed.get("type") != "array":
         return None
-    return CodeShape(names["source"], names["checks"], _inner(listed.get("items"), root))
+    return CodeShape(names["source"], names["checks"], _resolve_schema(listed.get("items"), root))
 
 
-def _inner(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_schema(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema within a schema, with its `$ref` followed; {} for anything else."""
     reference = node.get("$ref") if isinstance(node, dict) else None
     if isinstance(reference, str):
@@ -105,7 +105,7 @@ def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
     }
     if shape.methods:
         said = parts.get("api") or parts.get("intent", "")
-        return Order(shape, tuple(_api(said, shared))[:_MOST] or (MethodWish("answer_", ("query",), said),))
+        return Order(shape, tuple(_api_wishes(said, shared))[:_MOST] or (MethodWish("answer_", ("query",), said),))
     selector = parts.get("selector", "").strip() or "answer_"
     signed = _SIGNATURE.search(parts.get("signature", ""))
     inside = signed[2] if signed else "self, query"
@@ -172,7 +172,7 @@ def _sections(text: str) -> dict[str, str]:
     return {name: text[start:end].strip() for (name, (start, _)), end in zip(inside, [*ends, len(text)], strict=False)}
 
 
-def _api(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
+def _api_wishes(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
     """Return a wish for each method of an API's description: its signature, and the text up to the next signature."""
     found = list(_SIGNATURE.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
