@@ -34,8 +34,9 @@ from report import Goal, report
 
 _SIDE = Path(__file__).with_name("replay_side.py")
 PERSONAS = ("BRICK", "ROBIN", "BABS", "ALFRED")
-#: A mission in so many is a council, and one a reflex; one in so many of their methods' uses is a control.
-COUNCIL, REFLEX, CONTROL = 20, 10, 3
+#: A mission in so many is a council, one a reflex and one has two voices; one in so many of their methods' uses is a
+#: control.
+COUNCIL, REFLEX, DUET, CONTROL = 20, 10, 10, 3
 #: A mission in so many dies at each of its steps; the others survive at most so many further ones at a time.
 EACH, FURTHER = 4, 12
 #: A mission that dies oftener than this goes round in circles.
@@ -104,7 +105,8 @@ def brief_of(number: int) -> dict[str, Any]:
     """Return a question that no other mission asks."""
     kind = "council" if number % COUNCIL == COUNCIL - 1 else "reflex" if number % REFLEX == REFLEX - 1 else "cycle"
     text = f"How is pier {number} kept from the sea, and what did its {number + 2} lamps cost?"
-    return {"text": text, "effort": kind} | ({} if kind == "council" else {"persona": PERSONAS[number % 4]})
+    several = kind == "council" or number % DUET == 4
+    return {"text": text, "effort": kind} | ({} if several else {"persona": PERSONAS[number % 4]})
 
 
 async def kill_until_done(bed: Bed, home: Path, number: int, tally: Tally) -> None:

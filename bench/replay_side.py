@@ -101,7 +101,12 @@ def logs(mission: str, passed: Sequence[str]) -> list[str]:
 async def attempt(job: Mapping[str, Any]) -> None:
     """Run one process' life with the mission."""
     settings = Settings(
-        home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="now", method_control=job["control"]
+        home=Path(job["home"]),
+        user="bench",
+        ollama_host=job["ollama"],
+        install="now",
+        method_control=job["control"],
+        second_voice_margin=1.0,
     )
     async with open_uvm(settings, Events(log=False)) as uvm:
         mission = job["mission"]

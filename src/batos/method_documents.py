@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from batos.mission_documents import ErrorDocument
+from batos.mission_documents import ErrorDocument, LearntDocument
 
 #: A check as data: its call, the slots before it, the answers to its messages and the outcome, or a person's own keys.
 CheckDocument: TypeAlias = Mapping[str, Any]
@@ -353,3 +353,11 @@ class ToolLine(TypedDict):
     revision: int
     made_at: str
     calls: int
+
+
+class LateReport(TypedDict):
+    """The methods made after answers, and the number of those still to be made; `new` of them are of one mission."""
+
+    made: list[LearntDocument]
+    left: int
+    new: NotRequired[int]

@@ -227,14 +227,6 @@ class LearntDocument(TypedDict):
     after: NotRequired[bool]
 
 
-class LateReport(TypedDict):
-    """The methods made after answers, and the number of those still to be made; `new` of them are of one mission."""
-
-    made: list[LearntDocument]
-    left: int
-    new: NotRequired[int]
-
-
 class FocusSpan(TypedDict):
     """A span of a document that a call was shown, its place in characters."""
 
@@ -254,6 +246,7 @@ class FocusDocument(TypedDict):
 class ProvenanceDocument(TypedDict, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
+    personas: list[str]
     journal: list[str]
     models: dict[str, str]
     forms: dict[str, str]

@@ -52,6 +52,34 @@ def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     assert as_answered(again.document["data"]) == as_answered(mission)
 
 
+def test_two_voices_are_told(user: User, harbour: Path) -> None:
+    """Where two personas are nearly as likely both answer and one call joins them; every view of it names both."""
+    near = {"BATOS_SECOND_VOICE_MARGIN": "1"}
+    asked = user.run("ask", "--json", "--file", str(harbour), QUESTION, environ=near)
+    assert asked.code == 0, asked.err
+    mission = asked.document["data"]
+    first, second = mission["route"]["personas"]
+    joined = mission["provenance"]["combined"]["mode"] == "weave"  # not where both said the same
+    assert mission["cost"]["calls"] == 2 + joined + mission["provenance"]["gate"]["revised"]
+    assert [step["state"] for step in mission["states"]] == ["IDLE", "DELEGATING", "SYNTHESIZING", "COMPLETE", "IDLE"]
+    assert [voice["persona"] for voice in mission["voices"]] == mission["provenance"]["personas"] == [first, second]
+    routed = [each for each in asked.documents if each.get("event") == "mission.routed"]
+    assert routed[-1]["personas"] == [first, second]
+    shown = user.run("show", mission["id"], "--voices", "--prompts")
+    for line in (
+        f"route    {first}, {second} at effort cycle",
+        f"persona  {first}, asked: ",
+        f"persona  {second}, asked: ",
+    ):
+        assert line in shown.out
+    assert all(f"duet/delegating/{name.lower()}" in shown.out for name in (first, second))
+    assert ("duet/synthesizing" in shown.out) == joined
+    assert f"{first}, {second}, cycle · " in user.run("ask", "--file", str(harbour), QUESTION, environ=near).err
+    reflex = user.run("ask", "--json", "--effort", "reflex", "--file", str(harbour), QUESTION, environ=near)
+    assert reflex.document["data"]["route"]["personas"] == [first, second]
+    assert reflex.document["data"]["cost"]["calls"] == 1
+
+
 def test_citations_are_verbatim(user: User, harbour: Path) -> None:
     """What is cited stands in the file, word for word, and the file's digest is in the provenance."""
     mission = user.run("ask", "--json", "--file", str(harbour), QUESTION).document["data"]

@@ -197,15 +197,17 @@ async def test_conversations_understand_messages_also_if_older_than_genesis(plai
     assert len(lineage) == 3
 
 
-@pytest.mark.parametrize(("effort", "who"), [("reflex", ["BABS"]), ("cycle", ["BABS"]), ("council", ["BABS", "BRICK"])])
+@pytest.mark.parametrize(
+    ("effort", "who"), [("reflex", ["BABS"]), ("cycle", ["BABS", "BRICK"]), ("council", ["BABS", "BRICK"])]
+)
 async def test_a_turn_names_who_answered_it(plain: Mind, effort: str, who: list[str]) -> None:
-    """The leader; those who were only near it did not think. At a council all did."""
+    """The leader, a second voice, or a whole council."""
     name = await talk(plain.uvm, [("Who?", "Me.")])
 
     def routed(root: Any) -> None:
         conversation = roots.conversation(root, name, "tester")
         thought = root[roots.MISSIONS][conversation.turns[1]][2]
-        thought.route = {**thought.route, "personas": ["BABS", "BRICK"], "effort": effort}
+        thought.route = {**thought.route, "personas": who, "effort": effort}
 
     await plain.uvm.image.writer.apply(routed)
     assert [turn["personas"] for turn in plain.uvm.readings.turns(name)["turns"]] == [who]

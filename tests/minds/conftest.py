@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.minds.duets import Voices
 from tests.minds.scripted import Script
 
 from batos.events import Events
@@ -38,3 +39,13 @@ async def mind(tmp_path: Path) -> AsyncIterator[Mind]:
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
     async with scripted_uvm(tmp_path / "home", bridge, events=told) as uvm:
         yield Mind(uvm, bridge, script, events)
+
+
+@pytest.fixture
+async def duet(tmp_path: Path) -> AsyncIterator[tuple[Mind, Voices]]:
+    """A mind in memory in which every question that is no council's has two voices."""
+    voices, events = Voices(), list[tuple[str, dict[str, Any]]]()
+    bridge = ScriptedBridge(voices)
+    told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
+    async with scripted_uvm(tmp_path / "home", bridge, events=told, second_voice_margin=1.0) as uvm:
+        yield Mind(uvm, bridge, voices.script, events), voices

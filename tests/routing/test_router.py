@@ -125,11 +125,40 @@ async def test_everyday_questions_are_not_the_keepers(router: Router, persona: s
 
 
 async def test_one_persona_is_named_where_one_thinks(router: Router) -> None:
-    """Below a council whoever is close is in the scores alone; also after a council was asked for and taken back."""
+    """Without a margin whoever is close is in the scores alone; also after a council was asked for and taken back."""
     assert len((await router.route("zzz")).personas) == 1
     assert (await router.route("My function raises a TypeError, how do I debug it?")).personas == ("BRICK",)
     council = await router.route("How do I debug this loop?", effort="council")
     assert council.override(None, "cycle").personas == council.personas[:1]
+
+
+@given(text=st.text(max_size=80) | st.sampled_from([one for each in LESSONS for one in each.exemplars]))
+async def test_a_second_persona_is_named_within_the_margin(text: str) -> None:
+    """Below a council two think exactly if their scores are nearer than the margin, and the reason names the second."""
+    for margin in (0.0, 0.1, 0.5, 1.0):
+        route = await Router(LESSONS, margin=margin).route(text)
+        first, second, *_ = sorted(route.scores.values(), reverse=True)
+        if route.effort == "council" or "plain question" in route.reason:
+            assert not route.has_two_voices
+            continue
+        assert route.has_two_voices == (first - second < margin)
+        assert [route.scores[name] for name in route.personas] == [first, second][: len(route.personas)]
+        assert ("is as near" in route.reason) == route.has_two_voices
+        again = Route.from_dict(json.loads(json.dumps(route.as_dict())))
+        assert again.has_two_voices == route.has_two_voices
+
+
+async def test_the_asker_decides_who_speaks() -> None:
+    """A persona that is named speaks alone; another effort has the same two, and so has a council taken back."""
+    near = Router(LESSONS, margin=1.0)
+    text = "How do I debug this loop before it hurts?"
+    two = (await near.route(text)).personas
+    assert len(two) == 2
+    assert (await near.route(text, persona="BABS")).personas == ("BABS",)
+    assert (await near.route(text, effort="reflex")).personas == two
+    council = await near.route(text, effort="council")
+    assert council.override(None, "cycle", near.margin).personas == two
+    assert council.override("BABS", "cycle", near.margin).personas == ("BABS",)
 
 
 async def test_a_trigger_is_named_as_the_reason() -> None:

@@ -36,6 +36,7 @@ class Persona:
     """A persona's codex; `model` is None where it thinks with the profile's model.
 
     `form` is the form of its prompts, `auto` where the model's size decides. `line` says who speaks in the lean form.
+    `answer_form` is "" where mind.toml's holds.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Persona:
     protocols: tuple[IntentText, ...]
     form: str = "auto"
     line: str = ""
+    answer_form: str = ""
 
     @property
     def key(self) -> str:
@@ -84,6 +86,8 @@ class MindFile:
     embedder: str
     profiles: Mapping[str, Profile]
     objects: tuple[AbsentObject, ...]
+    #: The form of an answer of two personas: joined to one text, or each under its name.
+    answer_form: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,10 @@ class Codex(MindFile):
     def model_for(self, persona: str, profile: str = "default") -> str:
         """Return the base model of a persona: its own, else the profile's."""
         return self.personas[persona].model or self.profile(profile).model
+
+    def answer_form_for(self, persona: str) -> str:
+        """Return the form of the answers of two personas that this one leads."""
+        return self.personas[persona].answer_form or self.answer_form
 
     def options_for(self, persona: str, profile: str = "default") -> dict[str, Any]:
         """Return a persona's options, complete: our defaults, then the persona's, then the profile's."""
@@ -217,7 +225,10 @@ def _read_mind(table: TomlTable) -> MindFile:
     declared_absent = tuple(declared_objects.read(item) for item in table.tables("objects"))
     rules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
     rules.refuse_embedder(table, model, embedder)
-    mind = MindFile(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, declared_absent)
+    form = table.text("answer_form", default=rules.ANSWER_FORMS[0])
+    rules.refuse_answer_form(table, form)
+    texts = table.text("charter"), table.text("house_rules")
+    mind = MindFile(*texts, model, coder, embedder, profiles, declared_absent, form)
     table.close()
     return mind
 
@@ -273,8 +284,11 @@ def _persona(name: str, table: TomlTable) -> Persona:
         protocols=tuple(declared_intents.read(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
         form=table.text("form", default="auto"),
         line=table.text("line", default=""),
+        answer_form=table.text("answer_form", default=""),
     )
     rules.refuse_form(table, persona.form)
+    if "answer_form" in table:
+        rules.refuse_answer_form(table, persona.answer_form)
     for key in ("core_identity", "core_method"):
         rules.refuse_quotes(table, key, getattr(persona, key))
     _refuse_slots(persona, table)

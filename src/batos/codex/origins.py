@@ -66,7 +66,7 @@ def entries(codex: Codex, profile: str) -> Iterator[CodexEntry]:
     yield from _shared_entries(codex)
     for name, persona in codex.personas.items():
         file = f"{persona.key}.toml"
-        for key in ("core_identity", "core_method", "line", "form"):
+        for key in ("core_identity", "core_method", "line", "form", "answer_form"):
             if getattr(persona, key):
                 yield CodexEntry(name, key, getattr(persona, key), ((file, (key,), ""),))
         yield CodexEntry(name, "model", codex.model_for(name, profile), ((file, ("model",), ""), *_models(profile)))
@@ -86,6 +86,7 @@ def _shared_entries(codex: Codex) -> Iterator[CodexEntry]:
         if key == "coder":
             places.append((MIND, ("default_model",), "default_model"))
         yield CodexEntry(SHARED, key, getattr(codex, key), tuple(places))
+    yield CodexEntry(SHARED, "answer_form", codex.answer_form, ((MIND, ("answer_form",), ""),))
     for name, profile in codex.profiles.items():
         for key in ("model", "coder", "embedder") if name != "default" else ():
             own = (MIND, ("profiles", name, key), "")

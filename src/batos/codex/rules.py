@@ -21,6 +21,9 @@ _GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a p
 #: The forms of a persona's prompts, as a codex names them; `auto` is decided by the model's size.
 FORMS = ("auto", "full", "lean")
 
+#: The forms of an answer of two personas, the usual one first.
+ANSWER_FORMS = ("joined", "two_voices")
+
 #: The parts of the Composite Entropy Metric, of which a protocol may name the one that it raises.
 METRIC_PARTS = ("Hrel", "Hcog", "Hsol", "Hstruc")
 
@@ -171,6 +174,12 @@ def refuse_form(table: TomlTable, form: str) -> None:
     """Refuse a form of prompts that does not exist."""
     if form not in FORMS:
         table.fault("form", f"`form` is {form[:40]!r}", f"Write one of: {', '.join(FORMS)}.")
+
+
+def refuse_answer_form(table: TomlTable, form: str) -> None:
+    """Refuse a form of the answers of two personas that does not exist."""
+    if form not in ANSWER_FORMS:
+        table.fault("answer_form", f"`answer_form` is {form[:40]!r}", f"Write one of: {', '.join(ANSWER_FORMS)}.")
 
 
 def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:

@@ -251,14 +251,9 @@ def _turn_document(root: Root, each: Turn) -> TurnDocument:
         "at": record.accepted_at,
         "question": each.question,
         "answer": each.answer,
-        "personas": _answering_personas(thought.route),
+        "personas": list(thought.route["personas"]),
         "trust": each.trust,
     }
-
-
-def _answering_personas(route: Mapping[str, Any]) -> list[str]:
-    """Return the personas that worked on a turn, without those that only scored near."""
-    return list(route["personas"][: None if route["effort"] == "council" else 1])
 
 
 def _compaction(node: UvmObject) -> CompactionDocument:

@@ -254,6 +254,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         "model": codex.model_for(persona.name, profile),
         "options": codex.options_for(persona.name, profile),
         "line": persona.line,
+        "answer_form": codex.answer_form_for(persona.name),
         "triggers": persona.triggers,
         "exemplars": persona.exemplars,
         "prompts": dict(persona.prompts),

@@ -177,6 +177,8 @@ class Mind:
     policy: MindPolicy = field(default_factory=MindPolicy)
     #: Evidence recalled by the mind that this one is a part of; None for the mission's own mind, which recalls.
     inherited: Evidence | None = None
+    #: The persona that thinks beside this one, where two do below a council; `voice` names both then.
+    second: UvmObject | None = None
 
     @property
     def inner(self) -> bool:
@@ -185,8 +187,18 @@ class Mind:
 
     @property
     def is_council(self) -> bool:
-        """Tell whether this mind's parts are personas."""
+        """Tell whether this mind's parts are personas, each of which runs a cycle of its own."""
         return self.effort == "council"
+
+    @property
+    def is_duet(self) -> bool:
+        """Tell whether this mind's parts are two personas, each of which answers in one call."""
+        return self.effort == "cycle" and self.second is not None
+
+    @property
+    def has_personas(self) -> bool:
+        """Tell whether this mind's parts are personas."""
+        return self.is_council or self.is_duet
 
     @property
     def parts_vote(self) -> bool:

@@ -99,6 +99,7 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
         voice=voice_of(persona),
         thinking=thinking_of(persona),
         name=str(persona.name).lower(),
+        second=None,
     )
 
 

@@ -29,6 +29,7 @@ REVISE = "Answer the question again, without that."
 #: Characters of a text in which nothing matches the question: its beginning is shown.
 UNFOCUSED = 1_200
 
+_YOU_ARE = "You are "
 _LABEL = re.compile(r"\W*(?:text|question)\s*[:：]", re.IGNORECASE)
 
 
@@ -97,6 +98,17 @@ def first_sentence(text: str) -> str:
     'You are BRICK.'
     """
     return next((" ".join(text[start:end].split()) for start, end in sentence_spans(text)), "")
+
+
+def line_of_two(first: str, second: str) -> str:
+    """Return one line for two who speak: one sentence where both begin alike, as the shipped lines do.
+
+    >>> line_of_two("You are ROBIN, warm and kind.", "You are BRICK, logical and plain.")
+    'You are ROBIN, warm and kind, and BRICK, logical and plain.'
+    """
+    if first.startswith(_YOU_ARE) and second.startswith(_YOU_ARE):
+        return f"{first.rstrip('.')}, and {second.removeprefix(_YOU_ARE)}"
+    return f"{first} {second}".strip()
 
 
 def user_message(text: str, end: str, *, asks: bool) -> str:

@@ -14,7 +14,7 @@ from batos.objects.prototype import UvmObject, become, parents_of
 
 #: The states that may follow each state; FAILED may follow every one.
 FOLLOWS: Final = {
-    "IDLE": {"DECOMPOSING", "SYNTHESIZING"},
+    "IDLE": {"DECOMPOSING", "DELEGATING", "SYNTHESIZING"},
     "DECOMPOSING": {"DELEGATING"},
     "DELEGATING": {"SYNTHESIZING"},
     "SYNTHESIZING": {"COMPLETE"},

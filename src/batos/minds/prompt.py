@@ -47,6 +47,7 @@ _REASON = "First think it through in a few sentences of plain text. The answer i
 _CONCLUDE = "Now give the answer."
 _SHORTENED = " (shortened for want of room)"
 _LEFT_OUT = "(left out for want of room)"
+_BESIDE = "Beside you {name} answers, by this method: {method} Let both of you be heard in one answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ class PersonaPrompt:
     def speaks(self) -> str:
         """Return the line that says who speaks: the persona's own, else the first sentence of its identity."""
         return one_line(self.line) or one_line(lean.first_sentence(self.core_identity))
+
+    def beside(self, other: PersonaPrompt) -> PersonaPrompt:
+        """Return this voice as it speaks for two: it names the other persona too, in its one line and in its text."""
+        named = _BESIDE.format(name=other.name, method=lean.first_sentence(other.core_method))
+        identity = f"{self.core_identity.strip()}\n\n{named}"
+        return replace(self, core_identity=identity, line=lean.line_of_two(self.speaks, other.speaks))
 
     def prompt(self, which: str, **values: object) -> str:
         """Fill one of the persona's meta-prompts.

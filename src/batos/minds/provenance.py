@@ -66,6 +66,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
     evidence, said = synthesis.evidence, synthesis.standing.answer
     recalled = synthesis.recalled.merge(context.trace.seen)
     shown: ProvenanceDocument = {
+        "personas": list(context.mission.route.personas),
         "journal": list(context.io.session.keys),
         "models": context.io.session.models,
         "forms": dict(sorted(context.trace.forms.items())),

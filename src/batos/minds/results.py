@@ -54,7 +54,7 @@ class PartResult:
 
     @property
     def is_mind(self) -> bool:
-        """Test if this part is a persona that ran a cycle of its own."""
+        """Test if this part is a persona: one that ran a cycle of its own, or one of two voices."""
         return self.slot == self.persona.lower()
 
     def as_dict(self) -> VoiceDocument:

@@ -24,7 +24,10 @@ WORK_SLOT: Final = "_tmp_synthesis_"
 
 
 async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """Open the synthesis, keep the question, and recall evidence within the budget, once for all minds (IDLE)."""
+    """Open the synthesis, keep the question, and recall evidence within the budget, once for all minds (IDLE).
+
+    Two voices get the question as it is.
+    """
     question = str(args[0])
     synthesis, slots = open_synthesis(cycle), delegate.slots_of(context)
     if context.mind.is_council:
@@ -33,6 +36,9 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
     if recalled is None:
         recalled = await recall(context, interpreter, question, *window.rooms(context))
     synthesis.recalled = synthesis.evidence = recalled
+    if context.mind.is_duet:
+        synthesis.queries = dict.fromkeys(slots, question)
+        return "DELEGATING"
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
 

@@ -26,9 +26,10 @@ from batos.image import methods, roots, tool_declarations, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
+from batos.method_documents import LateReport
 from batos.methods.generation.generator import MethodGenerator
 from batos.minds.stopping import as_batos_error
-from batos.mission_documents import CostDocument, LateReport, LearntDocument, WishDocument
+from batos.mission_documents import CostDocument, LearntDocument, WishDocument
 from batos.missions.workers import Workers
 
 _log = structlog.get_logger("batos")

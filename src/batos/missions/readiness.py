@@ -185,7 +185,8 @@ class Readiness:
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
         lessons = lessons_of(baseline.codex.personas.values())
-        return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell)
+        margin = self._parts.settings.second_voice_margin
+        return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell, margin)
 
     def _embedder(self, baseline: Baseline) -> Embedder | None:
         """Return the codex's embedder, or None if the daemon does not have it."""

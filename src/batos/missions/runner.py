@@ -49,7 +49,7 @@ from batos.inference.vram.placement import Looks, Watch
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
 from batos.minds.choices import MissionChoices
-from batos.minds.context import MethodRuntime, Mind, MindContext, MindPolicy, MissionFacts, MissionIO
+from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
 from batos.minds.parts import council
 from batos.minds.stopping import StopRequest, ended_error
@@ -296,7 +296,6 @@ class MissionRunner:
         vectors = JournaledVectors(self.journal, (mission, *asked.ancestors), self.clock)
         route = route or await routing_decision.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
-        persona = context_building.persona_of(root, route.personas[0])
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))
         ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
@@ -317,15 +316,7 @@ class MissionRunner:
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )
-        mind = Mind(
-            name=council.NAME if route.effort == "council" else persona.name.lower(),
-            persona=persona,
-            voice=context_building.voice_of(persona),
-            thinking=context_building.thinking_of(persona),
-            effort=route.effort,
-            question=brief.text,
-            policy=MindPolicy.from_brief(brief, self.methods),
-        )
+        mind = council.mind_of(root, route, brief.text, MindPolicy.from_brief(brief, self.methods))
         io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods)
         if before is not None:
             generated, learned = before.trace.generated, before.trace.learned

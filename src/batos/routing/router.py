@@ -62,20 +62,27 @@ class Route:
         personas, *others = (value[name] for name in names)
         return replace(cls(tuple(personas), *others), protocols=value.get("protocols", {}))
 
-    def override(self, persona: str | None, effort: str | None) -> Route:
-        """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it."""
+    @property
+    def has_two_voices(self) -> bool:
+        """Tell whether two personas think below a council."""
+        return self.effort != "council" and len(self.personas) == 2
+
+    def override(self, persona: str | None, effort: str | None, margin: float = 0.0) -> Route:
+        """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it.
+
+        A persona that was asked for thinks alone; where a council is taken back, two do if their scores are within the
+        margin.
+        """
         effort = effort or self.effort
         if persona is None and effort == self.effort:
             return self
-        leader = persona or self.personas[0]
-        others = self._ranking() if effort == "council" else ()
-        personas = (leader, *(name for name in others if name != leader))
-        if persona is None:
-            return replace(self, personas=personas, effort=effort)
-        return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
-
-    def _ranking(self) -> tuple[str, ...]:
-        return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
+        if persona is not None:
+            personas = _thinking_personas(self.scores, persona, effort)
+            return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
+        personas = self.personas
+        if "council" in (effort, self.effort):
+            personas = _thinking_personas(self.scores, personas[0], effort, margin)
+        return replace(self, personas=personas, effort=effort)
 
     def as_dict(self) -> RouteDocument:
         """Return CONTRACT's `route`."""
@@ -109,8 +116,9 @@ class _PersonaScores:
 class Router:
     """Decides by what was learnt of the codex; made anew when the codex or its embedder changes.
 
-    `embedder` gives a question its vector where `learnt` has a meaning; without it the words alone decide. `clock`
-    gives seconds that only ever grow.
+    `embedder` gives a question its vector where `learnt` has a meaning; without it the words alone decide. The persona
+    with the second score thinks too where it is less than `margin` behind the first. `clock` gives seconds that only
+    ever grow.
     """
 
     def __init__(
@@ -119,8 +127,10 @@ class Router:
         learnt: LearntLessons | None = None,
         embedder: Embedder | None = None,
         *,
+        margin: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.margin = margin
         self.learnt = learnt or learn_words(lessons)
         self._words = self.learnt.personas.words
         self._names = self._words.labels
@@ -153,14 +163,16 @@ class Router:
         scores = _lean(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
-        said = self._reason(text, leader, scores[leader], stays=stays)
+        said, margin = self._reason(text, leader, scores[leader], stays=stays), self.margin
         if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
-            leader, said = NEUTRAL, f"a plain question, for no persona in particular: {NEUTRAL}'s"
-        route = Route(_thinking_personas(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
-        reasons = (route.reason, why, heard.without)
+            leader, said, margin = NEUTRAL, f"a plain question, for no persona in particular: {NEUTRAL}'s", 0.0
+        personas = _thinking_personas(scores, leader, found, margin)
+        route = Route(personas, found, scores[leader], said, scores, heard.embeds)
+        near = f"{personas[1]} is as near" if route.has_two_voices else None
+        reasons = (route.reason, near, why, heard.without)
         protocols = self._protocols.find(text, heard.vector)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason), protocols=protocols)
-        return route.override(persona, effort)
+        return route.override(persona, effort, margin)
 
     def serves(self, embedder: Embedder | None) -> bool:
         """Test if the router was made for this embedder. A missing embedder changes nothing, because it may
@@ -226,11 +238,12 @@ class Router:
 
 
 async def make_router(
-    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress
+    image: LivingImage, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress, margin: float = 0.0
 ) -> Router:
     """Return the router of these lessons: from the image, else learnt in a thread and stored there.
 
-    If the embedder takes long for the exemplars, `tell` gets the progress every few seconds.
+    If the embedder takes long for the exemplars, `tell` gets the progress every few seconds. Two personas think where
+    their scores are within `margin`.
     """
     told: list[int] = []
 
@@ -242,7 +255,7 @@ async def make_router(
     if told:
         status = "success" if learnt.has_meaning else f"by words alone: {learnt.without}"
         tell(StepProgress(LEARNING, status))
-    return Router(lessons, learnt, embedder)
+    return Router(lessons, learnt, embedder, margin=margin)
 
 
 def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
@@ -256,9 +269,12 @@ def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[st
     return {name: score / whole for name, score in leaning.items()}
 
 
-def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
-    """Name who thinks: the leader; at a council everybody, the likeliest first."""
-    return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)
+def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str, margin: float = 0.0) -> tuple[str, ...]:
+    """Name who thinks: the leader, and whoever is within the margin behind it; at a council everybody."""
+    others = sorted((name for name in scores if name != leader), key=lambda name: -scores[name])
+    if effort == "council":
+        return (leader, *others)
+    return (leader, *(name for name in others[:1] if 0 <= scores[leader] - scores[name] < margin))
 
 
 def _round_scores(scores: Mapping[str, float]) -> dict[str, float]:

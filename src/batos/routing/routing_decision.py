@@ -27,7 +27,7 @@ async def decide(
     effort = None if brief.effort == "auto" else brief.effort
     for note in notes:
         if ROUTE_NOTE in note:
-            return Route.from_dict(note[ROUTE_NOTE]).override(brief.persona, effort)
+            return Route.from_dict(note[ROUTE_NOTE]).override(brief.persona, effort, router.margin)
     return await router.route(
         brief.text,
         files=len(brief.attachments),

@@ -25,7 +25,7 @@ def heard(*events: tuple[str, Mapping[str, Any]]) -> str:
     return live.line()
 
 
-ROUTED = ("mission.routed", {"personas": ["BRICK", "BABS"], "effort": "cycle"})
+ROUTED = ("mission.routed", {"personas": ["BRICK"], "effort": "cycle"})
 
 
 def call(path: str, what: str = "start") -> tuple[str, Mapping[str, Any]]:
@@ -64,6 +64,10 @@ def test_it_counts_parts() -> None:
     inner = ("mission.state", {"state": "SYNTHESIZING", "path": "council/brick"})
     told = heard(council, state, inner, call("council/brick/delegating/guide#0"), part("guide"), part(None))
     assert told.startswith("BRICK, BABS delegating · 1 of 2 parts · waits")
+    duet = ("mission.routed", {"personas": ["BRICK", "BABS"], "effort": "cycle"})
+    told = heard(duet, state, call("duet/delegating/brick#0"), call("duet/delegating/babs#0"), part(None))
+    assert told.startswith("BRICK, BABS delegating · 1 of 2 parts · waits")
+    assert "parts" not in heard(("mission.routed", {"personas": ["BRICK", "BABS"], "effort": "reflex"}))
     made = [("method.generating", {"selector": each, "kind": "facet"}) for each in ("guide_facet_", "rogues_gallery")]
     tool = ("method.generating", {"selector": "count_facet_", "kind": "tool"})
     assert "0 of 2 parts" in heard(ROUTED, *made, tool)

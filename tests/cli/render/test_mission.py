@@ -38,11 +38,13 @@ def test_all_that_is_known_of_an_answer() -> None:
         assert f"\n{line}\n" in said.getvalue()
 
 
-def test_below_a_council_the_leader_alone_is_told() -> None:
-    """Also of a route of an earlier version, which named those whose scores were close."""
-    route = {"personas": ["BABS", "ALFRED", "BRICK"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
+def test_everybody_who_thinks_is_told() -> None:
+    """One persona, two voices below a council, or all four; the leader first."""
+    route = {"personas": ["BABS"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
     assert route_text(route) == "BABS at effort cycle, confidence 0.40: why not"
-    assert route_text({**route, "effort": "council"}).startswith("BABS, ALFRED, BRICK at effort council")
+    two = {**route, "personas": ["BABS", "ALFRED"]}
+    assert route_text(two) == "BABS, ALFRED at effort cycle, confidence 0.40: why not"
+    assert route_text({**two, "effort": "council"}).startswith("BABS, ALFRED at effort council")
     message = notes_text(mission(route=route, states=[]), voices=False)
     assert "states" not in message
 

@@ -16,7 +16,7 @@ from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import ImageBusy, NoServer
-from batos.mission_documents import LateReport
+from batos.method_documents import LateReport
 
 if TYPE_CHECKING:
     from batos.client.asynchronous import AsyncClient

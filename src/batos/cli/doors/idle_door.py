@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.mission_documents import LateReport
+from batos.method_documents import LateReport
 
 
 class IdleDoor:

@@ -18,7 +18,7 @@ from batos.config import Settings
 from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
 from batos.image.storage import file_of
-from batos.mission_documents import LateReport
+from batos.method_documents import LateReport
 from batos.missions.late_methods import writing_seconds
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep

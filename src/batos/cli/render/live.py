@@ -71,7 +71,8 @@ class LiveLine:
 
     def _on_routed(self, keys: Mapping[str, Any]) -> None:
         self._who, self._waits = personas_text(keys), ""
-        self._personas = len(keys["personas"]) if keys["effort"] == "council" else 0
+        alone = keys["effort"] == "reflex" or len(keys["personas"]) == 1
+        self._personas = 0 if alone else len(keys["personas"])
 
     def _on_state(self, keys: Mapping[str, Any]) -> None:
         if "/" not in str(keys.get("path") or ""):

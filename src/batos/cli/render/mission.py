@@ -95,12 +95,12 @@ def route_text(route: Mapping[str, Any]) -> str:
 
 
 def personas_text(route: Mapping[str, Any]) -> str:
-    """Name the personas that think: all that were chosen at effort council, else the leader alone.
+    """Name the personas that think: all at effort council, else the leader and the second voice if there is one.
 
-    >>> who({"personas": ["BABS", "BRICK"], "effort": "reflex"}), who({"personas": [], "effort": None})
-    ('BABS', '')
+    >>> personas_text({"personas": ["BABS", "BRICK"]}), personas_text({"personas": []})
+    ('BABS, BRICK', '')
     """
-    return ", ".join(route["personas"][: None if route["effort"] == "council" else 1])
+    return ", ".join(route["personas"])
 
 
 def cost_text(mission: MissionDocument) -> str:
@@ -191,6 +191,8 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
         return undivided
     if "votes" in combined:
         way = f"by vote, {combined['asked']} of {count_text(combined['of'], 'part')} asked"
+    elif combined["decided"] == "alike":
+        way = "both voices said nearly the same"
     else:
         way = f"by selection among {count_text(combined['candidates'], 'answer')}"
     return [*undivided, f"combined {way}: the answer of {combined['winner']['name']} was chosen"]

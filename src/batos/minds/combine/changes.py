@@ -96,9 +96,11 @@ def _decomposing(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeD
 def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Iterator[ChangeDocument]:
     for entry in part.changes:
         yield entry.copy()
-    path = f"{context.mind.name}/{part.slot}" if part.is_mind else sample_paths.facet(context.mind.name, part.slot)
+    name, mind = context.mind.name, context.mind
+    path = f"{name}/{part.slot}" if mind.is_council else sample_paths.facet(name, part.slot)
     changed, what = _contribution(context, synthesis, part)
-    yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
+    did = "mind" if mind.is_council else "voice" if mind.is_duet else "facet"
+    yield _entry(path, did, changed, f"{part.name}: {what}")
 
 
 def _contribution(context: MindContext, synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:

@@ -11,7 +11,7 @@ from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
-from batos.minds.combine import ruled, selection, voting, weave
+from batos.minds.combine import ruled, selection, two_voices, voting, weave
 from batos.minds.context import MindContext
 from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
@@ -39,7 +39,8 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
     """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
 
     In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds; the faults of a mind within
-    another are told with its answer, which is judged again in what it is joined to.
+    another are told with its answer, which is judged again in what it is joined to. Two voices that are kept apart are
+    not revised, because a revision is one text.
     """
     ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
@@ -48,7 +49,8 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
         return ground
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(synthesis, said, ground))
-    if not (synthesis.standing.verdict.ok or said.ruled or context.mind.inner):
+    final = said.ruled or context.mind.inner or two_voices.stand(synthesis)
+    if not (synthesis.standing.verdict.ok or final):
         await _revise(interpreter, context, synthesis, question, ground)
     return ground
 
@@ -87,12 +89,17 @@ async def _combine(
     """Return the answer that stands, and the question that a revision of it would go on from."""
     how = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
-    synthesis.combined = {"mode": how, "decomposed": mode(context) == "weave"}
+    if context.mind.is_duet and how == "weave":
+        standing = await two_voices.differing(standing, ground)
+        how = "weave" if len(standing) == 2 else "select"
+    synthesis.combined = {"mode": how, "decomposed": mode(context) == "weave" and not context.mind.is_duet}
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
     woven = weave.question_of(context, synthesis.parts)
     if not standing:
         return ruled.answer(context, synthesis, woven.path, "no part had an answer"), woven
+    if how == "weave" and two_voices.are_kept(context):
+        return two_voices.keep(context, synthesis, standing, woven.path), woven
     if how == "weave":
         try:
             return await answers.say(interpreter, context, synthesis, woven), woven
@@ -104,6 +111,8 @@ async def _combine(
     if how == "vote":
         standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
+    if context.mind.is_duet and how == "select":
+        two_voices.note_alike(synthesis, standing)
     path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
     return _let_win(context, synthesis, winner, path), Question(
         path, prompt.reflex_task(context.mind.voice, context.mind.question)
@@ -127,8 +136,11 @@ def _let_win(context: MindContext, synthesis: Synthesis, winner: PartResult, pat
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
-    """Return the mode as asked for; `auto` selects if the decomposition gave every part the same question."""
-    auto = context.mind.inner or context.mind.policy.combine == "auto"
+    """Return the mode as asked for; `auto` selects if the decomposition gave every part the same question.
+
+    Two voices have the same question and are joined all the same, because each sees something else in it.
+    """
+    auto = (context.mind.inner or context.mind.policy.combine == "auto") and not context.mind.is_duet
     same = len({fold(part.query) for part in synthesis.parts}) == 1
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
 

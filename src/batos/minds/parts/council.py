@@ -1,4 +1,4 @@
-"""The council: a mind whose parts are minds; each persona runs the same cycle over its own question."""
+"""Minds whose parts are personas: in a council each runs the same cycle over its own question, of two each answers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Final
 
 from batos.codex.codex import PILLARS
 from batos.errors import MethodFailed, Refused
+from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
-from batos.minds.combine import changes, combination
-from batos.minds.context import MindContext, MindInterpreter
+from batos.minds.combine import changes, combination, two_voices
+from batos.minds.context import Mind, MindContext, MindInterpreter, MindPolicy
 from batos.minds.machine import begin
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
+from batos.routing.router import Route
 
-#: The mind's name in paths.
+#: The names of minds in paths: of a council, and of two voices.
 NAME: Final = "council"
+DUET: Final = "duet"
 
 #: The most attempts of a persona when others change what its methods read; each costs only its own time.
 MOST_THOUGHTS: Final = 4
@@ -27,12 +30,34 @@ MOST_THOUGHTS: Final = 4
 PART_SLOT: Final = "_tmp_part_"
 
 
+def mind_of(root: Root, route: Route, question: str, policy: MindPolicy) -> Mind:
+    """Return a mission's own mind: its leader's, whose prompts name the second persona too where two think.
+
+    Raises: NotFound: the image lacks one of them.
+    """
+    leader, *others = (context_building.persona_of(root, name) for name in route.personas)
+    second = others[0] if route.has_two_voices else None
+    voice = context_building.voice_of(leader)
+    name = str(leader.name).lower() if route.effort != "council" else NAME
+    return Mind(
+        name=DUET if second is not None and route.effort == "cycle" else name,
+        persona=leader,
+        voice=voice if second is None else voice.beside(context_building.voice_of(second)),
+        thinking=context_building.thinking_of(leader),
+        effort=route.effort,
+        question=question,
+        policy=policy,
+        second=second,
+    )
+
+
 def members(context: MindContext) -> tuple[str, ...]:
     """Return the personas by their places in paths, the leader first, because its prompts begin as the last
     ones sent.
     """
-    leader = context.mind.voice.name
-    return tuple(name.lower() for name in (leader, *(name for name in PILLARS if name != leader)))
+    leader, second = context.mind.voice.name, context.mind.second
+    others = (name for name in PILLARS if name != leader) if second is None else (str(second.name),)
+    return tuple(name.lower() for name in (leader, *others))
 
 
 def describe(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -46,12 +71,13 @@ def describe(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str,
 
 def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> MindContext:
     """Return a persona's context as a mind within this one: its own voice, model and question; facts and services are
-    shared.
+    shared. Of two voices each answers at once.
     """
     persona = context_building.persona_of(context.mission.root, slot.upper())
     return context.with_mind(
         persona=persona,
-        effort="cycle",
+        second=None,
+        effort="cycle" if context.mind.is_council else "reflex",
         voice=context_building.voice_of(persona),
         thinking=context_building.thinking_of(persona),
         question=query,
@@ -116,8 +142,8 @@ def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
 
 
 def minds(context: MindContext, query: str = "") -> list[MindContext]:
-    """Return this mind and, in a council, those within it, as if each were asked `query`."""
-    if not context.mind.is_council:
+    """Return this mind and, if its parts are personas, those within it, as if each were asked `query`."""
+    if not context.mind.has_personas:
         return [context]
     return [context, *(mind(context, slot, query, Evidence()) for slot in members(context))]
 
@@ -129,12 +155,15 @@ def calls(context: MindContext) -> int:
 
 def _own_calls(context: MindContext) -> int:
     """Return the calls of one mind: to decompose and weave or select, none to vote; and its facets, but not its
-    personas.
+    personas. The question is not decomposed for two voices, and where they are kept apart nothing is woven.
     """
     found = lookup(context.mind.persona, "facets")
-    facets = len(found.value) if found and not context.mind.is_council else 0
-    around = 0 if combination.mode(context) == "vote" else 2
-    decisions = around + facets if facets or context.mind.is_council else 1
+    facets = len(found.value) if found and context.mind.effort == "cycle" and not context.mind.is_duet else 0
+    mode = combination.mode(context)
+    around = (
+        0 if mode == "vote" or two_voices.are_kept(context) else 1 if context.mind.is_duet and mode == "weave" else 2
+    )
+    decisions = around + facets if facets or context.mind.has_personas else 1
     return decisions * (2 if context.mind.thinking.mode == "two_phase" else 1)
 
 

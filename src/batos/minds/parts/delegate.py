@@ -1,4 +1,4 @@
-"""A mind's parts: its facets, or at effort council the personas; they think, return data, and are joined here."""
+"""A mind's parts: its facets, two voices, or a council's personas; they think, return data, and are joined here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batos.event_payloads import MISSION_PARTIAL, MissionPartial
 from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import WORDLESS
 from batos.minds.context import MindContext, MindInterpreter
-from batos.minds.parts import council, facets
+from batos.minds.parts import council, duet, facets
 from batos.minds.results import Enough, PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import lookup
@@ -36,7 +36,7 @@ def slots_of(context: MindContext) -> tuple[str, ...]:
     """Return the slots of a mind's parts in their order: `guide_facet_`, or `brick` for personas."""
     if context.mind.effort == "reflex":
         return ()
-    if context.mind.is_council:
+    if context.mind.has_personas:
         return council.members(context)
     found = lookup(context.mind.persona, "facets")
     return tuple(found.value) if found else ()
@@ -116,6 +116,8 @@ async def _part(
     try:
         if context.mind.is_council:
             answered: object = await council.think(context, interpreter, synthesis, number, asked)
+        elif context.mind.is_duet:
+            answered = await duet.answer(context, interpreter, synthesis, number, asked)
         else:
             answered = await send(interpreter, context.mind.persona, slot, query, number)
         if not isinstance(answered, PartResult):
@@ -134,7 +136,7 @@ async def _part(
 def _failed_part(context: MindContext, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
     """Return a part without an answer, with the reason."""
     slot, query = asked
-    if context.mind.is_council:
+    if context.mind.has_personas:
         return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())
     name = facets.facet_name(context.mind.persona, slot)
     return PartResult(number, slot, name, query, failure=error, persona=context.mind.voice.name)
@@ -142,7 +144,7 @@ def _failed_part(context: MindContext, number: int, asked: tuple[str, str], erro
 
 def _tell(context: MindContext, part: PartResult, of: int) -> None:
     mind, slot = context.mind.name, part.slot
-    path = f"{mind}/{slot}" if part.is_mind else sample_paths.facet(mind, slot)
+    path = f"{mind}/{slot}" if context.mind.is_council else sample_paths.facet(mind, slot)
     told = MissionPartial(mission=context.mission.id, known=not part.open, of=of, path=path, persona=part.persona)
     if not part.is_mind:
         told["facet"] = slot

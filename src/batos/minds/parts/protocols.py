@@ -10,6 +10,7 @@ from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
 from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.combine import two_voices
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
@@ -20,12 +21,12 @@ from batos.objects.prototype import lookup
 
 
 def choose(context: MindContext, synthesis: Synthesis) -> str | None:
-    """Return the slot of the protocol to apply; None for a reflex and for a part of a council.
+    """Return the slot of the protocol to apply; None for a reflex, a part of a council, and voices that are kept apart.
 
     The protocols that the question is meant for go first, the likeliest first; then those that have no exemplars.
     The conditions of `when` must hold. A protocol with neither exemplars nor conditions is never chosen.
     """
-    if context.mind.inner or not synthesis.parts:
+    if context.mind.inner or not synthesis.parts or two_voices.stand(synthesis):
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)

@@ -64,7 +64,7 @@ def _like_a_part_of(question: str) -> str:
 
 
 def _tasks(context: MindContext) -> list[Asked]:
-    """Return the largest tasks of a mind: its decomposition and its weave, or its only call."""
+    """Return the largest tasks of a mind: its decomposition, if it has one, and its weave, or its only call."""
     slots, question, woven = (
         delegate.slots_of(context),
         context.mind.question,
@@ -73,8 +73,9 @@ def _tasks(context: MindContext) -> list[Asked]:
     if not slots:
         return [(prompt.reflex_task(context.mind.voice, question), woven)]
     expected = "x" * (PART_BYTES * len(slots))
+    weave: Asked = (prompt.weave_task(context.mind.voice, question, ()).then(expected), woven)
+    if context.mind.is_duet:
+        return [weave]
     described = delegate.describe(context, slots)
-    return [
-        (prompt.weave_task(context.mind.voice, question, ()).then(expected), woven),
-        (prompt.decompose_task(context.mind.voice, question, described), decisions.decomposition(len(slots))),
-    ]
+    division = prompt.decompose_task(context.mind.voice, question, described)
+    return [weave, (division, decisions.decomposition(len(slots)))]

@@ -1,0 +1,51 @@
+"""The answers of two voices: one of two that are alike stands alone, and where the codex asks for it both are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from batos.gate.ground import Ground
+from batos.minds.calls import answers, degenerate
+from batos.minds.combine import selection
+from batos.minds.context import MindContext
+from batos.minds.results import MindAnswer, PartResult, Synthesis
+from batos.objects.prototype import lookup
+
+#: The mode of an answer that keeps each voice under its name.
+VOICES: Final = "voices"
+
+
+async def differing(standing: Sequence[PartResult], ground: Ground) -> tuple[PartResult, ...]:
+    """Return the answers that say something of their own: of two that are alike the better one alone."""
+    if len(standing) == 2 and degenerate.alike(standing[0].answer, standing[1].answer):
+        return (await selection.best(standing, ground),)
+    return tuple(standing)
+
+
+def note_alike(synthesis: Synthesis, standing: Sequence[PartResult]) -> None:
+    """Note that one answer stands because both voices said nearly the same."""
+    if len(standing) == 1 and all(not part.open for part in synthesis.parts):
+        synthesis.combined |= {"candidates": len(synthesis.parts), "decided": "alike"}
+
+
+def are_kept(context: MindContext) -> bool:
+    """Test if both texts of this mind's two voices stay, each under its name: the codex asks for it, and the asker for
+    nothing else.
+    """
+    found = lookup(context.mind.persona, "answer_form")
+    asked = found is not None and found.value == "two_voices" and context.mind.policy.combine == "auto"
+    return context.mind.is_duet and asked
+
+
+def keep(context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], path: str) -> MindAnswer:
+    """Return both texts, each under its name, word for word: no call joins them, and nothing changes them later."""
+    synthesis.combined["mode"] = VOICES
+    text = "\n\n".join(f"{part.name}:\n\n{part.answer.strip()}" for part in standing)
+    answers.tell(context, path, text)
+    return MindAnswer(text, cut=any(part.cut for part in standing))
+
+
+def stand(synthesis: Synthesis) -> bool:
+    """Test if the answer that stands is that of two voices, each under its name."""
+    return synthesis.combined.get("mode") == VOICES
