@@ -68,9 +68,9 @@ class MissionState(MissionPayload):
 
 
 class MissionRule(MissionPayload):
-    """A decision that a rule made, because the model's replies at `path` were of no use.
+    """A decision that a rule made: the model's replies at `path` were of no use, or a rule knew without them.
 
-    The decision is `division`, `choice`, `weave` or `answer`.
+    The decision is `division`, `choice`, `weave`, `answer` or `reply`.
     """
 
     path: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
 
+from batos.call_documents import FocusDocument, RuleDocument
+
 #: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
 ErrorDocument: TypeAlias = dict[str, Any]
 
@@ -227,22 +229,6 @@ class LearntDocument(TypedDict):
     after: NotRequired[bool]
 
 
-class FocusSpan(TypedDict):
-    """A span of a document that a call was shown, its place in characters."""
-
-    document: int
-    start: int
-    length: int
-
-
-class FocusDocument(TypedDict):
-    """The spans that a call in lean form was shown of the evidence; `omitted` counts the other sentences."""
-
-    path: str
-    shown: list[FocusSpan]
-    omitted: int
-
-
 class ProvenanceDocument(TypedDict, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
@@ -257,6 +243,7 @@ class ProvenanceDocument(TypedDict, total=False):
     recalled: list[Recalled]
     omitted: OmittedDocument
     focus: list[FocusDocument]
+    rules: list[RuleDocument]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
     unanswered: list[int]

@@ -12,17 +12,16 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import LAMP, QUESTION, WINDS, ask, begun
 
 from batos.brief import as_file
+from batos.cli.render.mission import notes_text
 from batos.cli.render.mission_record import prompts_text
 from batos.errors import BatosError, ContextOverflow
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import prompt
+from batos.mission_documents import as_mission
 from batos.testing import instance
 
-PARTS = {
-    "q1": "Who carries the oil up from the yard?",
-    "q2": "How often is the clockwork wound?",
-    "q3": "When is the wick trimmed?",
-}
+SEVERAL = "Who carries the oil up from the yard, and how often is the clockwork wound?"
+PARTS = {"q1": "Who carries the oil up from the yard?", "q2": "How often is the clockwork wound?"}
 
 
 def say(request: ChatRequest) -> str | BatosError:
@@ -49,23 +48,57 @@ def _last(request: ChatRequest) -> str:
 
 async def test_a_facet_is_asked_its_own_question_in_its_own_focus(small: Mind) -> None:
     """Each facet has its own line, its own sub-query last, and the sentence that bears on that and no other's."""
-    await ask(small.uvm)
-    asked = {_last(each).rpartition("Question: ")[2]: each for each in small.bridge.history}
-    found = [asked[text] for text in PARTS.values()]
+    shown = await ask(small.uvm, SEVERAL)
+    asked = {_last(each).rpartition("Question: ")[2]: each for each in small.bridge.history[1:4]}
+    found = [asked[text] for text in (SEVERAL, *PARTS.values())]
     assert len({each.messages[0]["content"] for each in found}) == 3
-    oil, winding, _ = map(_last, found)
+    _, oil, winding = map(_last, found)
     assert "Anna Lund" in oil
     assert "clockwork" in winding
-    assert QUESTION not in oil
+    assert SEVERAL not in oil
+    assert [voice["query"] for voice in shown["voices"]] == [SEVERAL, *PARTS.values()]
+    assert "rules" not in shown["provenance"]
 
 
-async def test_a_division_is_asked_without_documents(small: Mind) -> None:
-    """The question to divide stands alone, under the line of who speaks."""
-    await ask(small.uvm)
-    system, user = small.bridge.history[0].messages
-    assert system["content"] == "You are BRICK, logical and plain."
-    assert user["content"].endswith(QUESTION)
-    assert "Anna Lund" not in user["content"]
+async def test_a_division_is_asked_by_example_without_documents(small: Mind) -> None:
+    """The question to divide comes last, as those of the examples do, and nobody speaks; the likeliest words count."""
+    await ask(small.uvm, SEVERAL)
+    request = small.bridge.history[0]
+    system, *examples, user = request.messages
+    assert system["content"] == "Split the question into two short questions."
+    assert [each["role"] for each in examples] == ["user", "assistant"] * 3
+    assert user["content"] == f"Question: {SEVERAL}"
+    assert request.options["temperature"] == 0
+
+
+async def test_a_question_of_one_thing_is_not_divided_and_its_parts_vote(small: Mind) -> None:
+    """No call divides it; parts are asked one after another until a majority is sure, and the rule is told."""
+    shown = await ask(small.uvm)
+    assert len(small.bridge.history) == 2
+    assert {voice["query"] for voice in shown["voices"]} == {QUESTION}
+    combined = shown["provenance"]["combined"]
+    assert (combined["mode"], combined["majority"], combined["decomposed"]) == ("vote", True, False)
+    (rule,) = shown["provenance"]["rules"]
+    assert rule == {"path": "brick/decomposing#0", "decision": "division", "why": combined["undivided"]}
+    assert [each["decision"] for each in small.told("mission.rule")] == ["division"]
+    notes = notes_text(as_mission(shown), voices=False)
+    assert "by rule: division" in next(line for line in notes.splitlines() if line.startswith("route"))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"q1": "Who built the old mill?", "q2": "How often is the clockwork wound?"},
+        {"q1": "Which queen wore it?", "q2": "How often is the clockwork wound?"},
+    ],
+    ids=["copied from an example", "about something else"],
+)
+async def test_a_part_that_is_not_of_the_question_divides_nothing(small: Mind, parts: dict[str, str]) -> None:
+    """After a second try the question itself is asked of each part."""
+    small.bridge.respond = lambda request: json.dumps(parts) if request.schema else say(request)
+    shown = await ask(small.uvm, SEVERAL)
+    assert {voice["query"] for voice in shown["voices"]} == {SEVERAL}
+    assert [each.schema is not None for each in small.bridge.history[:3]] == [True, True, False]
 
 
 async def test_every_prompt_is_short(small: Mind) -> None:

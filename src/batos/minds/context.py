@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from batos.brief import Combine, Install, Interpret, MissionBrief
+from batos.call_documents import RuleDocument
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -257,7 +258,10 @@ class MindContext:
         self.io.note(state, self.mind.name if self.mind.inner else None)
 
     def decide_by_rule(self, path: str, decision: str, why: str) -> None:
-        """Tell that a rule made a decision because the model's two replies at `path` were of no use."""
+        """Tell and note that a rule made the decision of the call at `path`: the replies were of no use, or it was not
+        asked.
+        """
+        self.trace.note_rule(RuleDocument(path=path, decision=decision, why=why))
         told = MissionRule(mission=self.mission.id, path=path, decision=decision, why=why)
         self.io.events.emit(MISSION_RULE, told)
 

@@ -6,6 +6,7 @@ with a label gets a mark before it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,37 @@ FROM_TEXT = "Answer the question from the text in one sentence."
 ALONE = "Answer in one to three sentences."
 JOIN = "Answer the question from the text in one to three sentences."
 CHOOSE = "Give the number of the answer in the text that answers the question best."
+DIVIDE = "Split the question into two short questions."
 REWRITE = "Change the text as asked, and write the whole text again."
 FORGE = "Describe one small function that does again what this text did by hand, or say that there is none."
 #: The question to which summaries of older turns are the answer.
 EARLIER = "What did we say before?"
 #: The task of a revision, behind the faults.
 REVISE = "Answer the question again, without that."
+
+#: A question that is to be divided, and examples of it. No reply may have five words in a row of theirs, so they are
+#: about things that are seldom asked about.
+DIVIDED = "Question: {}"
+DIVISIONS = tuple(
+    (DIVIDED.format(asked), json.dumps({"q1": first, "q2": second}))
+    for asked, first, second in (
+        (
+            "Who built the old mill and what was it used for?",
+            "Who built the old mill?",
+            "What was the old mill used for?",
+        ),
+        (
+            "When does the ferry leave, and what does a ride on it cost?",
+            "When does the ferry leave?",
+            "What does a ride on the ferry cost?",
+        ),
+        (
+            "Which birds nest on the cliff and why do they come there?",
+            "Which birds nest on the cliff?",
+            "Why do the birds come to the cliff?",
+        ),
+    )
+)
 
 #: Characters of a text in which nothing matches the question: its beginning is shown.
 UNFOCUSED = 1_200

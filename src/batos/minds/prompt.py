@@ -135,6 +135,9 @@ def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | N
     if shared.evidence.view:
         yield {"role": "user", "content": lean.EARLIER}
         yield {"role": "assistant", "content": lean.text_lines(each.text for each in shared.evidence.view)}
+    for asked, replied in task.examples:
+        yield {"role": "user", "content": asked}
+        yield {"role": "assistant", "content": replied}
     yield from _turns(shared.evidence)
     yield {"role": "user", "content": lean.user_message(text, task.text, asks=task.asks)}
 
@@ -182,8 +185,10 @@ def _documents(evidence: Evidence) -> str:
 def decompose_task(voice: PersonaPrompt, question: str, pillars: Sequence[tuple[str, str, str]]) -> Task:
     """Ask for one sub-query a pillar; pillars are (slot, name, inspiration).
 
-    The slots are not shown: a small model copies them.
+    The slots are not shown: a small model copies them. In lean form two sub-queries are asked for, by example.
     """
+    if voice.form == "lean":
+        return Task(lean.DIVIDED.format(one_line(question)), alone=lean.DIVIDE, examples=lean.DIVISIONS)
     listed = "\n".join(f"- {name} ({inspiration})" for _, name, inspiration in pillars)
     return Task(voice.prompt("decompose", count=len(pillars), pillars=listed, query=question))
 

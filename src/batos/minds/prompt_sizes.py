@@ -15,6 +15,8 @@ from batos.minds.task import Task
 
 #: The most tokens of a prompt beside evidence and question, by its form.
 MOST: Final[dict[Form, int]] = {"full": 700, "lean": 60}
+#: The most tokens of the examples that the lean form of a division has beside these.
+EXAMPLES: Final = 130
 
 #: Stands for a question and for a text: the least that a prompt can be about.
 _LEAST: Final = "x"
@@ -27,6 +29,11 @@ class PromptSize:
     persona: str
     prompt: str
     sizes: dict[Form, int]
+
+
+def most_tokens(prompt_name: str, form: Form) -> int:
+    """Return the most tokens that a prompt should have in a form."""
+    return MOST[form] + (EXAMPLES if (prompt_name, form) == ("decompose", "lean") else 0)
 
 
 def list_sizes(codex: Codex) -> list[PromptSize]:

@@ -90,6 +90,8 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,
     }
+    if context.trace.rules:
+        shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
     if said.cut:
         shown["cut"] = True
     return shown

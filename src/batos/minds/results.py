@@ -120,8 +120,10 @@ class Synthesis:
     recalled: Evidence = field(default_factory=Evidence)
     evidence: Evidence = field(default_factory=Evidence)
     queries: dict[str, str] = field(default_factory=dict)
-    #: The reason why the question was not divided, if that failed: then each part was given the question.
+    #: The reason why the question was not divided, if it might have been: then each part was given the question.
     undivided: str = ""
+    #: No model was asked to divide the question, because a rule knew.
+    unasked: bool = False
     parts: tuple[PartResult, ...] = ()
     #: Parts that the weave was shown shortened, for lack of room.
     shortened: int = 0

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from batos.errors import InternalError, ObjectError
 from batos.memory.evidence import Evidence
 from batos.minds import provenance
-from batos.minds.calls import decisions, division
+from batos.minds.calls import division
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
@@ -45,22 +45,23 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
 async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
     synthesis, slots = synthesis_of(cycle), delegate.slots_of(context)
+    synthesis.queries = dict.fromkeys(slots, context.mind.question)
     if combination.mode(context) != "weave":
-        synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
     question = division.question_of(context, delegate.describe(context, slots))
-    try:
-        value, replied = await infer(
-            interpreter, context, synthesis.evidence, question, decisions.decomposition(len(slots))
-        )
-    except WORDLESS as unusable:
-        # A model that cannot divide the question may answer it all the same: its parts compete.
-        synthesis.undivided = unusable.message
-        synthesis.queries = dict.fromkeys(slots, context.mind.question)
-        context.decide_by_rule(question.path, "division", unusable.message)
-        return "DELEGATING"
-    synthesis.queries = dict(zip(slots, decisions.sub_queries(value), strict=True))
-    synthesis.evidence = replied.evidence
+    synthesis.undivided = division.reason_for_whole(context, len(slots))
+    synthesis.unasked = bool(synthesis.undivided)
+    if not synthesis.unasked:
+        try:
+            shape = division.shape(context, len(slots))
+            value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)
+            synthesis.queries = division.assign(context, slots, value)
+            synthesis.evidence = replied.evidence
+        except WORDLESS as unusable:
+            # A model that cannot divide the question may answer it all the same: its parts compete.
+            synthesis.undivided = unusable.message
+    if synthesis.undivided:
+        context.decide_by_rule(question.path, "division", synthesis.undivided)
     return "DELEGATING"
 
 

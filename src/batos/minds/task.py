@@ -11,7 +11,8 @@ class Task:
 
     The other fields are the lean form's. `line` says who speaks and what is done with a text, `alone` the same where
     none is shown; an empty one is the voice's own line. Evidence is brought into focus for `query`, none for "".
-    `material` is shown in place of evidence. `asks` says that `text` is a question.
+    `material` is shown in place of evidence. `asks` says that `text` is a question. `examples` are earlier requests of
+    the kind with their replies.
     """
 
     text: str
@@ -20,6 +21,7 @@ class Task:
     query: str = ""
     material: str = ""
     asks: bool = False
+    examples: tuple[tuple[str, str], ...] = ()
 
     def beside(self, more: str) -> Task:
         """Return the task with further text to be told of: beside the text that a small model is shown, else behind."""

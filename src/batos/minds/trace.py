@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from batos.call_documents import FocusDocument, FocusSpan, RuleDocument
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage
 from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
-from batos.mission_documents import FocusDocument, FocusSpan, LearntDocument, RanDocument
+from batos.mission_documents import LearntDocument, RanDocument
 from batos.objects.method import Method
 
 
@@ -78,6 +79,8 @@ class Trace:
     forms: dict[str, str] = field(default_factory=dict)
     #: The part of the evidence that each call was shown in lean form, by the call's path.
     focus: dict[str, FocusDocument] = field(default_factory=dict)
+    #: Decisions that a rule made in place of a model.
+    rules: list[RuleDocument] = field(default_factory=list)
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
 
@@ -101,6 +104,11 @@ class Trace:
         """Note the sentences of the evidence that a call was shown, and the number of those that it was not shown."""
         shown = [FocusSpan(document=each.number, start=each.start, length=len(each.text)) for each in passages]
         self.focus[path] = FocusDocument(path=path, shown=shown, omitted=omitted)
+
+    def note_rule(self, told: RuleDocument) -> None:
+        """Note that a rule decided; an attempt of a mind that thinks once more tells the same again."""
+        if told not in self.rules:
+            self.rules.append(told)
 
     def note_trust(self, trust: str) -> None:
         """Note how far a method's result is to be trusted."""

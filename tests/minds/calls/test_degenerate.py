@@ -110,3 +110,16 @@ def test_words_of_the_question_are_no_copy_of_the_request(text: str) -> None:
     assert not degenerate.copies(text, text, text)
     if len(list(terms(text))) >= degenerate.COPIED_RUN:
         assert degenerate.copies(text, text, "")
+
+
+def test_a_text_bears_on_a_question_by_a_word_that_is_not_small() -> None:
+    """The first letters of a word are compared; a question of small words alone says nothing of what bears on it."""
+    assert degenerate.bears_on("Who trims its wicks?", "How is a wick trimmed?")
+    assert not degenerate.bears_on("Who is it and what does it do?", "How is a wick trimmed?")
+    assert degenerate.bears_on("Which queen?", "What is it?")
+
+
+@given(lines, lines)
+def test_a_question_bears_on_itself_with_more(question: str, more: str) -> None:
+    """Further words take nothing away."""
+    assert degenerate.bears_on(f"{question} {more}", question)

@@ -94,6 +94,12 @@ def route_text(route: Mapping[str, Any]) -> str:
     )
 
 
+def _rules_text(provenance: ProvenanceDocument) -> str:
+    """Tell which decisions a rule made in place of the model; nothing where it made none."""
+    decided = dict.fromkeys(rule["decision"] for rule in provenance.get("rules", ()))
+    return f"; by rule: {', '.join(decided)}" if decided else ""
+
+
 def personas_text(route: Mapping[str, Any]) -> str:
     """Name the personas that think: all at effort council, else the leader and the second voice if there is one.
 
@@ -143,7 +149,7 @@ def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -
     if voices:
         lines += changes_lines(provenance)
     lines += ran_lines(provenance)
-    lines.append(f"route    {route_text(mission['route'])}")
+    lines.append(f"route    {route_text(mission['route'])}{_rules_text(provenance)}")
     lines.append(f"spent    {cost_text(mission)}")
     lines += [*learnt_lines(provenance), *placements(provenance)]
     if mission["states"]:  # a message that is no cycle has none

@@ -14,7 +14,7 @@ from batos.errors import BatosError
 from batos.genesis import measures
 from batos.image.read_only import is_there, open_read_only
 from batos.minds.prompt import Form
-from batos.minds.prompt_sizes import MOST, list_sizes
+from batos.minds.prompt_sizes import MOST, list_sizes, most_tokens
 from batos.terminal.layout import table
 
 
@@ -30,7 +30,7 @@ class PromptTokens:
     @property
     def too_long(self) -> list[Form]:
         """List the forms in which the prompt has more tokens than it should have."""
-        return [form for form, most in MOST.items() if self.tokens[form] > most]
+        return [form for form in MOST if self.tokens[form] > most_tokens(self.prompt, form)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the tokens as plain data."""
@@ -82,5 +82,5 @@ def describe(weighed: Sequence[PromptTokens]) -> Iterator[str]:
         for form in each.too_long:
             yield (
                 f"Warning: {each.prompt} of {each.persona} has {each.tokens[form]} tokens in {form} form beside"
-                f" evidence and question, and should have at most {MOST[form]}."
+                f" evidence and question, and should have at most {most_tokens(each.prompt, form)}."
             )

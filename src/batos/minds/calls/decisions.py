@@ -20,6 +20,8 @@ QUOTE = 240
 MOST_PARTS = 9
 #: Longest sub-query, in characters.
 QUERY = 280
+#: The same in lean form.
+SHORT_QUERY = 140
 #: Longest answer of a part and of a mission, in characters.
 PART_ANSWER, ANSWER = 900, 1_800
 
@@ -54,13 +56,13 @@ def choice(candidates: int) -> Decision[BaseModel]:
     return Decision(shape)
 
 
-@lru_cache(maxsize=MOST_PARTS)
-def decomposition(parts: int) -> Decision[BaseModel]:
+@lru_cache(maxsize=2 * MOST_PARTS)
+def decomposition(parts: int, most: int = QUERY) -> Decision[BaseModel]:
     """Return the shape of one bounded sub-query for each of so many parts, by plain keys: `q1`, `q2` and so on.
 
-    Keys that say more are copied by small models in place of questions.
+    Keys that say more are copied by small models in place of questions. A sub-query has at most `most` characters.
     """
-    query: Any = (Annotated[str, Field(max_length=QUERY)], ...)
+    query: Any = (Annotated[str, Field(max_length=most)], ...)
     keys = (f"q{number}" for number in range(1, parts + 1))
     shape: type[BaseModel] = create_model("Decomposition", **dict.fromkeys(keys, query))
     return Decision(shape)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Final
 
+from batos.gate import languages
 from batos.memory.terms import terms, words
 
 #: Texts whose terms agree to this share (Jaccard) are alike.
@@ -18,6 +19,8 @@ ALIKE: Final = 0.85
 COPIED_RUN: Final = 5
 #: A text of so many terms at least has a share of different ones that is no less than this, or it repeats itself.
 LEAST_TERMS, LEAST_DIFFERENT = 8, 0.4
+#: Letters of a word that are compared where its ending may differ.
+STEM: Final = 4
 
 #: The marks of a question: Latin, Arabic, Armenian, Ethiopic, Limbu, Coptic, Vai, Bamum, Chinese; Greek in two forms.
 _MARKS: Final = frozenset(
@@ -63,6 +66,22 @@ def copies(text: str, request: str, question: str) -> bool:
     """Test if a text repeats a run of a request's words that is not in the question."""
     ours = _runs(request) - _runs(question)
     return not ours.isdisjoint(_runs(text))
+
+
+def bears_on(text: str, question: str) -> bool:
+    """Test if a text has a word of the question that is no small word, as far as its first letters.
+
+    A question of small words alone is borne on by every text.
+
+    >>> bears_on("Who built the mill?", "How is the wick trimmed?")
+    False
+    """
+    wanted = _stems(question)
+    return not wanted or not wanted.isdisjoint(_stems(text))
+
+
+def _stems(text: str) -> set[str]:
+    return {term[:STEM] for term in terms(text) if term not in languages.SMALL_WORDS}
 
 
 def _own_fault(text: str, question: str, request: str, labels: set[str]) -> str:

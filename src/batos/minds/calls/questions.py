@@ -152,6 +152,8 @@ def _deciding(context: MindContext, question: Question, decision: ReplyShape[V])
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
+    if decision.format is not None and context.mind.voice.form == "lean":
+        options["temperature"] = 0.0  # a small model decides best by its likeliest words
     request = ChatRequest(
         thinking.model, (), options, schema=decision.format, think=thinking.think, keep=whole_sentences
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from batos.codex.protocol_conditions import fold
@@ -29,7 +29,8 @@ def mode(context: MindContext) -> Mode:
 
 def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
     """Return the test that tells when voting parts need not be asked further; None if all are asked at once."""
-    if mode(context) != "vote":
+    lean = context.mind.voice.form == "lean" and not context.mind.is_council
+    if mode(context) != "vote" and not (lean and _compete(context, synthesis.queries.values())):
         return None
     of, question = len(synthesis.queries), context.mind.question
     return lambda parts: voting.tally(parts, question, of).majority is not None
@@ -92,7 +93,10 @@ async def _combine(
     if context.mind.is_duet and how == "weave":
         standing = await two_voices.differing(standing, ground)
         how = "weave" if len(standing) == 2 else "select"
-    synthesis.combined = {"mode": how, "decomposed": mode(context) == "weave" and not context.mind.is_duet}
+    synthesis.combined = {
+        "mode": how,
+        "decomposed": mode(context) == "weave" and not (context.mind.is_duet or synthesis.unasked),
+    }
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
     woven = weave.question_of(context, synthesis.parts)
@@ -136,13 +140,19 @@ def _let_win(context: MindContext, synthesis: Synthesis, winner: PartResult, pat
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:
-    """Return the mode as asked for; `auto` selects if the decomposition gave every part the same question.
+    """Return the mode as asked for; if every part has the same question `auto` selects, and in lean form votes.
 
     Two voices have the same question and are joined all the same, because each sees something else in it.
     """
+    if len(synthesis.parts) < 2 or not _compete(context, [part.query for part in synthesis.parts]):
+        return mode(context)
+    return "vote" if context.mind.voice.form == "lean" else "select"
+
+
+def _compete(context: MindContext, queries: Iterable[str]) -> bool:
+    """Test if the parts answer the same question where their sub-queries were to differ."""
     auto = (context.mind.inner or context.mind.policy.combine == "auto") and not context.mind.is_duet
-    same = len({fold(part.query) for part in synthesis.parts}) == 1
-    return "select" if auto and same and len(synthesis.parts) > 1 else mode(context)
+    return auto and len({fold(query) for query in queries}) == 1
 
 
 async def _take_votes(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from batos.inference.decisions.free_text import ReplyShape
 from batos.memory.evidence import Evidence
 from batos.minds import lean, prompt
-from batos.minds.calls import decisions
+from batos.minds.calls import decisions, division
 from batos.minds.calls.questions import room_for_evidence
 from batos.minds.context import MindContext
 from batos.minds.parts import council, delegate
@@ -77,5 +77,5 @@ def _tasks(context: MindContext) -> list[Asked]:
     if context.mind.is_duet:
         return [weave]
     described = delegate.describe(context, slots)
-    division = prompt.decompose_task(context.mind.voice, question, described)
-    return [weave, (division, decisions.decomposition(len(slots)))]
+    divided = prompt.decompose_task(context.mind.voice, question, described)
+    return [weave, (divided, division.shape(context, len(slots)))]
