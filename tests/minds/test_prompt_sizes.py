@@ -28,12 +28,12 @@ def test_the_shipped_prompts_are_within_their_bounds(shipped: Codex) -> None:
 
 
 def test_every_prompt_of_every_persona_is_weighed(shipped: Codex) -> None:
-    """The calls of a cycle, and one for each facet and each protocol."""
+    """The calls of a cycle of one and of two, and one for each facet and each protocol."""
     found = prompt_sizes.list_sizes(shipped)
     for persona in shipped.personas.values():
         slots = {intent.slot for intent in (*persona.pillars, *persona.protocols)}
         mine = {each.prompt for each in found if each.persona == persona.name}
-        assert mine == slots | {"reflex", "decompose", "weave", "select", "revise"}
+        assert mine == slots | {"reflex", "decompose", "weave", "two_voices", "select", "revise"}
 
 
 def test_facets_differ_in_lean_form_too(shipped: Codex) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from tests.minds.conftest import Mind
 from tests.minds.duets import OIL, WINDING, Voices, is_join, silence, speak
-from tests.minds.scripted import BAD, GOOD
+from tests.minds.scripted import BAD, GOOD, submit
 
 from batos.cli.render.mission import notes_text
-from batos.errors import BatosError, Runaway, StreamCut
+from batos.errors import BatosError, OllamaUnreachable, Runaway, StreamCut
 from batos.mission_documents import as_mission
 
 
@@ -28,6 +28,20 @@ async def test_where_one_voice_has_nothing_the_other_answers(
     assert not any(is_join(request) for request in mind.bridge.history)
     assert shown["provenance"]["combined"]["winner"]["slot"] == second
     assert "failure" in shown["voices"][0]
+
+
+async def test_what_the_voices_said_is_not_paid_again(duet: tuple[Mind, Voices]) -> None:
+    """A mission that ends before the call that joins them is asked again: the two answers are in the journal."""
+    mind, voices = duet
+    voices.joined = OllamaUnreachable("gone")
+    mission = await submit(mind.uvm, persona=None)
+    with pytest.raises(OllamaUnreachable):
+        await mind.uvm.missions.run(mission)
+    voices.joined = f"{WINDING} {OIL}"
+    shown = await speak(mind, ancestor=mission)
+    assert shown["answer"] == voices.joined
+    assert shown["cost"]["from_journal"] == 2
+    assert [is_join(request) for request in mind.bridge.history] == [False, False, True, True]
 
 
 async def test_where_both_have_nothing_a_rule_quotes_the_evidence(duet: tuple[Mind, Voices]) -> None:
