@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.minds.conftest import Mind
@@ -73,6 +74,23 @@ async def test_a_join_of_no_use_leaves_the_better_voice(duet: tuple[Mind, Voices
     shown = await speak(mind)
     assert shown["answer"] in (WINDING, OIL)
     assert [each["decision"] for each in mind.told("mission.rule")] == ["weave"]
+
+
+@pytest.mark.parametrize(
+    ("joined", "stands"), [("Anna Lund sleeps.", WINDING), (f"{WINDING} {OIL}", f"{WINDING} {OIL}")]
+)
+async def test_a_small_models_join_may_not_lose_the_better_voice(
+    duet: tuple[Mind, Voices], joined: str, stands: str
+) -> None:
+    """An answer that has little left of the better voice's words does not stand; that voice does, and it is told."""
+    mind, voices = duet
+    mind.bridge.rows = {name: replace(row, parameter_size="135M") for name, row in mind.bridge.rows.items()}
+    await mind.uvm.readiness.genesis()
+    voices.joined = joined
+    shown = await speak(mind)
+    assert shown["answer"] == stands
+    assert [each["decision"] for each in mind.told("mission.rule")] == ["weave"] * (joined != stands)
+    assert ("ruled" in shown["provenance"]["combined"]) == (joined != stands)
 
 
 async def keep_apart(mind: Mind, file: str = "mind.toml") -> None:

@@ -106,12 +106,16 @@ async def _combine(
         return two_voices.keep(context, synthesis, standing, woven.path), woven
     if how == "weave":
         try:
-            return await answers.say(interpreter, context, synthesis, woven), woven
+            said = await answers.say(interpreter, context, synthesis, woven)
+            lost = await two_voices.lost_voice(context, said, standing, ground)
         except WORDLESS as wordless:
-            # The parts are paid for: the best of them stands where the model cannot join them.
-            context.decide_by_rule(woven.path, "weave", wordless.message)
-            synthesis.combined["ruled"] = wordless.message
-            return await _stand_best(context, synthesis, standing, ground), woven
+            lost = wordless.message
+        if not lost:
+            return said, woven
+        # The parts are paid for: the best of them stands where the model cannot join them.
+        context.decide_by_rule(woven.path, "weave", lost)
+        synthesis.combined["ruled"] = lost
+        return await _stand_best(context, synthesis, standing, ground), woven
     if how == "vote":
         standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)

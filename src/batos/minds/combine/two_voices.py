@@ -8,12 +8,15 @@ from typing import Final
 from batos.gate.ground import Ground
 from batos.minds.calls import answers, degenerate
 from batos.minds.combine import selection
+from batos.minds.combine.changes import share
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.objects.prototype import lookup
 
 #: The mode of an answer that keeps each voice under its name.
 VOICES: Final = "voices"
+#: The share of the better answer's words that an answer which a small model made of two has left.
+LEAST_KEPT: Final = 0.7
 
 
 async def differing(standing: Sequence[PartResult], ground: Ground) -> tuple[PartResult, ...]:
@@ -27,6 +30,21 @@ def note_alike(synthesis: Synthesis, standing: Sequence[PartResult]) -> None:
     """Note that one answer stands because both voices said nearly the same."""
     if len(standing) == 1 and all(not part.open for part in synthesis.parts):
         synthesis.combined |= {"candidates": len(synthesis.parts), "decided": "alike"}
+
+
+async def lost_voice(context: MindContext, joined: MindAnswer, standing: Sequence[PartResult], ground: Ground) -> str:
+    """Return the reason why the answer that a small model made of two is of no use; "" if it is of use.
+
+    A small model that joins two answers writes one of them down, or a third that says less: of the words that the
+    better answer adds to the question, few are left.
+    """
+    if not context.mind.is_duet or context.mind.voice.form != "lean":
+        return ""
+    better = await selection.best(standing, ground)
+    kept, brought = share(better.answer, joined.answer, context.mind.question)
+    return (
+        "" if kept >= LEAST_KEPT * brought else f"the joined answer has {kept} of the {brought} words of {better.name}"
+    )
 
 
 def are_kept(context: MindContext) -> bool:
