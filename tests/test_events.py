@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, is_typeddict
@@ -122,8 +121,9 @@ def test_the_keys_of_an_event_follow_from_its_payload() -> None:
 
 
 def faulty(request: ChatRequest) -> str | BatosError:
-    """A mind that quotes what nobody wrote, so that the gate has it revise."""
-    return plain_reply(request).replace('"word"', json.dumps('She wrote "the pier was made of old cheese and tar".'))
+    """A mind that quotes what nobody wrote, so that the gate has it revise, beside what the file says."""
+    said = 'She wrote "the pier was made of old cheese and tar". The pier was made of granite.'
+    return plain_reply(request) if request.schema else said
 
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
+from batos.mission_documents import (
+    CitationDocument,
+    CostDocument,
+    ErrorDocument,
+    GateDocument,
+    PlacementDocument,
+    RouteDocument,
+)
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
 
@@ -83,6 +90,15 @@ class MissionToken(MissionPayload):
 
     path: str
     text: str
+
+
+class MissionCitation(MissionPayload, CitationDocument):
+    """A citation of a sentence of the answer that the call at `path` writes, told when the sentence ends.
+
+    Words alone decide it; the citations of the answer that stands are in its provenance.
+    """
+
+    path: str
 
 
 class MissionPartial(MissionPayload):
@@ -270,6 +286,7 @@ MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
 MISSION_STATE: Final = Event("mission.state", MissionState)
 MISSION_RULE: Final = Event("mission.rule", MissionRule)
 MISSION_TOKEN: Final = Event("mission.token", MissionToken)
+MISSION_CITATION: Final = Event("mission.citation", MissionCitation)
 MISSION_PARTIAL: Final = Event("mission.partial", MissionPartial)
 MISSION_DONE: Final = Event("mission.done", MissionDone)
 MISSION_FAILED: Final = Event("mission.failed", MissionEnded)

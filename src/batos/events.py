@@ -9,14 +9,14 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from batos.errors import InternalError
-from batos.event_payloads import EVENTS, MISSION_TOKEN, Event, Payload
+from batos.event_payloads import EVENTS, MISSION_CITATION, MISSION_TOKEN, Event, Payload
 
 Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 _log = structlog.get_logger("batos")
 
-#: Too many to log at the usual level.
-_CHATTY: Final = frozenset({MISSION_TOKEN.name})
+#: Not logged: the words of answers and of documents, and too many.
+_CHATTY: Final = frozenset({MISSION_TOKEN.name, MISSION_CITATION.name})
 
 
 class Events:

@@ -297,6 +297,21 @@ async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
     assert len(mind.told("mission.retracted")) == 1
 
 
+async def test_citations_are_told_in_the_stream(mind: Mind) -> None:
+    """Each as its sentence ends, before the next words, with its file; a revision's after what was withdrawn."""
+    mind.script.woven = BAD
+    mind.script.revised = f"{WINDS}. {TRIMS.capitalize()}."
+    shown = await ask(mind.uvm)
+    names = [name for name, _ in mind.events if name in ("mission.token", "mission.retracted", "mission.citation")]
+    assert names.index("mission.citation") > names.index("mission.retracted")
+    told = [{**keys} for keys in mind.told("mission.citation")]
+    assert {keys.pop("path") for keys in told} == {f"{shown['route']['personas'][0].lower()}/revising#0"}
+    assert {keys.pop("mission") for keys in told} == {shown["id"]}
+    assert [keys["sentence"] for keys in told] == [f"{WINDS}.", f"{TRIMS.capitalize()}."]
+    assert {keys["name"] for keys in told} == {"lamp.txt"}
+    assert shown["provenance"]["citations"] == told[:1]
+
+
 async def test_there_is_no_second_revision(mind: Mind) -> None:
     """An answer that is still faulty stands, with its faults told."""
     mind.script.woven = BAD

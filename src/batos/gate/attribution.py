@@ -106,19 +106,27 @@ def answer_sentences(answer: str) -> list[tuple[int, int]]:
 
 
 def attribute(
-    answer: str, question: str, evidence: Evidence | EvidenceIndex, *, vectors: SentenceVectors | None = None
+    answer: str,
+    question: str,
+    evidence: Evidence | EvidenceIndex,
+    *,
+    vectors: SentenceVectors | None = None,
+    since: int = 0,
+    first: bool = True,
 ) -> Attribution:
     """Find which sentences of the evidence carry each sentence of an answer to a question.
 
     An `EvidenceIndex` that is built once spares the building for each answer. Words alone decide; `vectors` let a
-    sentence be carried that says the same in other words.
+    sentence be carried that says the same in other words. Sentences that begin before `since` are left out; `first`
+    tells that none of them could be checked.
     """
     index = evidence if isinstance(evidence, EvidenceIndex) else EvidenceIndex(evidence)
     reader = _Reader(answer, question, index)
     given = vectors.answer if vectors else ()
     sentences: list[AttributedSentence] = []
-    first = True
     for number, (start, end) in enumerate(answer_sentences(answer)):
+        if start < since:
+            continue
         meaning = (given[number], vectors.evidence) if vectors and number < len(given) else None
         each = reader.read(start, end, first=first, meaning=meaning)
         first = first and each.state == "not_checkable"

@@ -176,7 +176,7 @@ async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult
     """Return the result of an interpreted intent: a protocol's is its text."""
     if message.kind == "protocol":
         return _Result(part.answer, draft=await _judge(step, MindAnswer(part.answer.strip())))
-    said = answers.stand(step.context, part, f"{step.context.mind.name}/{message.selector}")
+    said = answers.stand(step.context, step.synthesis, part, f"{step.context.mind.name}/{message.selector}")
     return _Result({"answer": said.answer, "known": part.known}, draft=await _judge(step, said))
 
 

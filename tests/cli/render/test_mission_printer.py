@@ -190,6 +190,22 @@ def test_the_live_line_is_gone_when_the_answer_begins() -> None:
     assert said.getvalue().endswith("Ctrl-C stops it\n")
 
 
+def test_a_terminal_marks_sentences_with_their_footnotes() -> None:
+    """Once a document, and not where the model wrote the number; a pipe has the answer as it is."""
+    cited = {"mission": "m-1", "path": "p", "document": 1, "sentence": "It cost nothing."}
+    for colour, shown in ((True, "It cost nothing. [1] It was [2]."), (False, "It cost nothing. It was [2].")):
+        said = Screen()
+        told = MissionPrinter(Console(said, said, as_json=False, colour=colour), quiet=False, stream=True, voices=False)
+        told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": "It cost nothing."})
+        told.on_event("mission.citation", cited)
+        told.on_event("mission.citation", cited)
+        told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": " It was [2]."})
+        told.on_event("mission.citation", {**cited, "document": 2, "sentence": "It was [2]."})
+        told.print_answer(mission(answer="It cost nothing. It was [2]."))
+        assert shown in said.getvalue()
+        assert said.getvalue().count("It cost nothing.") == 1
+
+
 def test_only_a_terminal_has_a_live_line() -> None:
     """A pipe, a program and who wants the answer alone are shown nothing of it."""
     for quiet, as_json, colour in ((False, False, False), (True, False, True), (False, True, True)):

@@ -47,6 +47,8 @@ class MissionPrinter:
     again: str | None = None
     _streamed: str = ""
     _line_open: bool = field(default=False)
+    #: The sentence and the document that were marked last.
+    _marked: tuple[str, int] = ("", 0)
     _alarmed: set[str] = field(default_factory=set)
 
     def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -60,6 +62,8 @@ class MissionPrinter:
             self._warn_of_spill(keys)
         elif event == "mission.token" and self.stream:
             self._token(str(keys["text"]))
+        elif event == "mission.citation":
+            self._mark_citation(keys)
         elif event == "mission.retracted":
             self._print_retraction(keys)
         elif not self.quiet:
@@ -88,6 +92,13 @@ class MissionPrinter:
             self._line_open = True
         self._streamed += text
         self.console.stream(text)
+
+    def _mark_citation(self, keys: Mapping[str, Any]) -> None:
+        """Mark a sentence, on a terminal, with the number of its document's footnote, unless the model wrote it."""
+        marked, mark = (str(keys["sentence"]), int(keys["document"])), f"[{keys['document']}]"
+        if self._line_open and self.has_live_line and marked != self._marked and mark not in marked[0]:
+            self.console.stream(f" {mark}")
+        self._marked = marked
 
     def _close_line(self) -> None:
         if self._line_open:

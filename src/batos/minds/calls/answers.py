@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from batos.concurrency.offload import offload
-from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
+from batos.event_payloads import (
+    MISSION_CITATION,
+    MISSION_RETRACTED,
+    MISSION_TOKEN,
+    MissionCitation,
+    MissionRetracted,
+    MissionToken,
+)
 from batos.gate import checks, citations
-from batos.gate.attribution import Attribution, attribute
+from batos.gate.attribution import AttributedSentence, Attribution, attribute
+from batos.gate.citations import Citation
 from batos.gate.evidence_index import index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
+from batos.gate.growing import GrowingAttribution
 from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
@@ -41,10 +52,11 @@ async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthes
     return MindAnswer(spoken.text, cut=spoken.cut)
 
 
-def stand(context: MindContext, part: PartResult, path: str) -> MindAnswer:
-    """Make a part's answer the mission's, word for word, and send it to the listener at once."""
+def stand(context: MindContext, synthesis: Synthesis, part: PartResult, path: str) -> MindAnswer:
+    """Make a part's answer the mission's, word for word, and send it to the listener at once, with its citations."""
     said = part.answer.strip()
     tell(context, path, said)
+    tell_citations(context, path, part.citations, ground_of(context, synthesis).evidence)
     return MindAnswer(said, part.citations, cut=part.cut)
 
 
@@ -69,12 +81,19 @@ def revising_path(context: MindContext) -> str:
 async def infer_streamed(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, shape: FreeText
 ) -> SpokenText:
-    """Ask for a text and stream it, except for a mind within another; what is streamed in the end is the text."""
+    """Ask for a text and stream it, except for a mind within another; what is streamed in the end is the text.
+
+    The evidence is indexed meanwhile, so that the citations of each sentence are told when it ends.
+    """
     if context.mind.inner:
         return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
-    teller = _Teller(context, question.path)
+    teller = _Teller(context, question.path, ground_of(context, synthesis))
+    indexing = asyncio.ensure_future(teller.index())
     heard = replace(question, on_token=teller.hear, on_again=teller.again)
-    spoken, _ = await infer_kept(interpreter, context, synthesis, heard, shape)
+    try:
+        spoken, _ = await infer_kept(interpreter, context, synthesis, heard, shape)
+    finally:
+        await indexing
     teller.settle(spoken.text)
     return spoken
 
@@ -90,38 +109,76 @@ async def infer_kept(
 
 
 class _Teller:
-    """Hears a reply and tells it without the blanks around it; what is asked again is retracted."""
+    """Hears a reply and tells it without the blanks around it, and the citations of each sentence as it ends.
 
-    def __init__(self, context: MindContext, path: str) -> None:
+    A reply that is asked for again is retracted.
+    """
+
+    def __init__(self, context: MindContext, path: str, ground: Ground) -> None:
         self._context = context
         self._path = path
+        self._ground = ground
         self._told: list[str] = []
         self._blanks = ""
+        self._heard: GrowingAttribution | None = None
+        self._indexed = False
+
+    async def index(self) -> None:
+        """Index the evidence, in a thread if it is long; without passages there is nothing to be cited."""
+        if self._ground.passages:
+            await offload(4 * sum(len(passage.text) for passage in self._ground.passages), lambda: self._ground.index)
+            self._indexed = True
 
     def hear(self, piece: str) -> None:
         text = self._blanks + piece if self._told else piece.lstrip()
         bare = text.rstrip()
         self._blanks = text[len(bare) :] if bare or self._told else ""
         if bare:
+            self._cite(bare)
             self._told.append(bare)
             # A literal, not a call of the type: that takes 100 ns more, for each token.
             told: MissionToken = {"mission": self._context.mission.id, "path": self._path, "text": bare}
             self._context.io.events.emit(MISSION_TOKEN, told)
 
     def again(self) -> None:
-        self._told, self._blanks = [], ""
+        self._told, self._blanks, self._heard = [], "", None
         retract(self._context, self._path)
 
     def settle(self, text: str) -> None:
-        """Tell the text anew if what was told is more than it."""
+        """Tell the text anew if what was told is more than it, and the citations that were not told yet."""
         if "".join(self._told) != text:
+            self._told, self._heard = [text], None
             tell_again(self._context, self._path, text)
+        self._cite("")
+        if self._heard is not None:
+            self._tell(self._heard.finish())
+
+    def _cite(self, piece: str) -> None:
+        """Tell the citations of the sentences that end before a piece; they wait until the evidence is indexed."""
+        if not self._indexed:
+            return
+        if self._heard is None:
+            self._heard = GrowingAttribution(self._ground.question, self._ground.index)
+            piece = "".join((*self._told, piece))
+        self._tell(self._heard.add(piece))
+
+    def _tell(self, sentences: tuple[AttributedSentence, ...]) -> None:
+        found = citations.citations_of(Attribution(sentences)) if sentences else ()
+        tell_citations(self._context, self._path, found, self._ground.evidence)
 
 
 def tell(context: MindContext, path: str, text: str) -> None:
     """Send a whole text to the listener, except that of a mind within another."""
     if not context.mind.inner:
         context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=text))
+
+
+def tell_citations(context: MindContext, path: str, found: Iterable[Citation], evidence: Evidence) -> None:
+    """Send citations to the listener, each with its file, except those of a mind within another."""
+    if not context.mind.inner:
+        for each in citations.in_files(found, evidence):
+            told = MissionCitation(mission=context.mission.id, path=path, **each)
+            context.io.events.emit(MISSION_CITATION, told)
 
 
 def tell_again(context: MindContext, path: str, text: str) -> None:

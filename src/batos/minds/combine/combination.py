@@ -82,6 +82,7 @@ async def _revise(
             return
         synthesis.discarded = after.verdict
     answers.tell_again(context, path, before.answer.answer)
+    answers.tell_citations(context, path, before.answer.citations, ground.evidence)
 
 
 async def _combine(
@@ -140,7 +141,7 @@ async def _stand_best(
 
 def _let_win(context: MindContext, synthesis: Synthesis, winner: PartResult, path: str) -> MindAnswer:
     synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
-    return answers.stand(context, winner, path)
+    return answers.stand(context, synthesis, winner, path)
 
 
 def _mode_of(context: MindContext, synthesis: Synthesis) -> Mode:

@@ -68,7 +68,9 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         if told["applied"]:
             synthesis.drafts.append(judged)
     if not told["applied"]:
-        answers.tell_again(context, sample_paths.protocol(context.mind.name, slot), said.answer)
+        path = sample_paths.protocol(context.mind.name, slot)
+        answers.tell_again(context, path, said.answer)
+        answers.tell_citations(context, path, said.citations, ground.evidence)
 
 
 def _document(context: MindContext, slot: str) -> ProtocolDocument:

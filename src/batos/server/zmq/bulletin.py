@@ -1,4 +1,4 @@
-"""The bulletin: every event but the tokens, numbered, sent to watchers under its mission's topic."""
+"""The bulletin: every event but the tokens and citations, numbered, sent to watchers under its mission's topic."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from batos.server.zmq.auth import EVENTS, Gate
 _WAITING: Final = 1_000
 #: Missions whose notices are counted on; of those beyond it the one that was silent longest begins at 1 again.
 _COUNTED: Final = 4_096
+#: The words of an answer and of its documents, which are for who asked.
+_PRIVATE: Final = frozenset({"mission.token", "mission.citation"})
 
 
 class Bulletin:
-    """A PUB socket. Tokens are for who asked; all else that happens may be watched by the home, and by no guest."""
+    """A PUB socket. Tokens and citations are for who asked; all else may be watched by the home, and by no guest."""
 
     def __init__(self, context: zmq.asyncio.Context, gate: Gate, address: Address, now: Callable[[], datetime]) -> None:
         self._context = context
@@ -42,7 +44,7 @@ class Bulletin:
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
         """Tell watchers of an event."""
-        if event == "mission.token":
+        if event in _PRIVATE:
             return
         mission = keys.get("mission")
         stream = "system" if mission is None else f"mission.{mission}"

@@ -1,0 +1,71 @@
+"""An answer that grows: each sentence is attributed once, when it ends, however the pieces are cut."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.gate.attribution import AttributedSentence, answer_sentences, attribute
+from batos.gate.evidence_index import EvidenceIndex
+from batos.gate.growing import GrowingAttribution
+from batos.memory.evidence import Evidence, Passage
+
+LIGHT = "Hook Light was built of granite in 1804 by Robert Blair. In 1961 the harbour board automated the lamp."
+QUESTION = "When was the lamp of Hook Light automated?"
+INDEX = EvidenceIndex(Evidence((Passage(1, "a.txt", "0" * 64, 0, LIGHT),)))
+SENTENCES = (
+    "The lamp was automated in 1961.",
+    "Robert Blair built it of granite in 1804!",
+    "Whales sing below the ice.",
+    "灯台守が磨く。",
+    "```\nlamp. on.\n```",
+)
+
+answers = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=5).map("\n".join)
+
+
+@given(answer=answers, data=st.data())
+def test_each_sentence_is_returned_once_in_order(answer: str, data: st.DataObject) -> None:
+    """Its place is that in the whole answer, and nothing is left at the end."""
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
+    growing = GrowingAttribution(QUESTION, INDEX)
+    found: list[AttributedSentence] = []
+    for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True):
+        found += growing.add(answer[start:end])
+        assert all(each.end <= end for each in found)
+    found += growing.finish()
+    assert [(each.start, each.end) for each in found] == answer_sentences(answer)
+    assert [each.text for each in found] == [answer[each.start : each.end] for each in found]
+
+
+def test_a_sentence_is_told_as_the_next_one_begins() -> None:
+    """Not before: a point may stand in a number, and more of the sentence may come."""
+    growing = GrowingAttribution(QUESTION, INDEX)
+    assert growing.add("The lamp was automated in 1961") == ()
+    assert growing.add(".") == ()
+    assert growing.add(" ") == ()
+    (ended,) = growing.add("Whales")
+    assert [each.quote for each in ended.carriers] == ["In 1961 the harbour board automated the lamp."]
+    (last,) = growing.finish()
+    assert (last.text, last.state, growing.finish()) == ("Whales", "not_carried", ())
+
+
+def test_a_sentence_behind_a_greeting_is_completed_by_the_question() -> None:
+    """As in the whole answer: what comes first is what could be checked first."""
+    growing = GrowingAttribution(QUESTION, INDEX)
+    found = [*growing.add("Hello! "), *growing.add("In 1961. "), *growing.add("Bye."), *growing.finish()]
+    whole = attribute("Hello! In 1961. Bye.", QUESTION, INDEX).sentences
+    assert tuple(found) == whole
+
+
+def test_a_sentence_takes_a_few_milliseconds() -> None:
+    """The median of many, in which the search for where sentences end is counted."""
+    growing, took = GrowingAttribution(QUESTION, INDEX), []
+    for number in range(60):
+        began = time.process_time()
+        for word in f"The lamp number {number} was automated in 1961 by the board.".split():
+            growing.add(f" {word}")
+        took.append(time.process_time() - began)
+    assert sorted(took)[len(took) // 2] < 0.02
