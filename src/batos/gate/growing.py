@@ -7,7 +7,7 @@ import re
 from batos.gate.attribution import AttributedSentence, answer_sentences, attribute
 from batos.gate.evidence_index import EvidenceIndex
 
-#: What may end a sentence, or a code block.
+#: Marks that may end a sentence, or a code block.
 _END = re.compile(r"[.!?…。！？؟۔।॥\n`]")
 
 
@@ -21,7 +21,7 @@ class GrowingAttribution:
         self._read_to, self._first = 0, True
 
     def add(self, piece: str) -> tuple[AttributedSentence, ...]:
-        """Hear a piece; return the sentences that have ended before it does, and that were not returned before."""
+        """Return the sentences that have ended when a piece is added, and that were not returned before."""
         ended = _END.search(self._text, self._read_to) is not None
         self._text += piece
         if not (ended or _END.search(piece)) or not piece.strip():
