@@ -39,7 +39,7 @@ COMPLETE = 0.3
 #: second is looked for among so many.
 PAIR_SHARE, PAIR_WORDS, PAIR_TRIED = 0.25, 4, 12
 #: The likeness (cosine) from which the meaning of a sentence stands for its words.
-ALIKE = 0.75
+ALIKE = 0.8
 #: Numbers of fewer digits are also counts of what a text lists, and need not stand in it.
 _DIGITS = 2
 
@@ -137,11 +137,11 @@ def find_carriers(
 ) -> Search:
     """Search documents first, then the conversation, for one or two sentences that carry a claim.
 
-    `meaning` is the vector of the claim's sentence and those of the evidence's sentences.
+    `meaning` is the vector of the claim's sentence and those of the evidence's sentences, where words are missing.
     """
     searcher = _Searcher(index, claim)
     search = searcher.search(conversation=False)
-    if search.missing and meaning is not None:
+    if search.missing == "words" and meaning is not None:
         search = searcher.search_meaning(*meaning) or search
     if search.missing and index.sentences and index.sentences[-1].document == CONVERSATION:
         said = searcher.search(conversation=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from batos.gate import figures, languages
-from batos.gate.attribution import AttributedSentence, Attribution, attribute
+from batos.gate.attribution import AttributedSentence, Attribution, SentenceVectors, attribute
 from batos.gate.ground import Draft, Spot
 from batos.gate.occurrence import days, documents, names, numbers
 from batos.gate.quotations import quotations, without_quotations
@@ -133,9 +133,9 @@ class Judgement:
     attribution: Attribution
 
 
-def judge(draft: Draft) -> Judgement:
+def judge(draft: Draft, vectors: SentenceVectors | None = None) -> Judgement:
     """Run the checks, find what carries the answer, and return both; a sentence that nothing carries has one fault."""
-    attribution = attribute(draft.answer, draft.ground.question, draft.ground.index)
+    attribution = attribute(draft.answer, draft.ground.question, draft.ground.index, vectors=vectors)
     bare = attribution.select("not_carried") if draft.ground.passages else ()
     also: dict[AttributedSentence, list[str]] = {each: [] for each in bare}
     faults: list[GateFault] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -97,6 +97,14 @@ class MethodCell(Protocol):
         ...
 
 
+class Meanings(Protocol):
+    """Gives the vectors of a few texts, the same ones in every attempt of a mission."""
+
+    async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
+        """Return a vector for each text, or None where no embedder gives any; `path` is their place in the journal."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class MethodRuntime:
     """The services by which missions run methods, make them and choose them, and the configured policies.
@@ -143,6 +151,8 @@ class MissionIO:
     note: Callable[[str, str | None], None]
     doom: Callable[[], None]
     methods: MethodRuntime = field(default_factory=MethodRuntime)
+    #: None: there is no embedder, and words alone decide what carries an answer.
+    meanings: Meanings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult
 
 async def _judge(step: _Step, said: MindAnswer) -> JudgedAnswer:
     """Return the answer with the gate's verdict on it."""
-    return await answers.judge(step.synthesis, said, answers.ground_of(step.context, step.synthesis))
+    return await answers.judge(step.context, step.synthesis, said, answers.ground_of(step.context, step.synthesis))
 
 
 async def _infer_text(step: _Step) -> _Result:

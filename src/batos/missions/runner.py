@@ -62,6 +62,7 @@ from batos.objects.prototype import own_slots
 from batos.routing import routing_decision
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
+from batos.routing.sentence_vectors import MissionVectors
 from batos.routing.vectors import Embeds
 
 _log = structlog.get_logger("batos.mission")
@@ -317,7 +318,8 @@ class MissionRunner:
             failures=failures,
         )
         mind = council.mind_of(root, route, brief.text, MindPolicy.from_brief(brief, self.methods))
-        io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods)
+        meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
+        io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods, meanings)
         if before is not None:
             generated, learned = before.trace.generated, before.trace.learned
         else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from batos.image.ids import iso
 from batos.inference.journal import Journal, Record, embedding_key
@@ -52,29 +52,56 @@ class JournaledVectors:
 
     def find(self, embedder: Embedder, text: str) -> list[float] | None:
         """Return the vector that the journal has for this text of this embedder; None: it has none."""
-        key = embedding_key(embedder.digest, clip(text), OPTIONS, PATH)
+        response = self._response(embedding_key(embedder.digest, clip(text), OPTIONS, PATH))
+        return None if response is None else _unpack(str(response["vector"]))
+
+    def find_all(self, embedder: Embedder, texts: Sequence[str], path: str) -> list[list[float]] | None:
+        """Return the vectors that the journal has for these texts at this path; None: it has none."""
+        response = self._response(embedding_key(embedder.digest, _in_lines(texts), OPTIONS, path))
+        return None if response is None else [_unpack(str(packed)) for packed in response["vectors"]]
+
+    def _response(self, key: str) -> Mapping[str, Any] | None:
         found = (each for each in self.journal.sound(self.missions) if each.key == key and each.state == "done")
-        record = next(found, None)
-        return None if record is None or record.response is None else _unpack(str(record.response["vector"]))
+        return next((each.response for each in found), None)
 
     async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
         """Return the vector as it stands in the journal when this returns. Unembedded: there is none."""
         began = iso(self.clock())
         packed = _pack(await embedder.vector(text, seconds))
+        await self._write(embedder, clip(text), PATH, began, {"vector": packed})
+        return _unpack(packed)
+
+    async def keep_all(
+        self, embedder: Embedder, texts: Sequence[str], path: str, pay: Callable[[], Awaitable[list[list[float]]]]
+    ) -> list[list[float]]:
+        """Return the vectors of texts, which `pay` gets, as they stand in the journal, in one entry, when this returns.
+
+        Raises: Unembedded: there are none.
+        """
+        began = iso(self.clock())
+        packed = [_pack(vector) for vector in await pay()]
+        await self._write(embedder, _in_lines(texts), path, began, {"vectors": packed})
+        return [_unpack(each) for each in packed]
+
+    async def _write(self, embedder: Embedder, text: str, path: str, began: str, response: Mapping[str, Any]) -> None:
         record = Record(
-            embedding_key(embedder.digest, clip(text), OPTIONS, PATH),
+            embedding_key(embedder.digest, text, OPTIONS, path),
             self.missions[0],
-            PATH,
+            path,
             embedder.model,
             embedder.digest,
-            {"input": clip(text), "options": dict(OPTIONS)},
+            {"input": text, "options": dict(OPTIONS)},
             "done",
             began,
             iso(self.clock()),
-            {"vector": packed},
+            response,
         )
         await self.journal.write(record)
-        return _unpack(packed)
+
+
+def _in_lines(texts: Sequence[str]) -> str:
+    """Return texts a line each, as the journal has them."""
+    return "\n".join(" ".join(clip(text).split()) for text in texts)
 
 
 def _pack(vector: Sequence[float]) -> str:

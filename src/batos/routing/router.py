@@ -174,6 +174,20 @@ class Router:
         route = replace(route, reason="; ".join(reason for reason in reasons if reason), protocols=protocols)
         return route.override(persona, effort, margin)
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """Return the embedder that meaning was learnt with, or None."""
+        return self._embedder
+
+    @property
+    def may_embed(self) -> bool:
+        """Test if the embedder did not fail just now."""
+        return self._clock() >= self._left_alone_until
+
+    def leave_alone(self) -> None:
+        """Ask the embedder nothing for a while, because it failed."""
+        self._left_alone_until = self._clock() + LEFT_ALONE
+
     def serves(self, embedder: Embedder | None) -> bool:
         """Test if the router was made for this embedder. A missing embedder changes nothing, because it may
         come back.
@@ -192,7 +206,7 @@ class Router:
             without = self.learnt.without
             return _PersonaScores(self.scores(text), without=without and f"by words alone ({without})")
         known = vectors.find(self._embedder, text)
-        if known is None and self._clock() < self._left_alone_until:
+        if known is None and not self.may_embed:
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
             if known is not None:
@@ -200,7 +214,7 @@ class Router:
             vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
             return _PersonaScores(self.scores(text, vector), vector, embeds=1)
         except (Unembedded, ValueError) as error:
-            self._left_alone_until = self._clock() + LEFT_ALONE
+            self.leave_alone()
             _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
 

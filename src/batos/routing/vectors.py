@@ -69,9 +69,16 @@ class Embedder:
 
         Raises: Unembedded: the embedder is missing, fails, or takes longer than `seconds`.
         """
+        return (await self.vectors_within([text], seconds))[0]
+
+    async def vectors_within(self, texts: Sequence[str], seconds: float) -> list[list[float]]:
+        """Return a vector for each text.
+
+        Raises: Unembedded: the embedder is missing, fails, or takes longer than `seconds`.
+        """
         try:
             async with asyncio.timeout(seconds):
-                return (await self.vectors([text]))[0]
+                return await self.vectors(texts)
         except TimeoutError as late:
             raise Unembedded(f"no vector came within {seconds:g} s") from late
 

@@ -17,7 +17,7 @@ from batos.event_payloads import (
     MissionToken,
 )
 from batos.gate import checks, citations
-from batos.gate.attribution import AttributedSentence, Attribution, attribute
+from batos.gate.attribution import AttributedSentence, Attribution, SentenceVectors, attribute
 from batos.gate.citations import Citation
 from batos.gate.evidence_index import index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
@@ -26,6 +26,7 @@ from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import decisions
+from batos.minds.calls.meanings import find_meanings
 from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
@@ -203,9 +204,15 @@ def stands_alone(synthesis: Synthesis) -> bool:
     return synthesis.combined.get("winner") is not None
 
 
-async def judge(synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
-    """Return an answer with its citations, the sub-queries that it leaves open, and the gate's verdict on it."""
+async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
+    """Return an answer with its citations, the sub-queries that it leaves open, and the gate's verdict on it.
+
+    Where words leave a sentence alone and there is an embedder, the sentence is also compared by its meaning.
+    """
     judged = await judge_alone(said, ground)
+    vectors = await find_meanings(context, judged.attribution, ground)
+    if vectors is not None:
+        judged = await judge_alone(said, ground, vectors)
     if stands_alone(synthesis) or not synthesis.parts:
         return judged
     numbers = frozenset(part.number for part in synthesis.parts)
@@ -215,13 +222,13 @@ async def judge(synthesis: Synthesis, said: MindAnswer, ground: Ground) -> Judge
     return replace(judged, answer=replace(judged.answer, unanswered=unanswered))
 
 
-async def judge_alone(said: MindAnswer, ground: Ground) -> JudgedAnswer:
+async def judge_alone(said: MindAnswer, ground: Ground, vectors: SentenceVectors | None = None) -> JudgedAnswer:
     """Return an answer to the question itself with its citations and the gate's verdict on it.
 
     The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
     """
     size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
-    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.cut)))
+    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.cut), vectors))
     found = judged.attribution
     silent = not said.answer.strip() or citations.finds_nothing(found)
     answer = replace(

@@ -46,10 +46,10 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
     ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
         said = await reflex(interpreter, context, synthesis)
-        synthesis.drafts.append(await answers.judge(synthesis, said, ground))
+        synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
         return ground
     said, question = await _combine(interpreter, context, synthesis, ground)
-    synthesis.drafts.append(await answers.judge(synthesis, said, ground))
+    synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
     final = said.ruled or context.mind.inner or two_voices.stand(synthesis)
     if not (synthesis.standing.verdict.ok or final):
         await _revise(interpreter, context, synthesis, question, ground)
@@ -76,7 +76,7 @@ async def _revise(
     except WORDLESS as wordless:
         synthesis.discarded = GateVerdict((), (GateFault("schema", wordless.message),))
     else:
-        after = await answers.judge(synthesis, said, ground)
+        after = await answers.judge(context, synthesis, said, ground)
         if len(after.verdict.faults) <= len(before.verdict.faults):
             synthesis.drafts.append(after)
             return

@@ -62,7 +62,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         after = replace(said, answer=changed.strip(), cut=cut)
         if context.trace.seen or "given" in told:
             ground = answers.ground_of(context, synthesis, told.get("given", ""))
-        judged = await answers.judge(synthesis, after, ground)
+        judged = await answers.judge(context, synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.verdict.faults]
         told["applied"] = len(judged.verdict.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
         if told["applied"]:

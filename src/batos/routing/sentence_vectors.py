@@ -1,0 +1,85 @@
+"""Vectors of sentences for a mission: from its journal, else from the embedder, and written to the journal at once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from batos.routing.question_vectors import JournaledVectors
+from batos.routing.router import EMBED_SECONDS, Router
+from batos.routing.vectors import Embedder, Unembedded
+
+#: Texts of one request, and vectors that a process keeps for other missions over the same file.
+MOST_TEXTS, KEPT = 32, 2_048
+
+_log = structlog.get_logger("batos.vectors")
+
+
+class KnownVectors:
+    """Vectors by the embedder's digest and the text; those that were used longest ago go first."""
+
+    def __init__(self, most: int = KEPT) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+
+    def find(self, digest: str, text: str) -> list[float] | None:
+        """Return the vector of a text, or None."""
+        found = self._kept.pop((digest, text), None)
+        if found is not None:
+            self._kept[digest, text] = found
+        return found
+
+    def keep(self, digest: str, text: str, vector: list[float]) -> None:
+        """Keep a vector."""
+        self._kept[digest, text] = vector
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+_KNOWN: Final = KnownVectors()
+
+
+@dataclass(slots=True)
+class MissionVectors:
+    """The vectors of one mission's sentences. After a failure of the embedder the mission asks for no more.
+
+    `on_paid` is called for each request to the embedder.
+    """
+
+    router: Router
+    journaled: JournaledVectors
+    on_paid: Callable[[], None]
+    known: KnownVectors = field(default_factory=lambda: _KNOWN)
+    _failed: bool = False
+
+    async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
+        """Return the vectors of at most MOST_TEXTS texts, or None where no embedder gives any.
+
+        Vectors that the journal has for `path` are read from there, so that a later attempt finds the same.
+        """
+        embedder = self.router.embedder
+        if embedder is None or not texts or len(texts) > MOST_TEXTS:
+            return None
+        paid = self.journaled.find_all(embedder, texts, path)
+        if paid is not None or self._failed or not self.router.may_embed:
+            return paid
+        try:
+            return await self.journaled.keep_all(embedder, texts, path, lambda: self._pay(embedder, texts))
+        except (Unembedded, ValueError) as error:
+            self._failed = True
+            self.router.leave_alone()
+            _log.warning("sentences.words_alone", model=embedder.model, reason=str(error))
+            return None
+
+    async def _pay(self, embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+        new = [text for text in dict.fromkeys(texts) if self.known.find(embedder.digest, text) is None]
+        if new:
+            self.on_paid()
+            for text, vector in zip(new, await embedder.vectors_within(new, EMBED_SECONDS), strict=True):
+                self.known.keep(embedder.digest, text, vector)
+        found = [self.known.find(embedder.digest, text) for text in texts]
+        return [vector for vector in found if vector is not None]
