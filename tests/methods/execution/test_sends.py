@@ -104,7 +104,7 @@ async def test_an_unmarked_write_at_a_message_that_runs_a_method_is_a_fault(mind
         late_="def late_(self):\n    self.total = 10\n    self.add_(5)\n    self._p_changed = True\n",
     )
     await mind.write(total=0)
-    with pytest.raises(CovenantViolation, match="is sent while what was written on line 2 is not marked"):
+    with pytest.raises(CovenantViolation, match="is sent before the change on line 2 is marked"):
         await mind.send("late_")
     assert mind.slots()["total"] == 0
 
