@@ -80,7 +80,7 @@ class Parent:
         view = {name: self._out(value) for name, value in receiver.slots.items()}
         outcome = await self._cell.run(self._program, MethodCall(view, _texts(list(args)), _texts(dict(kwargs))), self)
         self._keep(outcome.writes)
-        self.world.changed = self.world.changed or outcome.writes.marked
+        self.world.changed = self.world.changed or outcome.writes.is_marked
         return outcome.result
 
     def _keep(self, writes: Writes) -> None:

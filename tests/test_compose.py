@@ -212,8 +212,8 @@ def test_every_variable_is_a_setting(file: str) -> None:
     daemon = urlsplit(settings.ollama_host)
     other = "host.docker.internal" if "extra_hosts" in service("batos", file) else "ollama"
     assert (daemon.hostname, daemon.port) == (other, 11434)
-    assert not parse_listening(settings.bind, "bind").loopback
-    assert not parse_listening(settings.events, "events").loopback
+    assert not parse_listening(settings.bind, "bind").is_loopback
+    assert not parse_listening(settings.events, "events").is_loopback
 
 
 def test_what_the_shell_may_say_has_the_settings_own_defaults() -> None:

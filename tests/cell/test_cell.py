@@ -39,7 +39,7 @@ async def test_writes_come_back_when_they_are_marked(cell: Cell) -> None:
     found = await outcome(cell, program, MethodCall(view))
     assert found.writes.values == {"count": 2, "items": ["a", "x"]}
     assert found.writes.deleted == {"draft"}
-    assert found.writes.marked
+    assert found.writes.is_marked
 
 
 @pytest.mark.parametrize("marker", ["pass", "self._p_changed = 1", "self._p_changed = False", "changed = True"])
@@ -307,7 +307,7 @@ async def test_pending_writes_go_along_and_the_view_is_refreshed(cell: Cell) -> 
     host = Answers({"step": MessageAnswer(None, {"count": 6, "items": ["theirs"]})})
     found = await outcome(cell, program, MethodCall({"count": 1, "items": []}), host)
     assert host.asked[0].pending.values == {"count": 5}
-    assert host.asked[0].pending.marked
+    assert host.asked[0].pending.is_marked
     assert found.result == 6
     assert found.writes.values == {"items": ["theirs", "mine"]}
 

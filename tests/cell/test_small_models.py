@@ -47,7 +47,7 @@ async def fault_of(cell: Cell, sample: Sample) -> str:
     after = {**sample.slots, **outcome.writes.values}
     if outcome.result != sample.expected or after != sample.after:
         return f"gives {outcome.result!r} and {after}"
-    return "" if outcome.writes.marked or not outcome.writes else "changes what it does not mark"
+    return "" if outcome.writes.is_marked or not outcome.writes else "changes what it does not mark"
 
 
 def test_there_are_five_of_each_shape() -> None:

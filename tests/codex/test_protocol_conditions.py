@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batos.codex import protocol_conditions
 from batos.codex.protocol_conditions import Situation
 
-STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, evidence=False)
+STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, has_evidence=False)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,7 @@ def test_words_of_scripts_without_blanks() -> None:
 @given(st.text(max_size=80), st.text(min_size=1, max_size=10))
 def test_any_words_are_text(query: str, phrase: str) -> None:
     """No query and no phrase is ever read as a pattern."""
-    assert protocol_conditions.holds({"words": [phrase]}, Situation(query, "cycle", 1, evidence=False)) in {True, False}
+    assert protocol_conditions.holds({"words": [phrase]}, Situation(query, "cycle", 1, has_evidence=False)) in {
+        True,
+        False,
+    }

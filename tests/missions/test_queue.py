@@ -67,7 +67,7 @@ def test_a_place_is_what_the_brief_says() -> None:
     assert entry_of("m-1", plain, status, 2) == QueueEntry("m-1")
     asked |= {"priority": 3, "deadline": "2027-01-01T00:00:00.000Z", "policy": {"wait_ollama": True}}
     given_all = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
-    whole = QueueEntry("m-1", 3, "2027-01-01T00:00:00.000Z", patient=True)
+    whole = QueueEntry("m-1", 3, "2027-01-01T00:00:00.000Z", waits_for_ollama=True)
     assert entry_of("m-1", given_all, status, 2) == whole
     status.deaths = 2
-    assert entry_of("m-1", given_all, status, 2) == replace(whole, alone=True)
+    assert entry_of("m-1", given_all, status, 2) == replace(whole, runs_alone=True)

@@ -66,11 +66,11 @@ def test_any_stream_can_say_it(encoding: str) -> None:
     """What a stream's encoding lacks is escaped: JSON stays JSON, text stays readable, nothing fails."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding)
-    Console(out, out, as_json=True, colour=False).document({"text": "é…日\udcff"})
+    Console(out, out, as_json=True, has_colour=False).document({"text": "é…日\udcff"})
     assert json.loads(raw.getvalue().decode(encoding))["data"] == {"text": "é…日\udcff"}
     raw.truncate(0)
     raw.seek(0)
-    Console(out, out, as_json=False, colour=False).write("a…\udcff")
+    Console(out, out, as_json=False, has_colour=False).write("a…\udcff")
     assert raw.getvalue().decode(encoding).lstrip("\ufeff").startswith("a")
 
 
@@ -82,7 +82,7 @@ def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, err: TextIO, n
     """Dim text and lines that move are for a terminal, and not with NO_COLOR."""
     monkeypatch.setenv("NO_COLOR", no_colour)
     shown = Console.from_streams(io.StringIO(), err, as_json=False)
-    assert shown.colour == colour
+    assert shown.has_colour == colour
     shown.say("a note", dim=True)
     shown.redraw(["50 %", "20 %"])
     shown.redraw([])
@@ -157,7 +157,7 @@ def full() -> Iterator[TextIO]:
 
 def test_a_reader_that_left_is_no_error(left: TextIO) -> None:
     """The first write finds nobody, and so do all later ones; the work goes on, and closing is quiet."""
-    shown = Console(left, io.StringIO(), as_json=True, colour=False)
+    shown = Console(left, io.StringIO(), as_json=True, has_colour=False)
     shown.document({"text": "x" * 100_000})
     shown.event("mission.token", {"text": "x"})
     shown.write("x")
@@ -165,7 +165,7 @@ def test_a_reader_that_left_is_no_error(left: TextIO) -> None:
 
 def test_a_full_device_is_said_once(full: TextIO) -> None:
     """A result that cannot be written is an error with a remedy; telling that goes nowhere, and closing is quiet."""
-    shown = Console(full, io.StringIO(), as_json=False, colour=False)
+    shown = Console(full, io.StringIO(), as_json=False, has_colour=False)
     with pytest.raises(BatosError, match="No space left") as raised:
         shown.write("x")
     assert "batos show last" in raised.value.remedy
@@ -178,7 +178,7 @@ def test_a_full_device_is_said_once(full: TextIO) -> None:
 def test_a_program_that_cannot_be_told_gets_the_exit_code(full: TextIO, quiet: bool) -> None:
     """An event that is lost stops nothing but is not forgotten; errors that have nowhere to go raise nothing more."""
     err = io.StringIO()
-    shown = Console(full, err, as_json=True, colour=False)
+    shown = Console(full, err, as_json=True, has_colour=False)
     if not quiet:
         shown.event("mission.accepted", {})
         shown.stream("It ")
@@ -192,7 +192,7 @@ def test_a_program_that_cannot_be_told_gets_the_exit_code(full: TextIO, quiet: b
 def test_an_error_that_a_program_cannot_be_told(full: TextIO) -> None:
     """The document of an error goes nowhere: people are told, and nothing is raised."""
     err = io.StringIO()
-    Console(full, err, as_json=True, colour=False).error(Refused("no", remedy="Ask another."))
+    Console(full, err, as_json=True, has_colour=False).error(Refused("no", remedy="Ask another."))
     assert err.getvalue() == "error: no\n       Ask another.\n"
 
 
@@ -200,7 +200,7 @@ def test_an_error_that_a_program_cannot_be_told(full: TextIO) -> None:
 def test_notes_that_nobody_can_read_are_dropped(request: pytest.FixtureRequest, stream: str) -> None:
     """Where stderr leads nowhere the work goes on, and results are written."""
     out = io.StringIO()
-    shown = Console(out, request.getfixturevalue(stream), as_json=False, colour=True)
+    shown = Console(out, request.getfixturevalue(stream), as_json=False, has_colour=True)
     shown.say("a note", dim=True)
     shown.redraw(["50 %", "20 %"])
     shown.redraw([])
@@ -231,11 +231,11 @@ def test_sizes(count: int | None, shown: str) -> None:
 def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> None:
     """Whatever the pieces in which an answer comes, the same lines stand there as when it is written whole."""
     streamed, whole = Terminal(), Terminal()
-    shown = Console(streamed, io.StringIO(), as_json=False, colour=False)
+    shown = Console(streamed, io.StringIO(), as_json=False, has_colour=False)
     for piece in pieces:
         shown.stream(piece)
     shown.end_stream()
-    Console(whole, io.StringIO(), as_json=False, colour=False).write("".join(pieces))
+    Console(whole, io.StringIO(), as_json=False, has_colour=False).write("".join(pieces))
     assert streamed.getvalue() == whole.getvalue()
 
 
@@ -244,7 +244,7 @@ def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     out, err = Terminal(), Terminal()
     words = " ".join(["harbour"] * 12)
-    shown = Console(out, err, as_json=False, colour=True)
+    shown = Console(out, err, as_json=False, has_colour=True)
     shown.error(Refused(words, remedy=words))
     shown.write(words)
     lines = (out.getvalue() + err.getvalue()).replace("\x1b[31m", "").replace("\x1b[0m", "").splitlines()
@@ -262,7 +262,7 @@ def test_a_line_that_is_redrawn_is_gone_before_anything_else_is_said() -> None:
     """What is written, streamed or said takes the place of a line that was redrawn."""
     for say in (Console.write, Console.stream, Console.say):
         err = Terminal()
-        shown = Console(Terminal(), err, as_json=False, colour=True)
+        shown = Console(Terminal(), err, as_json=False, has_colour=True)
         shown.redraw(["thinking"])
         say(shown, "done")
         assert "\x1b[1A\x1b[J" in err.getvalue()

@@ -77,7 +77,7 @@ class Cell:
         except CellKilled as error:
             self._events.emit(CELL_KILL, CellKill(selector=program.selector, limit=error.limit))
             raise
-        if run.writes and not run.writes.marked:
+        if run.writes and not run.writes.is_marked:
             raise _marker_violation(program, run.writes)
         return Outcome(run.result, run.writes, run.sends, run.printed, run.cpu)
 

@@ -15,7 +15,7 @@ class Writes:
 
     values: Mapping[str, Value] = field(default_factory=dict)
     deleted: frozenset[str] = frozenset()
-    marked: bool = False  # whether `self._p_changed` is True
+    is_marked: bool = False  # whether `self._p_changed` is True
 
     def __bool__(self) -> bool:
         return bool(self.values or self.deleted)

@@ -64,14 +64,14 @@ class MethodRun:
         token = _LINE.set(self._line)  # what the host does for this run, it does in this context
         try:
             turn = await self._begin(args, kwargs)
-            while not turn.done:
+            while not turn.is_done:
                 turn = await self._on(turn)
         finally:
             _LINE.reset(token)
             self._drop()
             await self._stop(self._tasks.values())
         self.result = turn.result
-        self.writes = pending_writes(turn.slots, turn.marked, self._view, self._program)
+        self.writes = pending_writes(turn.slots, turn.is_marked, self._view, self._program)
 
     async def _begin(self, args: list[Value], kwargs: dict[str, Value]) -> WorkerTurn:
         turns = await self._take()
@@ -117,7 +117,7 @@ class MethodRun:
     async def _ask(self, asked: HostCall) -> MessageAnswer:
         if asked.reads and asked.to is not None:
             return await self._host.read(asked.to, asked.selector)
-        writes = pending_writes(asked.slots, asked.marked, self._view, self._program)
+        writes = pending_writes(asked.slots, asked.is_marked, self._view, self._program)
         return await self._host.send(asked.to, asked.selector, asked.args, asked.kwargs, writes)
 
     def _look(self, sent: MessageAnswer) -> None:

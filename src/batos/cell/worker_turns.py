@@ -39,14 +39,14 @@ class HostCall:
     """A call of the host: a message, or a read of another object (then the selector is the slot's name)."""
 
     number: int  # of the call in the interpreter
-    later: bool
+    may_wait: bool
     reads: bool
     to: Ref | None
     selector: str
     args: list[Plain] = field(default_factory=list)
     kwargs: dict[str, Plain] = field(default_factory=dict)
     slots: Mapping[str, Value] = field(default_factory=dict)  # the receiver's, as the method has them
-    marked: bool = False
+    is_marked: bool = False
 
 
 @dataclass(slots=True)
@@ -56,10 +56,10 @@ class WorkerTurn:
     asked: list[HostCall] = field(default_factory=list)  # new in this turn
     now: int | None = None
     pending: frozenset[int] = frozenset()
-    done: bool = False
+    is_done: bool = False
     result: Value = None
     slots: Mapping[str, Value] = field(default_factory=dict)
-    marked: bool = False
+    is_marked: bool = False
     printed: str = ""
     seconds: float = 0.0
     cpu: float = 0.0
@@ -148,7 +148,7 @@ class WorkerTurns:
         turn.cpu = turn.seconds if before is None or after is None else after - before
         turn.printed = self.worker.collected.output
         self._snapshot = snapshot
-        if turn.done:
+        if turn.is_done:
             self._finish(turn, snapshot.output)
             self._snapshot = None
             self.worker.leave()
@@ -157,7 +157,7 @@ class WorkerTurns:
     def _has_stopped(self, turn: WorkerTurn, snapshot: Any) -> bool:
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.MontyComplete):
-            turn.done = True
+            turn.is_done = True
         elif isinstance(snapshot, kinds.FutureSnapshot):
             turn.pending = frozenset(snapshot.pending_call_ids)
         elif isinstance(snapshot, kinds.FunctionSnapshot) and snapshot.function_name in (NOW, READ):
@@ -210,14 +210,14 @@ class WorkerTurns:
         self._names(slots, extra)
         return HostCall(
             number=snapshot.call_id,
-            later=snapshot.function_name == LATER_CALL,
+            may_wait=snapshot.function_name == LATER_CALL,
             reads=reads,
             to=None if number == SELF else Ref(number),
             selector=name,
             args=args,
             kwargs=kwargs,
             slots=slots,
-            marked=marked,
+            is_marked=marked,
         )
 
     def _names(self, slots: Mapping[str, Value], extra: list[Any]) -> None:
@@ -241,7 +241,7 @@ class WorkerTurns:
                 f"{selector} gives its receiver, or holds objects: a result is plain data, or one object"
             )
         self._names(slots, extra)
-        turn.result, turn.slots, turn.marked = result, slots, marked
+        turn.result, turn.slots, turn.is_marked = result, slots, marked
 
     def _convert_error(self, error: Any) -> MethodFailed:
         """Convert an error of the interpreter to MethodFailed or CellKilled."""

@@ -35,7 +35,7 @@ class Situation:
     query: str
     effort: str
     parts: int
-    evidence: bool
+    has_evidence: bool
 
 
 def read(table: TomlTable) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
         and words >= when.get("min_words", 0)
         and ("max_words" not in when or words <= when["max_words"])
         and situation.parts >= when.get("min_parts", 0)
-        and ("evidence" not in when or situation.evidence is when["evidence"])
+        and ("evidence" not in when or situation.has_evidence is when["evidence"])
     )
 
 

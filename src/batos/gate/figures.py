@@ -93,8 +93,8 @@ class Figure:
     readings: frozenset[Decimal]
     scales: frozenset[int] = frozenset()
     measured: frozenset[tuple[str, Decimal]] = frozenset()
-    percent: bool = False
-    about: bool = False
+    is_percent: bool = False
+    is_approximate: bool = False
     #: True if it may be a count of things, which an answer makes on its way.
     counts: bool = False
 
@@ -214,7 +214,7 @@ def is_known(figure: Figure, there: KnownNumbers) -> bool:
         parts = [Decimal(part) for part in re.split(r"\D", figure.text) if part]
         if all(part < 10 or part in there.values for part in parts):
             return True
-    return figure.about and rounds(figure.values, there.values)
+    return figure.is_approximate and rounds(figure.values, there.values)
 
 
 def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:

@@ -40,7 +40,7 @@ _RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "of": 2, "^": 3}
 @dataclass(frozen=True, slots=True)
 class _Term:
     value: Decimal
-    percent: bool = False
+    is_percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CalculatedSums:
             is_about(result * (100 if percent else 1), value)
             for result in self.results
             for value in figure.values
-            for percent in {False, figure.percent}
+            for percent in {False, figure.is_percent}
         )
 
 
@@ -98,7 +98,7 @@ def _made_of(one: Decimal, other: Decimal, target: Figure) -> bool:
         return True
     if not other:
         return False
-    shares = (100 * one / other, 100 * (one - other) / other, 100 * (other - one) / other) if target.percent else ()
+    shares = (100 * one / other, 100 * (one - other) / other, 100 * (other - one) / other) if target.is_percent else ()
     return any(is_about(share, value) for share in (*shares, one / other) for value in target.values if value > 1)
 
 
@@ -163,7 +163,7 @@ def _values(run: Sequence[Figure | str]) -> Iterator[Decimal]:
         return
     for chosen in islice(product(*(sorted(each.values) for each in figures)), _READINGS):
         left = iter(chosen)
-        terms = [_Term(next(left), each.percent) if isinstance(each, Figure) else each for each in run]
+        terms = [_Term(next(left), each.is_percent) if isinstance(each, Figure) else each for each in run]
         try:
             yield _calculate(terms)
         except (DivisionByZero, InvalidOperation, Overflow, IndexError):
@@ -176,7 +176,7 @@ def _calculate(run: Sequence[_Term | str]) -> Decimal:
     signs: list[str] = []
     for each in run:
         if isinstance(each, _Term):
-            terms.append(_Term(each.value / 100 if each.percent else each.value, each.percent))
+            terms.append(_Term(each.value / 100 if each.is_percent else each.value, each.is_percent))
         elif each.isdigit():
             terms.append(_Term(Decimal(each)))
         elif each == "(":
@@ -197,7 +197,7 @@ def _calculate(run: Sequence[_Term | str]) -> Decimal:
 def _reduce(terms: list[_Term], sign: str) -> None:
     other, one = terms.pop(), terms.pop()
     if sign in "+-":
-        amount = one.value * other.value if other.percent and not one.percent else other.value
+        amount = one.value * other.value if other.is_percent and not one.is_percent else other.value
         value = one.value + amount if sign == "+" else one.value - amount
     elif sign == "/":
         value = one.value / other.value
@@ -205,7 +205,7 @@ def _reduce(terms: list[_Term], sign: str) -> None:
         if not 0 <= other.value <= 10:
             raise InvalidOperation
         value = one.value**other.value
-    elif sign == "of" and not one.percent:
+    elif sign == "of" and not one.is_percent:
         raise InvalidOperation
     else:
         value = one.value * other.value

@@ -102,18 +102,18 @@ class _Meter:
     #: When the bytes were last seen to grow, on the loop's clock.
     grown: float = 0.0
     #: True once this attempt named a layer: a line without one comes after the last byte then, else before the first.
-    begun: bool = False
+    has_begun: bool = False
 
     def begin(self, now: float) -> None:
         """Begin another attempt."""
-        self.grown, self.begun = now, False
+        self.grown, self.has_begun = now, False
 
     def hear(self, line: catalogue.PullProgress, now: float) -> None:
         """Take in one line of the daemon."""
         if line.digest and line.total:
-            self.begun = True
+            self.has_begun = True
             self.layers[line.digest] = (line.completed or 0, line.total)
-        elif self.begun and not line.digest:
+        elif self.has_begun and not line.digest:
             # The daemon may leave out the line of a layer's last byte.
             self.layers = {digest: (size, size) for digest, (_, size) in self.layers.items()}
         if not line.digest or self.byte_count > self.most:

@@ -23,7 +23,7 @@ class PairingSide:
 
     where: str
     pair: str | None
-    used: bool
+    holds_missions: bool
 
 
 def image_side(db: DB) -> PairingSide:
@@ -54,9 +54,9 @@ def agree_on_id(image: PairingSide, journal: PairingSide) -> str:
     """
     if image.pair == journal.pair:
         return image.pair or secrets.token_hex(16)
-    if image.pair is None and journal.used:
+    if image.pair is None and journal.holds_missions:
         raise _no_pair(image, f"the journal {journal.where} has missions and the image {image.where} is another or new")
-    if journal.pair is None and (image.used or journal.used):
+    if journal.pair is None and (image.holds_missions or journal.holds_missions):
         raise _no_pair(
             journal, f"the image {image.where} has missions and the journal {journal.where} is another or new"
         )

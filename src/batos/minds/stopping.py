@@ -31,35 +31,35 @@ class StopRequest:
     word: StatusWord | None = None
     reason: BatosError | None = None
     #: Its task was cancelled for it: whatever is raised on the way out, this is why.
-    forced: bool = False
+    is_forced: bool = False
     #: True once the mission was told and is ending.
-    stopped: bool = False
+    has_stopped: bool = False
     #: True if the mission runs with no other beside it.
-    alone: bool = False
+    runs_alone: bool = False
     #: True if the mission's status says already that it runs: it was accepted for a worker that was free.
-    runs: bool = False
+    is_running: bool = False
 
     def check(self) -> None:
         """Return if the mission may continue. Raises: Stopped: the mission was asked to stop."""
         if self.word is not None:
-            self.stopped = True
+            self.has_stopped = True
             raise Stopped(self.word)
 
     def request_stop(self, word: StatusWord, reason: BatosError, *, force: bool) -> bool:
         """Record the request to stop with this status, and return True, unless a stronger one was made before."""
         if self.word is not None and _STRENGTH[self.word] >= _STRENGTH[word]:
             return False
-        self.word, self.reason, self.forced = word, reason, force
+        self.word, self.reason, self.is_forced = word, reason, force
         return True
 
     def force(self) -> None:
         """Note that the mission's task is cancelled for a request that was made before."""
-        self.forced = True
+        self.is_forced = True
 
     @property
     def status_facts(self) -> Mapping[str, Any]:
         """Return unusual facts about how the mission runs, for its status."""
-        return {"alone": True} if self.alone else {}
+        return {"alone": True} if self.runs_alone else {}
 
     def withdraw(self) -> None:
         """Withdraw the request: the mission may continue."""
@@ -67,7 +67,7 @@ class StopRequest:
 
     async def outcome(self, error: BaseException) -> tuple[StatusWord, BatosError]:
         """Return the status, and the reason for it, of a mission that ended with this error."""
-        told = self.forced or isinstance(error, Stopped | asyncio.CancelledError)
+        told = self.is_forced or isinstance(error, Stopped | asyncio.CancelledError)
         if told and self.word is not None and self.reason is not None:
             return self.word, self.reason
         if isinstance(error, Stopped):  # released when it had stopped already

@@ -28,7 +28,7 @@ class MethodUse:
     selector: str
     revision: int
     outcome: Literal["ok", "fault"]
-    control: bool
+    is_control: bool
     seconds: float
     tokens: int
     calls: int
@@ -42,7 +42,7 @@ class MethodUse:
             "selector": self.selector,
             "revision": self.revision,
             "outcome": self.outcome,
-            "control": self.control,
+            "control": self.is_control,
             "seconds": round(self.seconds, 3),
             "tokens": self.tokens,
             "calls": self.calls,

@@ -108,7 +108,7 @@ class MissionInterpreter:
         A facet answers with a PartResult, a protocol with a text, any other slot with plain data.
         """
         given = tuple(data_of(each, "an argument") for each in args)
-        sent = SlotMessage(receiver, found.holder, found.value, selector, given, numbered=True)
+        sent = SlotMessage(receiver, found.holder, found.value, selector, given, is_numbered=True)
         message = await resolve(self.context, sent)
         if isinstance(message, ToMethod):
             answer = await self.run(message, method_results.check_result)

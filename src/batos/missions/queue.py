@@ -21,9 +21,9 @@ class QueueEntry:
     priority: int = 0
     deadline: str | None = None
     #: Waits for the daemon instead of failing when it is away.
-    patient: bool = False
+    waits_for_ollama: bool = False
     #: Runs with no other mission beside it.
-    alone: bool = False
+    runs_alone: bool = False
 
 
 def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
@@ -34,7 +34,7 @@ def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
 
 def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
     """Return the queue entry of a mission; after `deaths_allowed` counted deaths of its process it runs alone."""
-    return replace(new_entry(mission, brief.value), alone=status.deaths >= deaths_allowed)
+    return replace(new_entry(mission, brief.value), runs_alone=status.deaths >= deaths_allowed)
 
 
 class Queue:

@@ -53,12 +53,12 @@ class LeftBehind:
 class SeenMission:
     """The state of a mission in its records.
 
-    `answered`: committed but not folded in. `awaits`: waits for a person's answer.
+    `is_answered`: committed but not folded in. `awaits`: waits for a person's answer.
     """
 
     place: QueueEntry
     word: StatusWord
-    answered: bool
+    is_answered: bool
     awaits: bool = False
 
 
@@ -109,7 +109,7 @@ class Recovery:
 
     async def publish(self, mission: str) -> bool:
         """Fold in a mission that is committed but not folded in; return False if the mission is no such one."""
-        if not self.look(mission).answered:
+        if not self.look(mission).is_answered:
             return False
         if await self._publisher.fold(mission):
             self._tell_done(mission)
@@ -135,7 +135,7 @@ class Recovery:
 
     async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""
-        if seen.answered:
+        if seen.is_answered:
             await self.publish(seen.place.mission)
             return None
         return await self._count(seen.place.mission) if seen.word == "running" else seen.place
@@ -170,7 +170,7 @@ class Recovery:
             brief, status, _ = self._image.find(root, mission)
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
-            place = replace(entry_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
+            place = replace(entry_of(mission, brief, status, DEATHS), runs_alone=deaths >= DEATHS)
         if alone and deaths > DEATHS:
             await self._image.move(mission, "parked", _parked_reason(deaths), deaths=deaths, mark=mark)
             return None

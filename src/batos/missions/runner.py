@@ -148,7 +148,7 @@ class MissionRunner:
         Raises: Refused: the mission has ended without an answer, or another process runs it.
         """
         attempt = Attempt(mission, stop_request=stop_request or StopRequest())
-        began = attempt.stop_request.runs
+        began = attempt.stop_request.is_running
         try:
             attempt.stop_request.check()
             if not began:

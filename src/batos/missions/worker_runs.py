@@ -49,7 +49,7 @@ class WorkerDeps:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A mission at a worker. `begun` is needed because a task that is cancelled before it began never runs at all."""
+    """A mission at a worker. `has_begun` is needed because a task that is cancelled before its start never runs."""
 
     place: QueueEntry
     stop_request: StopRequest
@@ -59,7 +59,7 @@ class Run:
     #: Gives up what was prepared for the mission, if the mission has not used it.
     give_up: Callable[[], None]
     task: asyncio.Task[None] | None = None
-    begun: bool = False
+    has_begun: bool = False
 
     def start(self, group: asyncio.TaskGroup, work: Callable[[Run], Coroutine[Any, Any, None]]) -> None:
         """Do the work in a task of its own, which has the mission's name."""
@@ -67,12 +67,12 @@ class Run:
 
     def begin(self) -> str:
         """Note that the task has begun, and return the mission."""
-        self.begun = True
+        self.has_begun = True
         return self.place.mission
 
     def break_off(self) -> None:
         """Cancel the task, if it has begun."""
-        if self.begun and self.task is not None:
+        if self.has_begun and self.task is not None:
             self.task.cancel()
 
 

@@ -138,7 +138,7 @@ class Workers:
         while not self.stopping and len(self._running) + len(self._reserved) < self._deps.at_once:
             place = self._queue.first()
             here = self._running or self._reserved
-            if place is None or (here and (place.alone or self._runs_alone())):
+            if place is None or (here and (place.runs_alone or self._runs_alone())):
                 return
             self._queue.drop(place.mission)
             self._start(self._run_of(place))
@@ -151,8 +151,8 @@ class Workers:
 
     def _run_of(self, place: QueueEntry, give_up: Callable[[], None] | None = None) -> Run:
         """Return a run for a mission; with `give_up`, for one that is stored as one that runs."""
-        loop, patience = asyncio.get_running_loop(), self._patience if place.patient else waits_its_turn
-        stop_request = StopRequest(patience, alone=place.alone, runs=give_up is not None)
+        loop, patience = asyncio.get_running_loop(), self._patience if place.waits_for_ollama else waits_its_turn
+        stop_request = StopRequest(patience, runs_alone=place.runs_alone, is_running=give_up is not None)
         return Run(place, stop_request, loop.create_future(), loop.create_future(), give_up or nothing)
 
     def _start(self, run: Run) -> None:
@@ -162,7 +162,7 @@ class Workers:
 
     def _runs_alone(self) -> bool:
         """Test if a mission runs that tolerates no other beside it."""
-        return any(run.place.alone for run in self._running.values())
+        return any(run.place.runs_alone for run in self._running.values())
 
     async def _work(self, run: Run) -> None:
         """Run one mission, and pass on its outcome: to its waiters, to the wait for Ollama, or back to the queue."""
@@ -301,7 +301,7 @@ class Workers:
         A mission that is already stopping cannot be released.
         """
         run = self._running.get(mission)
-        if run is None or run.stop_request.stopped or run.stop_request.word not in (None, "paused"):
+        if run is None or run.stop_request.has_stopped or run.stop_request.word not in (None, "paused"):
             return False
         run.stop_request.withdraw()
         return True

@@ -25,7 +25,7 @@ class Console:
     out: TextIO
     err: TextIO
     as_json: bool
-    colour: bool
+    has_colour: bool
     #: The reason for which a result could not be written, if so.
     lost: str = ""
     #: The number of lines of the last redrawing that stand at the bottom of the terminal.
@@ -91,7 +91,7 @@ class Console:
         """Write a result; on a terminal its lines are broken between words, and a warning is red."""
         self.redraw([])
         shown = lay_out(plain(text), columns(self.out))
-        self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.colour and self.out.isatty() else f"{shown}\n")
+        self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.has_colour and self.out.isatty() else f"{shown}\n")
 
     def stream(self, text: str) -> None:
         """Write a piece of a result; where it cannot be written, the next whole one will say so.
@@ -125,7 +125,7 @@ class Console:
     def _say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
         self.redraw([])
         shown, mark = lay_out(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
-        self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
+        self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.has_colour else f"{shown}\n")
 
     @property
     def width(self) -> int:
@@ -134,7 +134,7 @@ class Console:
 
     def redraw(self, lines: Sequence[str]) -> None:
         """Draw lines in the place of those of the call before, on a terminal; nothing elsewhere."""
-        if self.colour and not self.as_json and (lines or self._standing):
+        if self.has_colour and not self.as_json and (lines or self._standing):
             width = self.width
             up = f"\x1b[{self._standing}A" if self._standing else ""
             self._note(f"\r{up}\x1b[J" + "".join(f"{cut(plain(line), width)}\n" for line in lines))

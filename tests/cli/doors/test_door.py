@@ -291,7 +291,7 @@ def called(home: Path, said: io.StringIO | None = None, **sources: str) -> VerbC
 
 
 def _console(said: io.StringIO) -> Console:
-    return Console(said, said, as_json=False, colour=False)
+    return Console(said, said, as_json=False, has_colour=False)
 
 
 def left(home: Path, pid: int, born: str) -> None:

@@ -34,7 +34,7 @@ def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedM
     """A mission that is followed, and what it tells."""
     said = io.StringIO()
     return FollowedMission(
-        MissionPrinter(Console(said, said, as_json, colour=False), False, False, False), patience=patience
+        MissionPrinter(Console(said, said, as_json, has_colour=False), False, False, False), patience=patience
     ), said
 
 

@@ -69,7 +69,7 @@ def printer(
     """A printer whose two streams are one."""
     said = io.StringIO()
     return MissionPrinter(
-        Console(said, said, as_json, colour=False), quiet, stream, voices=False, verbose=verbose
+        Console(said, said, as_json, has_colour=False), quiet, stream, shows_voices=False, verbose=verbose
     ), said
 
 

@@ -135,7 +135,7 @@ def test_a_history() -> None:
 def test_no_source_moves_the_cursor(source: str, intent: str) -> None:
     """Whatever a model wrote, a terminal is told no control character of it; its own lines stay."""
     out = io.StringIO()
-    console = Console(out, io.StringIO(), as_json=False, colour=True)
+    console = Console(out, io.StringIO(), as_json=False, has_colour=True)
     console.write(telling.method_text(METHOD | {"source": f"a\x1b[2J{source}", "intent": intent}))
     assert out.getvalue() == plain(out.getvalue())
     assert "\x1b" not in out.getvalue()

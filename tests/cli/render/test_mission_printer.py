@@ -175,7 +175,9 @@ class Screen(io.StringIO):
 def test_the_live_line_is_gone_when_the_answer_begins() -> None:
     """On a terminal a line stands while the mission runs, is not drawn into an answer, and comes back after it."""
     said = Screen()
-    told = MissionPrinter(Console(said, said, as_json=False, colour=True), quiet=False, stream=True, voices=False)
+    told = MissionPrinter(
+        Console(said, said, as_json=False, has_colour=True), quiet=False, streams=True, shows_voices=False
+    )
     told.begin("Ctrl-C stops it")
     told.on_event(*LIFE[1])
     told.tick()
@@ -195,7 +197,9 @@ def test_a_terminal_marks_sentences_with_their_footnotes() -> None:
     cited = {"mission": "m-1", "path": "p", "document": 1, "sentence": "It cost nothing."}
     for colour, shown in ((True, "It cost nothing. [1] It was [2]."), (False, "It cost nothing. It was [2].")):
         said = Screen()
-        told = MissionPrinter(Console(said, said, as_json=False, colour=colour), quiet=False, stream=True, voices=False)
+        told = MissionPrinter(
+            Console(said, said, as_json=False, has_colour=colour), quiet=False, streams=True, shows_voices=False
+        )
         told.on_event("mission.token", {"mission": "m-1", "path": "p", "text": "It cost nothing."})
         told.on_event("mission.citation", cited)
         told.on_event("mission.citation", cited)
@@ -210,7 +214,7 @@ def test_only_a_terminal_has_a_live_line() -> None:
     """A pipe, a program and who wants the answer alone are shown nothing of it."""
     for quiet, as_json, colour in ((False, False, False), (True, False, True), (False, True, True)):
         said = io.StringIO()
-        told = MissionPrinter(Console(said, said, as_json, colour), quiet, stream=False, voices=False)
+        told = MissionPrinter(Console(said, said, as_json, colour), quiet, streams=False, shows_voices=False)
         assert not told.has_live_line
         if not colour:
             told.tick()

@@ -15,7 +15,7 @@ def test_without_an_image_the_tokens_are_estimated(tmp_path: Path) -> None:
     """The shipped codex has no prompt that is too long, and each persona has a line."""
     codex = codices.parse(codices.read_shipped()).sound()
     weighed = prompt_tokens.weigh(codex, Settings(home=tmp_path))
-    assert not any(each.measured or each.too_long for each in weighed)
+    assert not any(each.is_measured or each.too_long for each in weighed)
     lines = list(prompt_tokens.describe(weighed))
     assert len(lines) == 1
     assert all(name in lines[0] for name in codex.personas)
@@ -45,6 +45,6 @@ async def test_with_an_image_the_measured_density_counts(tmp_path: Path) -> None
         codex, settings = codices.load(tmp_path / "codex"), uvm.settings
     guessed = prompt_tokens.weigh(codex, Settings(home=tmp_path / "elsewhere"))
     counted = prompt_tokens.weigh(codex, settings)
-    assert all(each.measured for each in counted)
+    assert all(each.is_measured for each in counted)
     pairs = zip(guessed, counted, strict=True)
     assert all(after.tokens["full"] < before.tokens["full"] for before, after in pairs)

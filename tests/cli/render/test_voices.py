@@ -83,7 +83,9 @@ def test_changes_stand_under_an_answer_only_with_voices() -> None:
 def test_a_protocol_is_told_as_one() -> None:
     """What was streamed is taken back for a key protocol: nobody is told of a fault that there is not."""
     said = io.StringIO()
-    printer = MissionPrinter(Console(said, said, as_json=False, colour=False), quiet=False, stream=True, voices=False)
+    printer = MissionPrinter(
+        Console(said, said, as_json=False, has_colour=False), quiet=False, streams=True, shows_voices=False
+    )
     printer.on_event("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
     printer.on_event("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
     assert "fault" not in said.getvalue()

@@ -44,7 +44,7 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
     brief: dict[str, object] = {"text": "And now?", "effort": "reflex", "user": "tester"}
     written = io.StringIO()
     printer = MissionPrinter(
-        Console.from_streams(written, written, as_json=False), quiet=False, stream=False, voices=False
+        Console.from_streams(written, written, as_json=False), quiet=False, streams=False, shows_voices=False
     )
     assert await _ask(prepared(), FollowedMission(printer), brief, []) == 0
     told = written.getvalue()

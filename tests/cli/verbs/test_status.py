@@ -151,6 +151,6 @@ def test_no_control_characters(text: str) -> None:
     said = io.StringIO()
     running = [{**FOUND["running"][0], "text": text, "state": text, "personas": [text]}]
     failures = [{"mission": text, "reason": {"code": text, "message": text}}]
-    console = Console(said, said, as_json=False, colour=False)
+    console = Console(said, said, as_json=False, has_colour=False)
     console.write(status_text({**FOUND, "running": running, "failures": failures}, NOW))
     assert plain(said.getvalue()) == said.getvalue()

@@ -33,7 +33,7 @@ def notice(event: str, seq: int = 1, **keys: Any) -> dict[str, Any]:
 def watcher(*, as_json: bool = False) -> tuple[Watcher, io.StringIO]:
     """A watcher and what it tells."""
     said = io.StringIO()
-    return Watcher(Console(said, said, as_json, colour=False)), said
+    return Watcher(Console(said, said, as_json, has_colour=False)), said
 
 
 def test_a_mission_is_a_few_lines() -> None:
@@ -121,7 +121,7 @@ async def test_what_others_ask_is_followed(tmp_path: Path) -> None:
     """First what there is, then what happens, until the server stops: NoServer."""
     said, asked = Stream(), set()
     settings = Settings(home=tmp_path, user="ada")
-    called = VerbCall(LoadedSettings(settings, {}), Console(said, said, as_json=True, colour=False), quiet=False)
+    called = VerbCall(LoadedSettings(settings, {}), Console(said, said, as_json=True, has_colour=False), quiet=False)
     async with scripted_uvm(tmp_path) as uvm:
         async with serving(uvm), client_of(uvm) as other:
             before = await other.call("submit", {"brief": REFLEX, "follow": True})

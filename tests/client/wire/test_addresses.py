@@ -30,7 +30,7 @@ def test_where_a_server_listens(text: str, bound: str, loopback: bool | None, ne
     """Only what no other machine can reach is loopback; `near` is how this machine reaches it."""
     address = parse_listening(text, "bind")
     if loopback is not None:
-        assert (str(address), address.loopback, address.near) == (bound, loopback, near)
+        assert (str(address), address.is_loopback, address.near) == (bound, loopback, near)
 
 
 @pytest.mark.parametrize("text", ["tcp://127.0.0.1:*", "tcp://127.0.0.1:0"])
@@ -62,8 +62,8 @@ def test_what_is_no_place_to_listen_names_the_setting(text: str, field: str) -> 
 def test_a_server_is_reached_by_name_too() -> None:
     """A client may name a host; what stands for every address cannot be reached."""
     assert str(parse_reachable("tcp://box.local:7717", "server")) == "tcp://box.local:7717"
-    assert not parse_reachable("tcp://box.local:7717", "server").loopback
-    assert parse_reachable("tcp://localhost:7717", "server").loopback
+    assert not parse_reachable("tcp://box.local:7717", "server").is_loopback
+    assert parse_reachable("tcp://localhost:7717", "server").is_loopback
     for text in ("tcp://*:7717", "tcp://0.0.0.0:7717", "tcp://[::]:7717", "tcp://a b:1", "tcp://-x:1", "tcp://box:*"):
         with pytest.raises(ConfigError):
             parse_reachable(text, "server")

@@ -214,7 +214,7 @@ CACHES = st.builds(
     Cache,
     numbers=st.integers(1, 1 << 19),
     trained=st.none() | st.integers(1, 1 << 18),
-    alone=st.booleans(),
+    serves_one=st.booleans(),
     layers=st.integers(1, 100),
 )
 RESIDENTS = st.builds(

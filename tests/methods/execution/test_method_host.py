@@ -26,7 +26,7 @@ async def test_an_object_that_it_was_never_shown_is_refused(mind: MethodMind) ->
         for number in (-1, 0, 1, 99):
             found.append((await host.send(Ref(number), "name", [], {}, Writes())).raised)
             found.append((await host.read(Ref(number), "name")).raised)
-        return None, Writes({"total": Ref(5)}, marked=True)
+        return None, Writes({"total": Ref(5)}, is_marked=True)
 
     async with errands(mind.uvm) as (_, given):
         with pytest.raises(MethodFailed, match="never shown"):
@@ -64,7 +64,7 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Met
     """Writes are honoured all or none: what else the method wrote is not there either."""
 
     async def write(call: Any, host: Any) -> Any:
-        return None, Writes({"total": 1, slot: "x"}, marked=True)
+        return None, Writes({"total": 1, slot: "x"}, is_marked=True)
 
     async with errands(mind.uvm) as (opened, given):
         before = dict(own_slots(opened.context.mind.persona))
@@ -82,8 +82,8 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Met
     [
         ([1] * 250_000, Writes()),
         ("x" * 900_000, Writes()),
-        (None, Writes({"total": [[1]] * 120_000}, marked=True)),
-        (None, Writes({name: [1] * 2_000 for name in ("a", "b", "c")}, marked=True)),
+        (None, Writes({"total": [[1]] * 120_000}, is_marked=True)),
+        (None, Writes({name: [1] * 2_000 for name in ("a", "b", "c")}, is_marked=True)),
     ],
 )
 async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: MethodMind, result: Any, writes: Writes) -> None:
@@ -167,7 +167,7 @@ async def test_a_slot_that_never_stands_still_is_an_error_that_says_so(mind: Met
 
         async def overtaken(call: Any, host: Any) -> Any:
             persona.total += 1
-            return None, Writes({"total": call.view["total"] + 100}, marked=True)
+            return None, Writes({"total": call.view["total"] + 100}, is_marked=True)
 
         cell = FakeCell(overtaken)
         with pytest.raises(MethodFailed, match="was changed by other parts of the mission each of the 12 times"):
@@ -180,7 +180,7 @@ async def test_two_nested_messages_at_once_lose_nothing(mind: MethodMind) -> Non
     await mind.learn(add_="def add_(self, amount):\n    self.total += amount\n    self._p_changed = True\n")
 
     async def both(call: Any, host: Any) -> Any:
-        pending = Writes({"total": 10}, marked=True)
+        pending = Writes({"total": 10}, is_marked=True)
         sent = await asyncio.gather(*(host.send(None, "add_", [amount], {}, pending) for amount in (1, 2, 4)))
         return [each.raised for each in sent], Writes()
 

@@ -266,7 +266,7 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
 async def test_a_port_that_nobody_asked_for_is_another_where_it_is_taken(tmp_path: Path) -> None:
     """A second home's server listens beside the first one's."""
     async with wired(tmp_path) as wire:
-        taken = (replace(wire.places.bind, or_free=True), replace(wire.places.events, or_free=True))
+        taken = (replace(wire.places.bind, may_be_another=True), replace(wire.places.events, may_be_another=True))
         async with wire.server.__class__(wire.dispatcher, wire.ring).serving(*taken) as places:
             ports = {each.port for each in (places.bind, places.events, *taken)}
             assert len(ports) == 4

@@ -145,7 +145,7 @@ class Bars:
         bar, now = self._bars.setdefault(progress.step, Bar(progress.step)), self._clock()
         tenths = bar.tenths
         bar.update(progress, now)
-        if self._console.colour:
+        if self._console.has_colour:
             if now - self._drawn >= PACE:
                 self._drawn = now
                 self._draw()

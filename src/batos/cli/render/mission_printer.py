@@ -39,8 +39,8 @@ class MissionPrinter:
 
     console: Console
     quiet: bool
-    stream: bool
-    voices: bool
+    streams: bool
+    shows_voices: bool
     verbose: bool = False
     live: LiveLine = field(default_factory=LiveLine)
     #: The command that shows all of the mission; None where its own name does.
@@ -60,7 +60,7 @@ class MissionPrinter:
         self.live.on_event(event, keys)
         if event == "vram.spill":
             self._warn_of_spill(keys)
-        elif event == "mission.token" and self.stream:
+        elif event == "mission.token" and self.streams:
             self._token(str(keys["text"]))
         elif event == "mission.citation":
             self._mark_citation(keys)
@@ -84,7 +84,7 @@ class MissionPrinter:
     @property
     def has_live_line(self) -> bool:
         """Say whether there is a terminal for the live line."""
-        return self.console.colour and not (self.console.as_json or self.quiet)
+        return self.console.has_colour and not (self.console.as_json or self.quiet)
 
     def _token(self, text: str) -> None:
         if not self._line_open:
@@ -180,10 +180,10 @@ class MissionPrinter:
             if not mission["provenance"]["gate"]["ok"]:
                 self.console.say(f"The gate still finds faults in this: batos show {mission['id']}")
         elif self.verbose:
-            self.console.say("\n" + notes_text(mission, voices=self.voices))
+            self.console.say("\n" + notes_text(mission, voices=self.shows_voices))
         else:
             self.console.say("")
-            for line in screen_lines(mission, voices=self.voices):
+            for line in screen_lines(mission, voices=self.shows_voices):
                 self.console.say(line)
             again = f"batos show {mission['id']}" if self.again is None else self.again
             self.console.say(summary_line(mission, again), dim=True)

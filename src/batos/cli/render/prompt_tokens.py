@@ -20,12 +20,12 @@ from batos.terminal.layout import table
 
 @dataclass(frozen=True, slots=True)
 class PromptTokens:
-    """The tokens of one prompt of a persona, by its form; `measured` is false where a byte's tokens are estimated."""
+    """The tokens of one prompt of a persona, by its form; not `is_measured` if they are estimated."""
 
     persona: str
     prompt: str
     tokens: dict[Form, int]
-    measured: bool
+    is_measured: bool
 
     @property
     def too_long(self) -> list[Form]:
@@ -38,7 +38,7 @@ class PromptTokens:
             "persona": self.persona,
             "prompt": self.prompt,
             **{str(form): tokens for form, tokens in self.tokens.items()},
-            "measured": self.measured,
+            "measured": self.is_measured,
         }
 
 
@@ -76,7 +76,7 @@ def describe(weighed: Sequence[PromptTokens]) -> Iterator[str]:
         mine = [each for each in weighed if each.persona == persona]
         longest = [max(mine, key=lambda each, form=form: each.tokens[form]) for form in MOST]  # type: ignore[misc]
         cells = [f"{each.tokens[form]} ({each.prompt})" for each, form in zip(longest, MOST, strict=True)]
-        rows.append([persona, *cells, "measured" if mine[0].measured else "estimated"])
+        rows.append([persona, *cells, "measured" if mine[0].is_measured else "estimated"])
     yield table(rows, ("longest prompt", *(f"{form} form, tokens" for form in MOST), "counted"))
     for each in weighed:
         for form in each.too_long:

@@ -33,7 +33,7 @@ def token(called: VerbCall, new: bool) -> int:
     called.console.write(found)
     if not called.quiet:
         called.console.say(f"The token is in {settings.home / 'token'}, readable by its owner alone.")
-        if bound.loopback:
+        if bound.is_loopback:
             called.console.say("Programs of this home need not give it: batos.Client reads it (`batos help python`).")
             called.console.say(
                 f"Other programs send it by PLAIN to {bound}, with the user name batos. It is valid on loopback only."
@@ -98,7 +98,7 @@ def new(called: VerbCall, name: str, address: str | None, out: str | None) -> in
     else:
         called.console.write(str(target))
         called.console.say(f"The key is for {bind}. On the client: BATOS_SERVER={target.name} batos status")
-        if parse_reachable(bind, "address").loopback:
+        if parse_reachable(bind, "address").is_loopback:
             called.console.say("That is this machine: for a client on another one give its address, --address HOST.")
     return 0
 
@@ -116,7 +116,7 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
 def _reachable_address(settings: Settings, address: str | None) -> str:
     """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
     bound = parse_listening(settings.bind, "bind")
-    if bound.loopback:
+    if bound.is_loopback:
         raise ConfigError(
             f"bind is {bound}: nobody on another machine can reach it, and here the token is enough",
             field="bind",

@@ -58,7 +58,9 @@ def resume(called: VerbCall, mission: str | None) -> int:
     Without MISSION: run missions that an ended process left, and those that `submit` queued while no server ran. A
     server does that by itself. Ctrl-C puts missions without an answer back into the queue.
     """
-    printer = MissionPrinter(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
+    printer = MissionPrinter(
+        called.console, quiet=called.quiet, streams=False, shows_voices=False, verbose=called.verbose
+    )
     return run(_resume(called, open_door(called), FollowedMission(printer), mission))
 
 

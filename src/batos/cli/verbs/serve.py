@@ -74,8 +74,8 @@ async def open_server(
     ConfigError: it cannot listen where the settings say. ImageBusy: the home has a server, or its image an owner.
     """
     home = settings.home
-    bind = replace(parse_listening(settings.bind, "bind"), or_free="bind" in unasked)
-    events = replace(parse_listening(settings.events, "events"), or_free="events" in unasked)
+    bind = replace(parse_listening(settings.bind, "bind"), may_be_another="bind" in unasked)
+    events = replace(parse_listening(settings.events, "events"), may_be_another="events" in unasked)
     other = server_file.running_server(home)
     if other is not None:
         remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."

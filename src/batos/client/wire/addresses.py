@@ -20,24 +20,24 @@ class Address:
     host: str
     port: int
     #: Only this machine can reach it.
-    loopback: bool
+    is_loopback: bool
     #: The host stands for every address of the machine: it can be bound to, not connected to.
-    everywhere: bool = False
+    is_wildcard: bool = False
     #: Another port does where this one is taken: nobody has asked for this one.
-    or_free: bool = False
+    may_be_another: bool = False
 
     def __str__(self) -> str:
         return f"tcp://{self.host}:{self.port or '*'}"
 
     def at(self, port: int) -> Address:
         """Return the same address with the port that it got."""
-        return Address(self.host, port, self.loopback, self.everywhere)
+        return Address(self.host, port, self.is_loopback, self.is_wildcard)
 
     @property
     def near(self) -> str:
         """Return the endpoint by which this machine itself reaches the address."""
         own = "[::1]" if self.host.startswith("[") else "127.0.0.1"
-        return f"tcp://{own if self.everywhere else self.host}:{self.port}"
+        return f"tcp://{own if self.is_wildcard else self.host}:{self.port}"
 
 
 def parse_listening(text: str, field: str) -> Address:
@@ -50,7 +50,7 @@ def parse_listening(text: str, field: str) -> Address:
     """
     host, port = _parts(text, field)
     if host == "localhost":
-        return Address("127.0.0.1", port, loopback=True)
+        return Address("127.0.0.1", port, is_loopback=True)
     host = _EVERYWHERE.get(host, host)
     try:
         address = ipaddress.ip_address(host.strip("[]"))
@@ -65,13 +65,13 @@ def parse_reachable(text: str, field: str) -> Address:
     if not port:
         raise _wrong(text, field, "a server is reached at one port")
     if host == "localhost":
-        return Address("127.0.0.1", port, loopback=True)
+        return Address("127.0.0.1", port, is_loopback=True)
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         if host.startswith("[") or not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", host):
             raise _wrong(text, field, "that is not an address") from None
-        return Address(host, port, loopback=False)
+        return Address(host, port, is_loopback=False)
     if address.is_unspecified:
         raise _wrong(text, field, "that means every address, and cannot be connected to")
     return _address(address, text, field, port)

@@ -25,8 +25,8 @@ def bind_socket(socket: zmq.asyncio.Socket, address: Address, field: str) -> Add
     try:
         socket.bind(str(address))
     except zmq.ZMQError as error:
-        if error.errno == errno.EADDRINUSE and address.or_free:
-            return bind_socket(socket, replace(address, port=0, or_free=False), field)
+        if error.errno == errno.EADDRINUSE and address.may_be_another:
+            return bind_socket(socket, replace(address, port=0, may_be_another=False), field)
         socket.close(linger=0)
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(

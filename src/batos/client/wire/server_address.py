@@ -46,7 +46,7 @@ def setting_address(server: str, home: Path) -> ServerAddress:
         file = read_key_file(Path(server).expanduser())
         return ServerAddress(str(parse_reachable(file.endpoint, "server")), "", file.credentials, None)
     address = parse_reachable(server, "server")
-    if not address.loopback:
+    if not address.is_loopback:
         raise ConfigError(
             f"server: {server} is on another machine, where the home's token may not go",
             field="server",

@@ -27,7 +27,7 @@ class _Record:
     maker: ast.FunctionDef | None = None
     error: str = ""
     #: A value of it is made once for all in Python, and would be made for each.
-    shared: bool = False
+    is_shared: bool = False
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ def plain(tree: ast.Module, receiver: str) -> None:
             return
         records[node.name] = record
     uses = _Uses(tree, records, known)
-    if not uses.is_understood() or any(each.shared and name not in uses.spaces for name, each in records.items()):
+    if not uses.is_understood() or any(each.is_shared and name not in uses.spaces for name, each in records.items()):
         return
     fields = {name for record in records.values() for name in record.fields}
     if any(not record.fields and not record.error for record in records.values()):
@@ -100,7 +100,7 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
         if any(value is not None and bound_names.loaded_names(value) & made.keys() for value in made.values()):
             return None  # a field is no variable of the function
         return _Record(
-            node, made, shared=any(value is made[name] and _is_computed(value) for name, value in fields.items())
+            node, made, is_shared=any(value is made[name] and _is_computed(value) for name, value in fields.items())
         )
     return None if fields or len(makers) > 1 or node.decorator_list else _read_initialiser(node, makers[0])
 

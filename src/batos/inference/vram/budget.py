@@ -29,14 +29,14 @@ _ALONE = ("mllama", "qwen3vl", "qwen35", "qwen3next", "lfm2", "nemotron_h")
 class Cache:
     """The growth of a model's cache: `numbers` for each token, up to `trained` tokens (None: unknown).
 
-    `bound` says why the cache may be smaller than counted, "" if the count is exact. `alone` means that the model
+    `bound` says why the cache may be smaller than counted, "" if the count is exact. `serves_one` means that the model
     serves one request at a time. `layers` is the number of the model's layers.
     """
 
     numbers: int
     trained: int | None = None
     bound: str = ""
-    alone: bool = False
+    serves_one: bool = False
     layers: int = 0
 
     def window(self, num_ctx: int) -> int:
@@ -53,7 +53,7 @@ class Cache:
 
     def parallel(self, asked: int) -> int:
         """Return the number of requests that share the runner."""
-        return 1 if self.alone else asked
+        return 1 if self.serves_one else asked
 
     def size(self, num_ctx: int, parallel: int, kv_type: str) -> int:
         """Return the size of the cache in bytes."""

@@ -239,7 +239,7 @@ class MethodHost:
 
         Raises: CovenantViolation: another method is about to run, and the writes are not marked.
         """
-        if pending and pending.marked:
+        if pending and pending.is_marked:
             self.take(pending)
             return True
         if pending and runs:
@@ -256,14 +256,14 @@ class MethodHost:
 
         Raises: CovenantViolation: the writes are not marked. MethodFailed: a method may not write one of the slots.
         """
-        if writes and not writes.marked:
+        if writes and not writes.is_marked:
             raise CovenantViolation("it changed its receiver and did not mark that: nothing of it is kept")
         before = self._taken.values
         fresh = {
             slot: value for slot, value in writes.values.items() if slot not in before or not same(before[slot], value)
         }
-        self._view.take(Writes(fresh, writes.deleted - self._taken.deleted, marked=True), self.trust)
-        self._taken = Writes({**before, **writes.values}, self._taken.deleted | writes.deleted, marked=True)
+        self._view.take(Writes(fresh, writes.deleted - self._taken.deleted, is_marked=True), self.trust)
+        self._taken = Writes({**before, **writes.values}, self._taken.deleted | writes.deleted, is_marked=True)
 
     def _reload_slots(self) -> Mapping[str, Value]:
         """Return the receiver's slots anew, for the method to continue with."""

@@ -33,11 +33,11 @@ _RECORDS = (PersistentMapping, PersistentList, OOBTree, OOTreeSet, OOSet)
 
 @dataclass(slots=True)
 class SizeBudget:
-    """The number of values and characters that may still be taken. `objects` becomes True once a value is an object."""
+    """The number of values and characters that may still be taken. `has_objects`: one of those taken is an object."""
 
     values: int = MOST_VALUES
     text: int = MOST_TEXT
-    objects: bool = False
+    has_objects: bool = False
 
 
 def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
@@ -61,7 +61,7 @@ def _copy(value: Any, what: str, room: SizeBudget, above: tuple[int, ...]) -> Da
     if value is None or kind is bool:
         return value
     if kind is UvmObject:
-        room.objects = True
+        room.has_objects = True
         return value
     if (kind is int and value.bit_length() <= INTEGER_BITS) or (kind is float and math.isfinite(value)):
         return value

@@ -75,7 +75,7 @@ class View:
             if kept is not None:
                 self.trust = least_trust(self.trust, kept.trust)
                 found[slot] = kept.value
-        return {slot: self.table.to_cell(value) for slot, value in found.items()} if room.objects else found
+        return {slot: self.table.to_cell(value) for slot, value in found.items()} if room.has_objects else found
 
     def take(self, writes: Writes, trust: str) -> None:
         """Write the method's changes into the write buffer with this trust class, all or none.

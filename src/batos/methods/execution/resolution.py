@@ -29,8 +29,8 @@ Behaviour: TypeAlias = Method | Intent
 class SlotMessage:
     """A message to a slot with behaviour: the receiver, the object that holds the slot, its value, and the arguments.
 
-    A mind that asks one of its parts sends the number of the sub-query behind the text. With `numbered` this number is
-    for the kernel alone, and a part's method is called without it.
+    A mind that asks one of its parts sends the number of the sub-query behind the text. If `is_numbered`, the
+    number is for the kernel alone, and a part's method is called without it.
     """
 
     receiver: UvmObject
@@ -39,7 +39,7 @@ class SlotMessage:
     selector: str
     args: tuple[Data, ...] = ()
     kwargs: Mapping[str, Data] = field(default_factory=dict)
-    numbered: bool = False
+    is_numbered: bool = False
 
     @property
     def values(self) -> tuple[Data, ...]:
@@ -141,7 +141,7 @@ class _MissionMessage:
     def from_message(cls, context: MindContext, message: SlotMessage) -> _MissionMessage:
         """Return the message with its declared intent; a facet's number is taken out of the arguments."""
         intent, args = intent_in(message.lookup, message.selector), message.args
-        if not message.numbered or kind_of(intent, message.selector) != "facet":
+        if not message.is_numbered or kind_of(intent, message.selector) != "facet":
             return cls(context, message, intent, args, 0)
         number = args[1] if len(args) > 1 else 0
         return cls(context, message, intent, args[:1], number if isinstance(number, int) else 0)

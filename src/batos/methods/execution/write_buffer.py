@@ -47,10 +47,10 @@ class BufferedWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SeenValue:
-    """The value that a run first read from below its buffer; `there` is False if there was no such slot."""
+    """The value that a run first read from below its buffer; `exists` is False if there was no such slot."""
 
     data: Data | None
-    there: bool
+    exists: bool
 
 
 class WriteBuffer:
@@ -117,7 +117,7 @@ class WriteBuffer:
         for (receiver, slot), seen in self._seen.items():
             held = below.find(receiver, slot)
             there = held is not None
-            if there is not seen.there or (held is not None and not matches(held.value, seen.data)):
+            if there is not seen.exists or (held is not None and not matches(held.value, seen.data)):
                 return f"{slot!r} of {label(receiver)}"
         return None
 

@@ -86,9 +86,9 @@ class Dialogue:
             self.attempts = attempt + 1
             step = Step(f"{self.path}/attempt{attempt}")
             text, judged = await self._attempt(step)
-            if not judged.faults and not judged.pending:
+            if not judged.faults and not judged.is_pending:
                 return judged
-            if judged.pending and attempt < REPAIRS:
+            if judged.is_pending and attempt < REPAIRS:
                 self._repairs, self._replies, self._unshown = [], [], 0
                 continue
             self.session.waste(step.path)
@@ -100,7 +100,7 @@ class Dialogue:
     def _take(self, text: str, judged: TrialResult) -> None:
         """Take in a reply with faults: it is shown with them, or asked for anew if it says nothing new."""
         said = " ".join(text.split())
-        if not judged.readable or said in self._replies or loops(judged.source):
+        if not judged.is_readable or said in self._replies or loops(judged.source):
             self._unshown += 1
         else:
             self._repairs.append(self._repair(text, judged))
@@ -116,7 +116,7 @@ class Dialogue:
         try:
             text = await self._ask(step)
         except Runaway as error:
-            return "", TrialResult((f"The reply is not valid: {error.message}.",), readable=False)
+            return "", TrialResult((f"The reply is not valid: {error.message}.",), is_readable=False)
         except (Refused, TimedOut) as error:
             raise GenerationFailed(
                 f"{self._method_name()} has used up what it may cost: {error.message}",

@@ -68,7 +68,7 @@ class LeanDialogue(Dialogue):
             return replace(judged, changes=(*draft.changes, BY_RULE))
         if not self._checks or same:  # a coder that insists on its method may be right: other checks tell
             self._asks_checks = True
-            return replace(draft, pending=True)
+            return replace(draft, is_pending=True)
         return replace(await self.trial.source(draft.source, self._checks), changes=draft.changes)
 
     async def _judge_checks(self, text: str) -> TrialResult:
@@ -77,12 +77,12 @@ class LeanDialogue(Dialogue):
         checks, faults = parse_lines(text, self.wanted.selector, names)
         draft = self._draft
         if draft is None or draft.verdict is None:
-            return TrialResult((_NO_CHECKS,), readable=False)
+            return TrialResult((_NO_CHECKS,), is_readable=False)
         slots = draft.verdict.slots
         self._found = tuple(check for check in join_checks((*self._found, *checks)) if check.tells)
         weak = checking.weaknesses(self._found, slots.writes | slots.deletes)
         if weak:
-            return TrialResult((*faults, *weak), readable=False)
+            return TrialResult((*faults, *weak), is_readable=False)
         self._checks, self._found, self._asks_checks = self._found[:MOST], (), False
         checks = self._checks
         judged = await self.trial.source(draft.source, checks)

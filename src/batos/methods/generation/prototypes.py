@@ -45,7 +45,7 @@ class AllMethodsTrial:
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
-            return TrialResult((error.message,), readable=False)
+            return TrialResult((error.message,), is_readable=False)
         given = {each.selector: each for each in reply.methods}
         missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
         if missing:

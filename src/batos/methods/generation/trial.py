@@ -51,9 +51,9 @@ class TrialResult:
     #: The changes by which the source was read from the reply, as short sentences.
     changes: tuple[str, ...] = ()
     #: False if nothing in the reply could be read as a method: there is nothing to show its author.
-    readable: bool = True
+    is_readable: bool = True
     #: True if the coder is asked for more before the method can be judged.
-    pending: bool = False
+    is_pending: bool = False
 
     def audit_verdict(self) -> Verdict:
         """Return the guardian's verdict on a source that was audited. Raises: InternalError: none was."""
@@ -80,7 +80,7 @@ class Trial:
         try:
             reply = REPLY.parse(text)
         except DecisionInvalid as error:
-            return TrialResult((error.message,), readable=False)
+            return TrialResult((error.message,), is_readable=False)
         checks, faults = checking.parse(reply.checks)
         return await self.reply_source(reply.source, checks, faults)
 
@@ -99,7 +99,7 @@ class Trial:
         ]
         refused = tuple(each.as_dict() for each in verdict.faults)
         readable = "def " in read.source
-        return TrialResult(tuple(found), refused, read.source, verdict, changes=read.changes, readable=readable)
+        return TrialResult(tuple(found), refused, read.source, verdict, changes=read.changes, is_readable=readable)
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
         """Try a source with its checks; `faults` were found before. Raises: CellMissing: there is no cell."""

@@ -33,7 +33,7 @@ class ComparedAnswer:
     numbers: tuple[frozenset[object], ...]
     words: frozenset[str]
     denies: bool
-    brief: bool
+    is_brief: bool
 
 
 def ballot(answer: str, question: str) -> ComparedAnswer:
@@ -80,8 +80,8 @@ def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
     common, all_words = one.words & other.words, one.words | other.words
     if not all_words:
         return one.numbers == other.numbers
-    if (one.brief and one.words and one.words <= other.words) or (
-        other.brief and other.words and other.words <= one.words
+    if (one.is_brief and one.words and one.words <= other.words) or (
+        other.is_brief and other.words and other.words <= one.words
     ):
         return True
     return len(common) >= ALIKE * len(all_words)

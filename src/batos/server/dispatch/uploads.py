@@ -55,7 +55,7 @@ class Uploads:
     clock: Callable[[], float] = time.monotonic
     _files: dict[str, _SpooledFile] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _clean: bool = False
+    _is_clean: bool = False
 
     def __post_init__(self) -> None:
         self.total = self.total or max(4 * self.each, 2**28)
@@ -168,10 +168,10 @@ class Uploads:
 
     def _tidy(self) -> None:
         """Remove what nobody went on with, and the first time what an earlier process left."""
-        if not self._clean:
+        if not self._is_clean:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(mode=0o700, parents=True)
-            self._clean = True
+            self._is_clean = True
         old = self.clock() - PATIENCE
         for sha256 in [name for name, each in self._files.items() if each.touched < old]:
             self._drop(sha256)

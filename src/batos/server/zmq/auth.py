@@ -61,7 +61,7 @@ class Gate:
         socket.zap_domain = domain
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         socket.ipv6 = address.host.startswith("[")
-        if address.loopback:
+        if address.is_loopback:
             socket.plain_server = True
             return "plain"
         pair = self._keyring.server()

@@ -24,16 +24,16 @@ class ConnectedClient:
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """A request and its replies. `single`: a REQ peer, which takes one reply and gets the last one alone."""
+    """A request and its replies. `takes_one_reply`: a REQ peer, which takes one reply and gets the last one alone."""
 
     peer: ConnectedClient
     name: str | None
-    delimited: bool
-    single: bool
+    is_delimited: bool
+    takes_one_reply: bool
     size: int = 0
     attempt: int = 1
     #: Its last reply is being made: nothing may follow.
-    ending: bool = False
+    is_ending: bool = False
     task: asyncio.Task[None] | None = None
     _seq: int = 0
 
@@ -47,7 +47,7 @@ class PendingRequest:
 
     def end(self) -> None:
         """Note that the last reply is being made: nothing may follow it."""
-        self.ending = True
+        self.is_ending = True
 
     def reply(self, kind: Kind, **fields: Any) -> dict[str, Any]:
         """Make the next reply; it takes the next number, even if it never reaches the peer."""
@@ -56,7 +56,7 @@ class PendingRequest:
 
     def frames(self, data: bytes) -> list[bytes]:
         """Return an encoded reply as it goes over the wire after the peer's identity."""
-        return [b"", data] if self.delimited else [data]
+        return [b"", data] if self.is_delimited else [data]
 
     def say(self, kind: Kind, **fields: Any) -> list[bytes]:
         """Make the next reply and return its frames."""
@@ -77,7 +77,7 @@ class PendingRequest:
         attempt = keys.get("attempt")
         if event == "mission.status" and isinstance(attempt, int):
             self.attempt = max(1, attempt)
-        if self.single or self.peer.outbox.full:
+        if self.takes_one_reply or self.peer.outbox.full:
             self._seq += 1  # it is lost, and that shows; nothing is written down for nobody
             return None
         return self.say("event", event=event, data=dict(keys))

@@ -202,7 +202,7 @@ class Server:
         limits, peer = self._limits, pending.peer
         if not self._gate.admits(peer.user):
             return Unauthorised("this client's token or key is no longer known")
-        if len(rest) != (2 if pending.delimited else 1):
+        if len(rest) != (2 if pending.is_delimited else 1):
             return ProtocolError("a request is one frame of JSON, after an empty one or by itself")
         if len(peer.requests) >= limits.peer:
             return _busy(f"{limits.peer} requests of this client are under way")
@@ -276,7 +276,11 @@ class Server:
         return pending.fitting(written, self._limits.held - self.waiting_bytes)
 
     def _tell(self, pending: PendingRequest, frames: list[bytes] | None) -> None:
-        if frames is not None and not pending.single and self._peers.get(pending.peer.identity) is pending.peer:
+        if (
+            frames is not None
+            and not pending.takes_one_reply
+            and self._peers.get(pending.peer.identity) is pending.peer
+        ):
             self._put(pending.peer, frames)
 
     def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
@@ -363,7 +367,7 @@ async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
 
 def _waits(pending: PendingRequest) -> bool:
     """Say if a client waits for a request who can be told that it is still under way."""
-    return pending.name is not None and not (pending.single or pending.ending or pending.peer.outbox.stuck)
+    return pending.name is not None and not (pending.takes_one_reply or pending.is_ending or pending.peer.outbox.stuck)
 
 
 def _busy(why: str) -> Busy:
