@@ -52,7 +52,7 @@ def draft(
 
 def cut(answer: str) -> Draft:
     """A draft that reached the length at which its schema cuts."""
-    return replace(draft(answer), cut=True)
+    return replace(draft(answer), was_cut=True)
 
 
 def faults(check: str, given_: Draft) -> list[str]:

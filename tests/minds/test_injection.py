@@ -71,7 +71,7 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
     turn = Turn("m-1", text, text, "external", 1)
     found = Evidence(passages([(text, "0" * 64, text)]), (turn,), view=(Summary(1, 1, text, "external"),))
     shared = SharedContext("The charter.", "- Rules.", found, "2026-01-02T03:04:05.678Z")
-    part = PartResult(1, "a_facet_", text, text, text, (Citation(1, 0, len(text), text),), known=True)
+    part = PartResult(1, "a_facet_", text, text, text, (Citation(1, 0, len(text), text),), is_known=True)
     spoken = [ShownPart(1, part.name, part.query, shown_answer(part))]
     facet = {"name": "The Sage", "inspiration": "a book", "intent": "Look.", "line": ""}
     tasks = [
@@ -133,7 +133,7 @@ def test_no_text_is_read_as_a_label(name: str) -> None:
 def test_no_line_of_a_text_stands_among_those_of_a_task(name: str) -> None:
     """Without what is fenced, a weave, a selection, a tool's and a protocol's task are the same for every text."""
     text, question = CORPUS[name], "Why?"
-    part = PartResult(1, "a_facet_", text, text, text, (Citation(1, 0, len(text), text),), known=True)
+    part = PartResult(1, "a_facet_", text, text, text, (Citation(1, 0, len(text), text),), is_known=True)
     assert shown_answer(part) == text
     spoken = [ShownPart(1, part.name, part.query, shown_answer(part))]
     for made in (

@@ -70,7 +70,7 @@ async def test_an_intent_is_interpreted_through_infer(mind: Mind) -> None:
         assert [await anext(steps), await anext(steps)] == ["IDLE", "DECOMPOSING"]
         part = await send(opened.interpreter, opened.context.mind.persona, SLOT, "What is there?", 2)
         assert isinstance(part, PartResult)
-        assert (part.number, part.slot, part.query, part.known) == (2, SLOT, "What is there?", True)
+        assert (part.number, part.slot, part.query, part.is_known) == (2, SLOT, "What is there?", True)
         (told,) = opened.context.trace.behaviour
         assert (told["selector"], told["as"]) == (SLOT, "interpreted intent")
         assert told["holder"] == f"BRICK ({told['oid']})"

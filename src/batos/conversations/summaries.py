@@ -93,7 +93,7 @@ def recorder(context: MindContext) -> MindContext:
     """Return the mission with the recorder's voice: one call for each piece, no reasoning, in the persona's
     own model.
     """
-    thinking = replace(context.mind.thinking, mode="direct", think=False)
+    thinking = replace(context.mind.thinking, mode="direct", thinks=False)
     voice = replace(RECORDER, form=context.mind.voice.form)
     return context.with_mind(voice=voice, thinking=thinking, name="compaction")
 

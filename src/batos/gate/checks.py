@@ -78,7 +78,7 @@ def schema(draft: Draft) -> Iterator[Spot]:
     found = _MARKUP.search(languages.prose(text))
     if found and found[0] not in draft.ground.text:
         yield Spot(f"The answer has the mark {found[0]!r} in it; leave it out.")
-    if draft.cut and not _ENDED.search(text):
+    if draft.was_cut and not _ENDED.search(text):
         yield Spot("The answer stops in the middle; say it in fewer words.")
 
 

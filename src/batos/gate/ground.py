@@ -94,11 +94,11 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer and what it may rest on; `cut` if it would have gone on."""
+    """An answer and what it may rest on; `was_cut` if it would have gone on."""
 
     answer: str
     ground: Ground
-    cut: bool = False
+    was_cut: bool = False
 
 
 class Spot(NamedTuple):

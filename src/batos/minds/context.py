@@ -39,7 +39,7 @@ class Thinking:
     model: str
     options: Mapping[str, Any]
     mode: Mode
-    think: bool = False
+    thinks: bool = False
 
     @property
     def window(self) -> int:

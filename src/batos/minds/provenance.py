@@ -92,7 +92,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
     }
     if context.trace.rules:
         shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
-    if said.cut:
+    if said.was_cut:
         shown["cut"] = True
     return shown
 

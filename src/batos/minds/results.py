@@ -21,7 +21,7 @@ NOTHING: Final = Attribution(())
 class PartResult:
     """The result of one part of a mind: data, never writes; `failure` gives the reason if there is no answer.
 
-    An answer beside documents is `known` if they carry any of it.
+    With documents `is_known` is True if they carry any of the answer.
 
     A part is a facet of `persona`, or that persona as a mind of its own. In a persona's result `parts` are its own
     parts, and `faults` the gate's faults of its answer.
@@ -33,11 +33,11 @@ class PartResult:
     query: str
     answer: str = ""
     citations: tuple[Citation, ...] = ()
-    known: bool = False
+    is_known: bool = False
     #: The answer says that nothing was found.
     found_nothing: bool = False
     #: The answer would have gone on, and was cut.
-    cut: bool = False
+    was_cut: bool = False
     failure: BatosError | None = None
     persona: str = ""
     parts: tuple[PartResult, ...] = ()
@@ -64,7 +64,7 @@ class PartResult:
             name=self.name,
             query=self.query,
             answer=self.answer,
-            known=self.known,
+            known=self.is_known,
             citations=[each.as_dict() for each in self.citations],
         )
         if not self.is_mind:
@@ -85,19 +85,19 @@ Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 @dataclass(frozen=True, slots=True)
 class MindAnswer:
-    """An answer as the model wrote it; `cut` tells that it would have gone on.
+    """An answer as the model wrote it; `was_cut` tells that it would have gone on.
 
-    Its `citations` and the numbers of the sub-queries that are `unanswered` are computed when it is judged. A rule made
-    the answer where it is `ruled`.
+    Its `citations` and the numbers of the sub-queries that are `unanswered` are computed when it is judged. A
+    rule made an answer that `is_ruled`.
     """
 
     answer: str
     citations: tuple[Citation, ...] = ()
     unanswered: frozenset[int] = frozenset()
-    cut: bool = False
+    was_cut: bool = False
     gist: str = ""
-    known: bool = True
-    ruled: bool = False
+    is_known: bool = True
+    is_ruled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

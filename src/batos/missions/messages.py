@@ -177,7 +177,7 @@ async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult
     if message.kind == "protocol":
         return _Result(part.answer, draft=await _judge(step, MindAnswer(part.answer.strip())))
     said = answers.stand(step.context, step.synthesis, part, f"{step.context.mind.name}/{message.selector}")
-    return _Result({"answer": said.answer, "known": part.known}, draft=await _judge(step, said))
+    return _Result({"answer": said.answer, "known": part.is_known}, draft=await _judge(step, said))
 
 
 async def _judge(step: _Step, said: MindAnswer) -> JudgedAnswer:

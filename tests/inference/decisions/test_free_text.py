@@ -28,15 +28,15 @@ def test_no_text_is_no_reply() -> None:
 
 def test_a_long_text_keeps_its_whole_sentences() -> None:
     """Where there is none it is cut at its bound, and known as cut either way."""
-    assert SHAPE.parse("It burns. It is wound every hour.") == SpokenText("It burns.", cut=True)
-    assert SHAPE.parse("x" * 30) == SpokenText("x" * 20, cut=True)
+    assert SHAPE.parse("It burns. It is wound every hour.") == SpokenText("It burns.", was_cut=True)
+    assert SHAPE.parse("x" * 30) == SpokenText("x" * 20, was_cut=True)
 
 
 def test_a_cut_reply_is_asked_for_again_if_more_of_it_can_be_had() -> None:
     """A reply below its bound had dense letters; the last try takes what is whole."""
     assert SHAPE.salvage("It burns. It", last=False) is None
-    assert SHAPE.salvage("It burns. It", last=True) == SpokenText("It burns.", cut=True)
-    assert SHAPE.salvage("It burns. It is wound every", last=False) == SpokenText("It burns.", cut=True)
+    assert SHAPE.salvage("It burns. It", last=True) == SpokenText("It burns.", was_cut=True)
+    assert SHAPE.salvage("It burns. It is wound every", last=False) == SpokenText("It burns.", was_cut=True)
     assert SHAPE.salvage("It is wound", last=True) is None
 
 

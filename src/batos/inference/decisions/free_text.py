@@ -47,10 +47,10 @@ class ReplyShape(Protocol[V_co]):
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """A text that a model wrote; `cut` tells that it would have gone on."""
+    """A text that a model wrote; `was_cut` tells that it would have gone on."""
 
     text: str
-    cut: bool = False
+    was_cut: bool = False
 
 
 class FreeText:
@@ -79,7 +79,7 @@ class FreeText:
         if len(bare) <= self.longest:
             return SpokenText(bare)
         head = bare[: self.longest]
-        return SpokenText(self._shorten(head).strip() or head.rstrip(), cut=True)
+        return SpokenText(self._shorten(head).strip() or head.rstrip(), was_cut=True)
 
     def salvage(self, text: str, *, last: bool) -> SpokenText | None:
         """Return the whole sentences of a text that was cut at its limit of tokens.
@@ -91,4 +91,4 @@ class FreeText:
         if len(bare) < self.longest and not last:
             return None
         kept = self._shorten(bare[: self.longest]).strip()
-        return SpokenText(kept, cut=True) if kept else None
+        return SpokenText(kept, was_cut=True) if kept else None

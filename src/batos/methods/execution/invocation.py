@@ -77,11 +77,11 @@ class Invocation(Generic[To]):
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """An answer of the model to a method, with its citations; `known` is False if it says that nothing was found."""
+    """An answer of the model to a method, with its citations; `is_known` is False if it says that nothing was found."""
 
     answer: str
     citations: tuple[Citation, ...] = ()
-    known: bool = True
+    is_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def part(context: MindContext, ran: InvocationResult, message: ToMethod, evidenc
     answer = text(given["answer"], message.selector)
     known = given.get("known")
     if known is None:
-        known = not ran.thoughts or any(thought.known for thought in ran.thoughts)
+        known = not ran.thoughts or any(thought.is_known for thought in ran.thoughts)
     query = str(message.args[0])
     found = attribute(answer, query, index_of(evidence))
     given_ = (locate_citation(each, evidence) for each in _read_citations(given.get("citations"), message.selector))
@@ -61,7 +61,7 @@ def part(context: MindContext, ran: InvocationResult, message: ToMethod, evidenc
         query=query,
         answer=answer,
         citations=tuple(reversed(places.values()))[:MOST_CITATIONS],
-        known=known and bool(answer.strip()),
+        is_known=known and bool(answer.strip()),
         found_nothing=not known,
         persona=context.mind.voice.name,
         gist=gist_of(answer, found) if context.mind.parts_vote else "",

@@ -50,7 +50,7 @@ async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthes
     """Ask for the mission's answer; its text is told as it grows."""
     shape = decisions.answer_shape(inner=context.mind.inner)
     spoken = await infer_streamed(interpreter, context, synthesis, question, shape)
-    return MindAnswer(spoken.text, cut=spoken.cut)
+    return MindAnswer(spoken.text, was_cut=spoken.was_cut)
 
 
 def stand(context: MindContext, synthesis: Synthesis, part: PartResult, path: str) -> MindAnswer:
@@ -58,7 +58,7 @@ def stand(context: MindContext, synthesis: Synthesis, part: PartResult, path: st
     said = part.answer.strip()
     tell(context, path, said)
     tell_citations(context, path, part.citations, ground_of(context, synthesis).evidence)
-    return MindAnswer(said, part.citations, cut=part.cut)
+    return MindAnswer(said, part.citations, was_cut=part.was_cut)
 
 
 async def revise(
@@ -228,14 +228,14 @@ async def judge_alone(said: MindAnswer, ground: Ground, vectors: SentenceVectors
     The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
     """
     size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
-    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.cut), vectors))
+    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.was_cut), vectors))
     found = judged.attribution
     silent = not said.answer.strip() or citations.finds_nothing(found)
     answer = replace(
         said,
         citations=citations.citations_of(found),
         unanswered=frozenset({1} if silent else ()),
-        known=not silent and citations.is_known(found, ground.evidence),
+        is_known=not silent and citations.is_known(found, ground.evidence),
         gist=citations.gist_of(said.answer, found),
     )
     return JudgedAnswer(answer, judged.verdict, found)

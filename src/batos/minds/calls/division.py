@@ -65,4 +65,4 @@ def question_of(context: MindContext, pillars: Sequence[tuple[str, str, str]]) -
         return found
 
     task = prompt.decompose_task(voice, asked, pillars)
-    return Question(f"{context.mind.name}/decomposing#0", task, short=True, fault=fault)
+    return Question(f"{context.mind.name}/decomposing#0", task, is_short=True, fault=fault)

@@ -28,9 +28,9 @@ class Question:
     """The question of one step of a cycle; `then` is appended to the prompt (a revision).
 
     `on_token` gets the reply as it grows, `on_again` is called if that text is withdrawn. `shorter` returns the task
-    with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A `short` question is
-    the task alone: no persona, form of the reply or time. `fault` returns the reason why a valid reply is of no use,
-    "" if it is of use.
+    with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A question that
+    `is_short` is the task alone: no persona, form of the reply or time. `fault` returns the reason
+    why a valid reply is of no use, "" if it is of use.
     """
 
     path: str
@@ -39,7 +39,7 @@ class Question:
     on_token: Callable[[str], None] | None = None
     on_again: Callable[[], None] | None = None
     shorter: Callable[[int], tuple[Task, int]] | None = None
-    short: bool = False
+    is_short: bool = False
     fault: Callable[[Any], str] = no_fault
 
 
@@ -64,7 +64,7 @@ class _Call:
     most: int | None = None
 
     def messages(self, context: MindContext) -> tuple[Message, ...]:
-        if self.question.short:
+        if self.question.is_short:
             return prompt.compose_short(self.shared, context.mind.voice, self.question.task)
         task = _with_guide(self.question.task, self.guide)
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then, self.most)
@@ -133,7 +133,7 @@ async def ask(
         value, text = await decide(deciding, messages)
     except (ContextOverflow, AnswerCut) as overflow:
         if isinstance(overflow, AnswerCut):
-            if question.short:
+            if question.is_short:
                 raise  # a short answer that is cut goes on without end, whatever room it has
             answer = max(answer, min(overflow.wanted, context.mind.thinking.window // 2))
         call = call.lighter(context, _counted_room(context.mind.thinking, answer, overflow, prompt.size(messages)))
@@ -155,7 +155,7 @@ def _deciding(context: MindContext, question: Question, decision: ReplyShape[V])
     if decision.format is not None and context.mind.voice.form == "lean":
         options["temperature"] = 0.0  # a small model decides best by its likeliest words
     request = ChatRequest(
-        thinking.model, (), options, schema=decision.format, think=thinking.think, keep=whole_sentences
+        thinking.model, (), options, schema=decision.format, think=thinking.thinks, keep=whole_sentences
     )
     step = Step(question.path, question.on_token, question.on_again)
     return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation(), question.fault)

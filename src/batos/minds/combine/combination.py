@@ -50,7 +50,7 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
         return ground
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-    final = said.ruled or context.mind.inner or two_voices.stand(synthesis)
+    final = said.is_ruled or context.mind.inner or two_voices.stand(synthesis)
     if not (synthesis.standing.verdict.ok or final):
         await _revise(interpreter, context, synthesis, question, ground)
     return ground

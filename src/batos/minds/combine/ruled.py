@@ -31,11 +31,11 @@ def answer(context: MindContext, synthesis: Synthesis, path: str, why: str) -> M
     context.decide_by_rule(path, "answer", why)
     synthesis.combined["ruled"] = why
     if context.mind.inner:
-        return MindAnswer("", ruled=True)
+        return MindAnswer("", is_ruled=True)
     found = focus(synthesis.recalled.passages, context.mind.question)
     text = "\n\n".join(f"> {' '.join(each.text.split())} [{each.number}]" for each in found)
     said = next((part.answer for part in synthesis.parts if part.answer.strip()), "")
     language = languages.guess(context.mind.question) or ""
     text = text or said or _NOTHING.get(language, _NOTHING_ENGLISH)
     answers.tell(context, path, text)
-    return MindAnswer(text, ruled=True)
+    return MindAnswer(text, is_ruled=True)

@@ -61,7 +61,7 @@ def keep(context: MindContext, synthesis: Synthesis, standing: Sequence[PartResu
     synthesis.combined["mode"] = VOICES
     text = "\n\n".join(f"{part.name}:\n\n{part.answer.strip()}" for part in standing)
     answers.tell(context, path, text)
-    return MindAnswer(text, cut=any(part.cut for part in standing))
+    return MindAnswer(text, was_cut=any(part.was_cut for part in standing))
 
 
 def stand(synthesis: Synthesis) -> bool:

@@ -19,7 +19,9 @@ async def answer(
     task = prompt.reflex_task(within.mind.voice, query)
     question = Question(sample_paths.facet(context.mind.name, slot), task)
     spoken, _ = await infer(interpreter.in_voice(within), within, synthesis.evidence, question, decisions.PART)
-    judged = await answers.judge_alone(MindAnswer(spoken.text, cut=spoken.cut), answers.ground_of(within, synthesis))
+    judged = await answers.judge_alone(
+        MindAnswer(spoken.text, was_cut=spoken.was_cut), answers.ground_of(within, synthesis)
+    )
     said, name = judged.answer, within.mind.voice.name
     return PartResult(
         number=number,
@@ -28,9 +30,9 @@ async def answer(
         query=query,
         answer=said.answer,
         citations=said.citations,
-        known=said.known,
+        is_known=said.is_known,
         found_nothing=bool(said.unanswered),
-        cut=said.cut,
+        was_cut=said.was_cut,
         persona=name,
         faults=judged.verdict.faults,
         gist=said.gist if context.mind.parts_vote else "",

@@ -59,9 +59,9 @@ async def interpret(
         query=asked.text,
         answer=spoken.text,
         citations=citations.citations_of(found),
-        known=citations.is_known(found, evidence),
+        is_known=citations.is_known(found, evidence),
         found_nothing=citations.finds_nothing(found),
-        cut=spoken.cut,
+        was_cut=spoken.was_cut,
         persona=context.mind.voice.name,
         gist=citations.gist_of(spoken.text, found) if context.mind.parts_vote else "",
     )

@@ -58,8 +58,8 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
     except BatosError as error:
         told["failure"] = error.as_dict()
     else:
-        cut = said.cut if "tool" in told else len(changed) >= decisions.ANSWER
-        after = replace(said, answer=changed.strip(), cut=cut)
+        cut = said.was_cut if "tool" in told else len(changed) >= decisions.ANSWER
+        after = replace(said, answer=changed.strip(), was_cut=cut)
         if context.trace.seen or "given" in told:
             ground = answers.ground_of(context, synthesis, told.get("given", ""))
         judged = await answers.judge(context, synthesis, after, ground)
