@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 #: It imports next to nothing, which is its point; a signal that comes to it goes on to the process.
 _SCRIPT = """#!{python} -IS

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.image.living import dump
+from tests.image.open_image import dump
 from tests.minds.scripted import QUESTION, Script, ask, kind, stepping, submit
 
 from batos.codex.codex import PILLARS

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.approvals.coding import Days
-from tests.image.living import living
+from tests.approvals.coder_bridge import Days
+from tests.image.open_image import open_image
 from tests.image.questions import made
 
 from batos.approvals import reasons
@@ -58,7 +58,7 @@ class Desk:
 async def desk() -> AsyncIterator[Desk]:
     """Approvals over an image in memory whose `traits_obj` declares `say_`."""
     clock = Days()
-    async with living(None, clock=clock) as image, asyncio.TaskGroup() as group:
+    async with open_image(None, clock=clock) as image, asyncio.TaskGroup() as group:
         await image.writer.apply(lambda root: root.__setitem__(HOLDER, UvmObject({"say_": Intent(**WISH)})))
         found = Desk(image, clock, group)
         yield found
@@ -142,7 +142,7 @@ async def test_what_waits_is_known_before_another_is_made(desk: Desk) -> None:
 
 async def test_a_question_lapses_by_itself() -> None:
     """Whoever waited is woken, and told why there is no method; everybody else may ask anew."""
-    async with living(None) as image, asyncio.TaskGroup() as group:
+    async with open_image(None) as image, asyncio.TaskGroup() as group:
         await image.writer.apply(lambda root: root.__setitem__(HOLDER, UvmObject({"say_": Intent(**WISH)})))
         desk, woken = Desk(image, Days(), group), asyncio.Event()
 
@@ -182,7 +182,7 @@ async def test_what_is_active_already_needs_no_person(desk: Desk) -> None:
 async def test_questions_outlive_their_process(tmp_path: Path) -> None:
     """After a restart they are there, and lapse in their time; what lapsed meanwhile is written down at once."""
     clock = Days()
-    async with living(tmp_path, clock=clock) as image, asyncio.TaskGroup() as group:
+    async with open_image(tmp_path, clock=clock) as image, asyncio.TaskGroup() as group:
         await image.writer.apply(lambda root: root.__setitem__(HOLDER, UvmObject({"say_": Intent(**WISH)})))
         first = Desk(image, clock, group)
         old = await first.ask(mission="m-1")
@@ -190,7 +190,7 @@ async def test_questions_outlive_their_process(tmp_path: Path) -> None:
         young = await first.ask("def say_(self):\n    return 'hi'\n", mission="m-2")
         first.approvals.close()
     clock.pass_(2)
-    async with living(tmp_path, clock=clock) as image, asyncio.TaskGroup() as group:
+    async with open_image(tmp_path, clock=clock) as image, asyncio.TaskGroup() as group:
         second = Desk(image, clock, group)
         await second.approvals.open()
         assert second.woken == ["m-1"]

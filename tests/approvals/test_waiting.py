@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.approvals.coding import BRICK, CYCLE, FACET, MESSAGE, QUESTION, Coding, Days, waiting, waits
+from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, QUESTION, Coding, Days, waiting, waits
 from tests.methods.execution.method_mind import put
 
 from batos.approvals import documents

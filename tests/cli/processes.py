@@ -2,7 +2,7 @@
 
 Most tests look at the output and the exit code alone: `User.run` calls, in this process. What a process alone has
 (streams of the system's, an encoding, signals, an import that nobody did before) is looked at in one: `User.process`
-starts from nothing and runs to its end, `User.start` is forked (forking.py) and runs on.
+starts from nothing and runs to its end, `User.start` is forked (fork_server.py) and runs on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 from batos.cli import entry
 from batos.cli.surroundings import Surroundings

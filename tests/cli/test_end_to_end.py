@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, as_answered, emulator, texts
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 TEXT = (

@@ -17,7 +17,7 @@ NO_DAEMON = "http://127.0.0.1:9"
 
 def fail(home: Path, *arguments: str) -> ProcessResult:
     """Run the verb that is broken."""
-    command = [sys.executable, "-m", "tests.cli.broken", "broken", *arguments]
+    command = [sys.executable, "-m", "tests.cli.failing_verb", "broken", *arguments]
     environ = User(home, NO_DAEMON).environ()
     done = subprocess.run(command, text=True, capture_output=True, env=environ, cwd=ROOT, timeout=60, check=False)
     return ProcessResult(done.returncode, done.stdout, done.stderr)
@@ -35,7 +35,7 @@ def test_what_nobody_foresaw_is_told(tmp_path: Path, arguments: tuple[str, ...])
     line = json.loads((tmp_path / "logs" / "batos.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["level"] == "error"
     assert "Traceback" in line["exception"]
-    assert "broken.py" in line["exception"]
+    assert "failing_verb.py" in line["exception"]
 
 
 def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import BATOS, User, emulator
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 NOBODY = User(Path("nowhere"), "http://127.0.0.1:9")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.cli.doctor.test_offline_status import TOLD
 from tests.cli.processes import EmulatorAddress, ProcessResult, User, as_answered, emulator, texts
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 REFLEX = ("--effort", "reflex", "--persona", "BRICK")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import ANY, HASTY, ScriptedUvm, eventually, note_of, wired
+from tests.cli.wire_server import ANY, HASTY, ScriptedUvm, eventually, note_of, wire_server
 
 from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
@@ -30,7 +30,7 @@ async def test_asking_gives_the_mission_and_what_happened(tmp_path: Path) -> Non
     """`ask` acknowledges, tells events, and gives the mission at its end."""
     told: list[str] = []
     accepted: list[Mapping[str, Any]] = []
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         mission = await client.ask("why?", lambda event, keys: told.append(event), accepted.append)
         assert (mission["status"], accepted) == ("done", [{"mission": mission["id"]}])
         assert told == ["mission.accepted", "mission.status", "mission.status"]
@@ -38,7 +38,7 @@ async def test_asking_gives_the_mission_and_what_happened(tmp_path: Path) -> Non
 
 async def test_every_verb_has_its_method(tmp_path: Path) -> None:
     """Submitting, waiting, listing, showing, looking, sending, steering."""
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         assert "submit" in (await client.hello())["verbs"]
         mission = await client.submit("why?")
         assert (await client.wait(mission))["status"] == "done"
@@ -56,7 +56,7 @@ async def test_every_verb_has_its_method(tmp_path: Path) -> None:
 
 async def test_an_error_comes_as_what_it_is(tmp_path: Path) -> None:
     """The server's error, by its code, with its field and remedy; the connection goes on."""
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         with pytest.raises(NotFound) as missing:
             await client.show("m-none")
         assert missing.value.field == "mission"
@@ -72,7 +72,7 @@ async def test_an_error_comes_as_what_it_is(tmp_path: Path) -> None:
 
 async def test_calls_are_made_concurrently(tmp_path: Path) -> None:
     """A hundred at once over one connection, each with its own result, although 64 may be under way."""
-    async with wired(tmp_path, played(tmp_path, prompt=False)) as wire, wire.client() as client:
+    async with wire_server(tmp_path, played(tmp_path, prompt=False)) as wire, wire.client() as client:
         asked = [asyncio.create_task(client.ask(f"question {number}")) for number in range(20)]
         await eventually(lambda: len(wire.mind.found) == 20)
         assert (await client.hello())["pid"]
@@ -83,7 +83,7 @@ async def test_calls_are_made_concurrently(tmp_path: Path) -> None:
 
 async def test_waiting_has_an_end(tmp_path: Path) -> None:
     """At the server by `seconds` of `wait`, at the client by that of `call`; the mission goes on."""
-    async with wired(tmp_path, played(tmp_path, prompt=False)) as wire, wire.client() as client:
+    async with wire_server(tmp_path, played(tmp_path, prompt=False)) as wire, wire.client() as client:
         mission = await client.submit("why?")
         with pytest.raises(TimedOut, match="has not ended"):
             await client.wait(mission, seconds=0.01)
@@ -98,7 +98,7 @@ async def test_a_listener_that_fails_is_its_callers_own_affair(tmp_path: Path) -
     def on_event(event: str, keys: Mapping[str, Any]) -> None:
         raise ZeroDivisionError(event)
 
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         with pytest.raises(ZeroDivisionError):
             await client.ask("why?", on_event)
         assert (await client.hello())["pid"]
@@ -106,7 +106,7 @@ async def test_a_listener_that_fails_is_its_callers_own_affair(tmp_path: Path) -
 
 async def test_a_stream_tells_what_came_of_asking(tmp_path: Path) -> None:
     """A question that cannot be asked raises where its tokens are read; one that was left has none any more."""
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         with pytest.raises(BriefError):
             async for _ in client.stream(""):
                 pass
@@ -125,7 +125,7 @@ async def test_a_stream_tells_what_came_of_asking(tmp_path: Path) -> None:
 async def test_a_file_is_sent_in_pieces_once(tmp_path: Path) -> None:
     """Three pieces arrive as one file; what the server has by then is not sent again."""
     file = as_file("long.txt", b"0123456789abcdef" * (80 * 1024))
-    async with wired(tmp_path, played(tmp_path)) as wire, wire.client() as client:
+    async with wire_server(tmp_path, played(tmp_path)) as wire, wire.client() as client:
         mission = await client.ask("what is in it?", files=[file])
         assert mission["brief"]["attachments"] == [file.ref.model_dump()]
         assert wire.mind.attachments == {file.ref.sha256: file.data}
@@ -138,7 +138,7 @@ async def test_a_file_that_was_begun_goes_on_where_it_broke_off(tmp_path: Path) 
     """What came before the connection was lost is not sent again; what came damaged is."""
     data = b"0123456789abcdef" * (80 * 1024)
     file = as_file("long.txt", data)
-    async with wired(tmp_path, played(tmp_path)) as wire:
+    async with wire_server(tmp_path, played(tmp_path)) as wire:
         await wire.dispatcher.uploads.add(file.ref.sha256, 0, "MDEyMw==")  # "0123"
         async with wire.client() as client:
             await client.attach([file])
@@ -153,7 +153,7 @@ async def test_a_file_that_was_begun_goes_on_where_it_broke_off(tmp_path: Path) 
 async def test_a_brief_whose_file_was_not_sent_says_so(tmp_path: Path) -> None:
     """A digest that nobody sent is refused with what to do, and nothing is accepted."""
     ref = {"name": "a.txt", "media_type": "text/plain", "sha256": hashlib.sha256(b"x").hexdigest()}
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         with pytest.raises(BriefError, match="was not sent") as refused:
             await client.call("submit", {"brief": {"text": "why?", "attachments": [ref]}})
         assert "attach" in refused.value.remedy
@@ -166,7 +166,7 @@ async def test_a_brief_whose_file_was_not_sent_says_so(tmp_path: Path) -> None:
 async def test_a_server_that_restarts_in_the_middle_is_waited_for(tmp_path: Path) -> None:
     """The asker is told, waits, finds the same mission again, and gets its answer: nothing is accepted twice."""
     mind, told = played(tmp_path, prompt=False), list[str]()
-    async with wired(tmp_path, mind) as wire:
+    async with wire_server(tmp_path, mind) as wire:
         at = str(wire.places.bind)
         client = wire.client()
         await client.__aenter__()
@@ -177,7 +177,7 @@ async def test_a_server_that_restarts_in_the_middle_is_waited_for(tmp_path: Path
         await eventually(lambda: "mission.token" in told)
     await eventually(lambda: "connection.lost" in told)
     mind.found[mission]["status"] = "queued"
-    async with wired(tmp_path, mind, bind=at):
+    async with wire_server(tmp_path, mind, bind=at):
         await eventually(lambda: "connection.restored" in told)
         await eventually(lambda: mind.found[mission]["status"] == "running")
         mind.finish(mission)
@@ -191,7 +191,7 @@ async def test_a_server_that_does_not_come_back_fails_what_waits(tmp_path: Path)
     """After the patience of its client: NoServer, and later calls say so too."""
     hasty = Patience(connect=0.2, refused=0.1, reconnect=0.2)
     mind = played(tmp_path, prompt=False)
-    async with wired(tmp_path, mind) as wire:
+    async with wire_server(tmp_path, mind) as wire:
         client = wire.client(hasty)
         await client.__aenter__()
         asked = asyncio.create_task(client.ask("why?"))
@@ -208,7 +208,7 @@ async def test_a_client_finds_its_server_by_the_home(tmp_path: Path) -> None:
     with pytest.raises(NoServer):
         async with AsyncClient(tmp_path):
             pass
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         server_file.write(tmp_path, note_of(wire, server_file.birth_time(1) and "1"))
         with pytest.raises(NoServer):
             async with AsyncClient(tmp_path):
@@ -222,7 +222,7 @@ async def test_a_client_finds_its_server_by_the_home(tmp_path: Path) -> None:
 
 async def test_watching_tells_what_happens(tmp_path: Path) -> None:
     """Notices of the topics that begin as asked; when the server ends, that is said."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         server_file.write(tmp_path, note_of(wire))
         async with AsyncClient(tmp_path, patience=HASTY) as client:
             seen: list[str] = []
@@ -243,7 +243,7 @@ async def test_watching_tells_what_happens(tmp_path: Path) -> None:
 
 async def test_who_watches_is_told_that_the_client_was_closed(tmp_path: Path) -> None:
     """An error of ours, not the library's; what was closed may be closed again."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         server_file.write(tmp_path, note_of(wire))
         client = AsyncClient(tmp_path, patience=HASTY)
         async with client:
@@ -268,7 +268,7 @@ async def test_nothing_that_listens_is_no_server(tmp_path: Path) -> None:
 
 async def test_a_wrong_token_is_told_at_once(tmp_path: Path) -> None:
     """No endless wait: Unauthorised, with what to do."""
-    async with wired(tmp_path, bind=ANY) as wire:
+    async with wire_server(tmp_path, bind=ANY) as wire:
         with pytest.raises(Unauthorised) as refused:
             async with AsyncClient.by(str(wire.places.bind), Credentials(token="wrong"), HASTY):
                 pass

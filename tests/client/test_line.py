@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.wired import HASTY, QUICK, ScriptedUvm, eventually, wired
+from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, wire_server
 
 from batos.client.line import UNDER_WAY, WAITING
 from batos.config import Settings
@@ -21,14 +21,14 @@ def played(home: Path) -> ScriptedUvm:
 
 async def test_more_than_a_server_takes_wait_at_the_client(tmp_path: Path) -> None:
     """Three hundred submits at once: each is accepted, none is told `busy`."""
-    async with wired(tmp_path, played(tmp_path)) as wire, wire.client() as client:
+    async with wire_server(tmp_path, played(tmp_path)) as wire, wire.client() as client:
         ids = await asyncio.gather(*(client.submit(f"question {number}") for number in range(300)))
         assert len(set(ids)) == len(wire.mind.found) == 300
 
 
 async def test_a_mission_can_be_cancelled_whatever_is_waited_for(tmp_path: Path) -> None:
     """With more waiting than may wait at once, what does not wait has room all the same."""
-    async with wired(tmp_path, played(tmp_path)) as wire, wire.client() as client:
+    async with wire_server(tmp_path, played(tmp_path)) as wire, wire.client() as client:
         asked = [asyncio.create_task(client.ask(f"question {number}")) for number in range(WAITING + 20)]
         await eventually(lambda: len(wire.mind.found) == WAITING)
         for mission in list(wire.mind.found):
@@ -47,7 +47,7 @@ def test_a_client_keeps_below_what_a_server_takes() -> None:
 
 async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None:
     """A server says nothing to a client that asks nothing: its patience begins with the question."""
-    async with wired(tmp_path, limits=QUICK) as wire, wire.client(replace(HASTY, silence=0.2)) as client:
+    async with wire_server(tmp_path, limits=QUICK) as wire, wire.client(replace(HASTY, silence=0.2)) as client:
         await client.hello()
         await asyncio.sleep(0.3)  # longer than the client would wait in silence
         assert (await client.hello())["pid"]
@@ -55,7 +55,7 @@ async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None
 
 async def test_a_closed_client_stays_closed(tmp_path: Path) -> None:
     """What is asked of it later says so, and does not connect again."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         async with wire.client() as client:
             await client.hello()
         with pytest.raises(NoServer, match="was closed"):

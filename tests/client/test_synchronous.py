@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import HASTY, ScriptedUvm, WireServer, eventually, note_of, wired
+from tests.cli.wire_server import HASTY, ScriptedUvm, WireServer, eventually, note_of, wire_server
 
 from batos.client.synchronous import Client
 from batos.client.wire import server_file
@@ -55,7 +55,7 @@ async def test_every_call_is_there(tmp_path: Path) -> None:
             with pytest.raises(NotFound):
                 client.show("m-none")
 
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         await asyncio.to_thread(use, wire)
 
 
@@ -71,7 +71,7 @@ async def test_tokens_come_as_they_are_written(tmp_path: Path) -> None:
             assert stream.id == stream.mission().id
             return stream.mission().status
 
-    async with wired(tmp_path, mind) as wire:
+    async with wire_server(tmp_path, mind) as wire:
         used = asyncio.create_task(asyncio.to_thread(use, wire))
         await eventually(lambda: mind.found and mind.found[next(iter(mind.found))]["status"] == "running")
         mission = next(iter(mind.found))
@@ -96,7 +96,7 @@ async def test_watching_is_an_iterator(tmp_path: Path) -> None:
             notices.close()
             return str(notice["event"])
 
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         server_file.write(tmp_path, note_of(wire))
         assert (await asyncio.to_thread(use)).startswith("mission.")
 
@@ -119,7 +119,7 @@ async def test_a_listener_cannot_wait_for_its_own_client(tmp_path: Path) -> None
                 client.ask("why?", on_event)
             assert client.hello()["pid"]
 
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         await asyncio.to_thread(use, wire)
 
 
@@ -139,7 +139,7 @@ async def test_a_client_that_nobody_closed_ends_with_its_last_user(tmp_path: Pat
         with pytest.raises(NoServer, match="was closed"):
             closed.hello()
 
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         await asyncio.to_thread(use, wire)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conversations.talks import exchanges, is_record, recording, talk
+from tests.conversations.written_turns import exchanges, is_record, recording, write_turns
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
@@ -53,7 +53,7 @@ async def test_older_turns_become_a_view_and_stay_as_they_are(mind: Mind) -> Non
     """The view begins at the first turn and has no gap, the newest are not in it, and all turns are still there."""
     tell(mind)
     said = exchanges(40)
-    name = await talk(mind.uvm, said)
+    name = await write_turns(mind.uvm, said)
     told = await compacted(mind, name)
     spans = view(mind, name)
     assert told["covered"] == spans[-1][1] < 40
@@ -66,7 +66,7 @@ async def test_older_turns_become_a_view_and_stay_as_they_are(mind: Mind) -> Non
 async def test_the_view_stands_before_the_turns_in_the_next_prompt(mind: Mind) -> None:
     """The next mission is shown the summaries, marked as made by the machine, then the newest turns word for word."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     told = await compacted(mind, name)
     mind.script.woven = PLAIN
     shown = await ask(mind.uvm, "And now?", (), effort="reflex", conversation=name)
@@ -82,7 +82,7 @@ async def test_the_view_stands_before_the_turns_in_the_next_prompt(mind: Mind) -
 async def test_an_unchanged_view_is_the_same_bytes_at_every_turn(mind: Mind) -> None:
     """From one compaction to the next a prompt begins as the one before: the runner's cache holds."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     await compacted(mind, name)
     mind.script.woven = PLAIN
     for number in range(3):
@@ -158,7 +158,7 @@ def test_the_tree_is_as_deep_as_the_logarithm(number: int) -> None:
 
 async def test_pieces_are_kept_one_by_one_and_resumed(mind: Mind) -> None:
     """When the daemon goes away what was made stands; the next mission goes on there and pays nothing twice."""
-    name = await talk(mind.uvm, exchanges(60, 800))
+    name = await write_turns(mind.uvm, exchanges(60, 800))
     made = 0
 
     def record(request: ChatRequest) -> str | BatosError:
@@ -187,7 +187,7 @@ async def test_pieces_are_kept_one_by_one_and_resumed(mind: Mind) -> None:
 async def test_a_mission_makes_so_many_pieces_and_says_what_is_left(mind: Mind) -> None:
     """A very long conversation is compacted by several missions, none of which is without end."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(400, 800))
+    name = await write_turns(mind.uvm, exchanges(400, 800))
     first = await compacted(mind, name)
     assert len(first["made"]) == MOST_PIECES
     assert first["left"] > 0
@@ -202,7 +202,7 @@ async def test_a_mission_makes_so_many_pieces_and_says_what_is_left(mind: Mind) 
 async def test_trust_is_the_least_of_the_turns(mind: Mind) -> None:
     """A summary of turns that rest on documents is as untrusted as they are, and so is what rests on it."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(20), trust="external")
+    name = await write_turns(mind.uvm, exchanges(20), trust="external")
     told = await compacted(mind, name)
     assert told["made"]
     assert [each["trust"] for each in mind.uvm.readings.turns(name)["compactions"]] == ["external"]
@@ -213,7 +213,7 @@ async def test_trust_is_the_least_of_the_turns(mind: Mind) -> None:
 
 async def test_a_short_conversation_is_never_compacted(mind: Mind) -> None:
     """With few turns nothing is due, asked for or not, and no call is made."""
-    name = await talk(mind.uvm, exchanges(2))
+    name = await write_turns(mind.uvm, exchanges(2))
     newest = mind.uvm.readings.newest(1)[0]["id"]
     with mind.uvm.image.snapshot() as root:
         assert compaction.due(root, newest) is None
@@ -226,7 +226,7 @@ async def test_a_short_conversation_is_never_compacted(mind: Mind) -> None:
 @pytest.mark.parametrize("door", ["kernel", "event"])
 async def test_background_work_never_makes_one_due(mind: Mind, door: str) -> None:
     """A turn that the mind itself asked for compacts nothing; the same turn of a person does."""
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     newest = mind.uvm.readings.newest(1)[0]["id"]
     with mind.uvm.image.snapshot() as root:
         brief = compaction.due(root, newest)
@@ -247,7 +247,7 @@ async def test_background_work_never_makes_one_due(mind: Mind, door: str) -> Non
 async def test_one_at_a_time(mind: Mind) -> None:
     """While a mission is at a conversation another leaves it alone and says who has it."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     other = await mind.uvm.missions.submit({"text": "At it."})
     await mind.uvm.image.move(other, "running")
     await change(mind.uvm, lambda root: setattr(root[roots.CONVERSATIONS][name], "compacting", other))
@@ -260,7 +260,7 @@ async def test_one_at_a_time(mind: Mind) -> None:
 
 async def test_a_question_is_not_kept_waiting(mind: Mind) -> None:
     """When somebody asks while pieces are made, the one under way is the last; what is left is told."""
-    name = await talk(mind.uvm, exchanges(100, 800))
+    name = await write_turns(mind.uvm, exchanges(100, 800))
 
     def record(request: ChatRequest) -> str:
         mind.uvm.events.emit(MISSION_ACCEPTED, MissionAccepted(mission="m-other", user="tester", waiting=1))
@@ -275,7 +275,7 @@ async def test_a_question_is_not_kept_waiting(mind: Mind) -> None:
 async def test_the_view_can_be_dropped_and_made_anew(mind: Mind) -> None:
     """`recompact_` begins at the first turn again; nothing of the old view is left in prompts."""
     tell(mind, "Anna Lund sealed jars.")
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     await compacted(mind, name)
     tell(mind, "Jars were sealed, said Anna Lund.")
     told = await compacted(mind, name, "recompact_")
@@ -288,7 +288,7 @@ async def test_the_view_can_be_dropped_and_made_anew(mind: Mind) -> None:
 async def test_the_persona_of_the_newest_turn_thinks(mind: Mind) -> None:
     """Whose model is loaded records; one that is named wins."""
     tell(mind)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     await compacted(mind, name)
     assert mind.told("mission.routed")[-1]["personas"] == ["BRICK"]
     await compacted(mind, name, "recompact_", persona="ROBIN")
@@ -297,7 +297,7 @@ async def test_the_persona_of_the_newest_turn_thinks(mind: Mind) -> None:
 
 async def test_only_its_user_compacts_a_conversation(mind: Mind) -> None:
     """Another user's conversation is not there, and what is no conversation says so."""
-    name = await talk(mind.uvm, exchanges(20), user="anna")
+    name = await write_turns(mind.uvm, exchanges(20), user="anna")
     with pytest.raises(NotFound, match="there is no object"):
         await compacted(mind, name)
     with pytest.raises(BatosError, match="does not understand"):

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conversations.talks import exchanges, is_record, recording, talk
+from tests.conversations.written_turns import exchanges, is_record, recording, write_turns
 from tests.minds.conftest import Mind
 from tests.minds.scripted import QUESTION, ask, begun, submit
 
@@ -52,7 +52,7 @@ async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -
     A mission in such a conversation loads no more than one in a short conversation, but for the way.
     """
     said = [(f"Question {number}?", f"Answer {number}.") for number in range(1, MANY + 1)]
-    long, short = await talk(plain.uvm, said), await talk(plain.uvm, said[-SOME:])
+    long, short = await write_turns(plain.uvm, said), await write_turns(plain.uvm, said[-SOME:])
     with plain.uvm.image.snapshot() as root:
         connection = connection_of(root)
         for start, position in ((1, 1), (5_000, 5_000), (-1, MANY), (-MANY, 1), (9_999, 9_999)):
@@ -83,7 +83,7 @@ async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -
 @given(start=st.integers(-15, 15), limit=st.integers(1, 15))
 async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
     """Positions count from 1, negative ones from the end; a start before the first is the first; `next` goes on."""
-    name = await talk(mind.uvm, exchanges(9, 20))
+    name = await write_turns(mind.uvm, exchanges(9, 20))
     page = mind.uvm.readings.turns(name, start, limit)
     first = max(1, 10 + start) if start < 0 else max(1, start)
     expected = list(range(first, min(9, first + limit - 1) + 1))
@@ -93,15 +93,15 @@ async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
 
 async def test_a_page_of_long_turns_ends_early_and_says_where_it_goes_on(mind: Mind) -> None:
     """A page is never too long to be sent; one turn is on it whatever its length."""
-    name = await talk(mind.uvm, [("Long?", "x" * 200_000)] * 4)
+    name = await write_turns(mind.uvm, [("Long?", "x" * 200_000)] * 4)
     page = mind.uvm.readings.turns(name, 1, 4)
     assert ([each["position"] for each in page["turns"]], page["next"]) == ([1], 2)
 
 
 async def test_another_users_conversation_is_refused(mind: Mind) -> None:
     """Whoever is named as the reader is its user, or learns nothing of it; `last` is the reader's newest."""
-    theirs = await talk(mind.uvm, exchanges(1), user="anna")
-    mine = await talk(mind.uvm, exchanges(2))
+    theirs = await write_turns(mind.uvm, exchanges(1), user="anna")
+    mine = await write_turns(mind.uvm, exchanges(2))
     with pytest.raises(NotFound, match=r"there is no conversation .* of tester's"):
         mind.uvm.readings.turns(theirs)
     with pytest.raises(NotFound, match="there is no conversation"):
@@ -114,7 +114,7 @@ async def test_another_users_conversation_is_refused(mind: Mind) -> None:
 
 async def test_the_newest_conversation_is_found_from_the_end(mind: Mind) -> None:
     """Older conversations are not loaded to find a user's newest."""
-    names = [await talk(mind.uvm, exchanges(1, 20)) for _ in range(30)]
+    names = [await write_turns(mind.uvm, exchanges(1, 20)) for _ in range(30)]
     with mind.uvm.image.snapshot() as root:
         connection = connection_of(root)
         connection.cacheMinimize()
@@ -132,7 +132,7 @@ async def test_a_reply_recalls_what_it_answers(plain: Mind) -> None:
     shown = await ask(plain.uvm, "And why there?", (), effort="reflex", in_reply_to=first["id"])
     assert shown["provenance"]["recalled"] == [{"mission": first["id"], "turn": 0, "trust": "model"}]
     assert [each["content"] for each in plain.bridge.history[-1].messages[2:4]] == ["Where is the pier?", "It is so."]
-    name = await talk(plain.uvm, exchanges(4))
+    name = await write_turns(plain.uvm, exchanges(4))
     second = plain.uvm.readings.turns(name, 2, 1)["turns"][0]
     shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=second["mission"])
     assert [each["turn"] for each in shown["provenance"]["recalled"]] == [1, 3, 4, 2]
@@ -142,7 +142,7 @@ async def test_a_reply_recalls_what_it_answers(plain: Mind) -> None:
 
 async def test_a_reply_to_an_old_turn_is_recalled_beside_the_newest(plain: Mind) -> None:
     """However far back the turn is, it is shown, and what lies between is counted."""
-    name = await talk(plain.uvm, exchanges(200, 400))
+    name = await write_turns(plain.uvm, exchanges(200, 400))
     meant = plain.uvm.readings.turns(name, 3, 1)["turns"][0]["mission"]
     shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=meant)
     turns = [each["turn"] for each in shown["provenance"]["recalled"]]
@@ -174,7 +174,7 @@ async def test_a_reply_to_what_will_never_answer_is_no_mission(plain: Mind) -> N
 
 async def test_a_reply_without_room_is_left_out(plain: Mind) -> None:
     """An exchange that is longer than the room is not cut: it is not shown, and the mission goes on."""
-    name = await talk(plain.uvm, [("x" * 19_000, "Yes."), ("Short?", "Yes.")])
+    name = await write_turns(plain.uvm, [("x" * 19_000, "Yes."), ("Short?", "Yes.")])
     meant = plain.uvm.readings.turns(name, 1, 1)["turns"][0]["mission"]
     shown = await ask(plain.uvm, "Why?", (), effort="reflex", conversation=name, in_reply_to=meant)
     assert [each["turn"] for each in shown["provenance"]["recalled"]] == [2]
@@ -202,7 +202,7 @@ async def test_conversations_understand_messages_also_if_older_than_genesis(plai
 )
 async def test_a_turn_names_who_answered_it(plain: Mind, effort: str, who: list[str]) -> None:
     """The leader, a second voice, or a whole council."""
-    name = await talk(plain.uvm, [("Who?", "Me.")])
+    name = await write_turns(plain.uvm, [("Who?", "Me.")])
 
     def routed(root: Any) -> None:
         conversation = roots.conversation(root, name, "tester")
@@ -243,7 +243,7 @@ async def paused(mind: Mind, conversation: str) -> str:
 async def goes_on(mind: Mind, conversation: str) -> None:
     """Another turn is answered, and the older ones are compacted."""
     await ask(mind.uvm, "What else?", (), effort="reflex", conversation=conversation)
-    await talk(mind.uvm, exchanges(20), name=conversation)
+    await write_turns(mind.uvm, exchanges(20), name=conversation)
     await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": conversation, "selector": "compact_"}})
 
 
@@ -251,7 +251,7 @@ async def compacted(mind: Mind) -> str:
     """A conversation with a view and turns behind it."""
     mind.script.woven = PLAIN
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
     return name
 
@@ -295,7 +295,7 @@ async def test_a_retry_looks_back_as_far_as_its_ancestor(mind: Mind, selector: s
 
 async def test_a_retry_elsewhere_or_of_another_question_looks_at_what_is_there(mind: Mind) -> None:
     """Only the same question in the same conversation keeps its ancestor's place."""
-    name, other = await compacted(mind), await talk(mind.uvm, exchanges(3))
+    name, other = await compacted(mind), await write_turns(mind.uvm, exchanges(3))
     first = await ask(mind.uvm, "Where?", (), effort="reflex", conversation=name)
     for text, where, turns in (("Where?", other, 3), ("Why there?", name, 21)):
         shown = await ask(mind.uvm, text, (), effort="reflex", conversation=where, ancestor=first["id"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conversations.talks import exchanges, is_record, talk
-from tests.conversations.talks import recording as answering
+from tests.conversations.written_turns import exchanges, is_record, write_turns
+from tests.conversations.written_turns import recording as answering
 from tests.minds.conftest import Mind
 from tests.minds.scripted import change
 
@@ -74,7 +74,7 @@ async def compacted(mind: Mind, said: list[str | BatosError], turns: list[tuple[
     """Compact such turns, the recorder saying these one after the other; the first piece that stands there."""
     replies = iter(said)
     mind.bridge.respond = answering(lambda request: next(replies), mind.script)
-    name = await talk(mind.uvm, turns)
+    name = await write_turns(mind.uvm, turns)
     await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
     with mind.uvm.image.snapshot() as root:
         node = root[roots.CONVERSATIONS][name].view[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.genesis.killing import image_of
+from tests.genesis.genesis_processes import image_of
 from tests.genesis.stages import registry_in
 from tests.image.states import States
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.genesis.killing import REGISTRY
-from tests.genesis.short import short_codex
+from tests.genesis.genesis_processes import REGISTRY
+from tests.genesis.short_codex import short_codex
 
 from batos.config import Settings
 from batos.events import Events

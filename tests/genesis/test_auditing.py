@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.image.living import dump
+from tests.image.open_image import dump
 
 from batos.codex.codex import Codex
 from batos.config import Settings

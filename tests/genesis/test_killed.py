@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.forking import forking
-from tests.genesis.killing import World, world
+from tests.fork_server import forking
+from tests.genesis.genesis_processes import World, world
 from tests.genesis.loras import gguf_adapter
 from tests.genesis.recording import Place, Recording
-from tests.genesis.short import short_codex
+from tests.genesis.short_codex import short_codex
 
 from batos.genesis.genesis_documents import PlanDocument
 

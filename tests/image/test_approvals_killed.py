@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.approvals.coding import BRICK, CYCLE, Coding, waiting, waits
-from tests.image.living import child, heard
+from tests.approvals.coder_bridge import BRICK, CYCLE, Coding, waiting, waits
+from tests.image.open_image import child, heard
 
 from batos.image import roots
 from batos.image.roots import named_objects
@@ -38,7 +38,7 @@ async def test_a_yes_and_its_method_are_one(tmp_path: Path, point: str, whole: b
     bridge = Coding()
     async with scripted_uvm(tmp_path, bridge, memory=False, install="ask") as uvm:
         mission = await waits(uvm, CYCLE)
-    with child("approving.py", tmp_path, point) as process:
+    with child("script_approve.py", tmp_path, point) as process:
         assert await heard(process) == "3"
         assert await asyncio.to_thread(process.wait) == -signal.SIGKILL
     async with scripted_uvm(tmp_path, bridge, memory=False, install="ask") as uvm:

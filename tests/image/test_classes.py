@@ -20,7 +20,7 @@ import pytest
 from BTrees.IOBTree import IOBTree
 from persistent.mapping import PersistentMapping
 from tests.image.installing import install, standing
-from tests.image.living import answer, brief, living, thought_in
+from tests.image.open_image import answer, brief, open_image, thought_in
 from tests.image.questions import asking, made
 from transaction import TransactionManager
 from ZODB.blob import Blob
@@ -99,7 +99,7 @@ async def test_a_call_in_the_root_is_refused(tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     written(tmp_path, missions=Order(os.mkdir, str(trap)))
     with pytest.raises(ForbiddenClass, match=r"posix\.mkdir") as refused:
-        async with living(tmp_path):
+        async with open_image(tmp_path):
             pass
     assert (refused.value.code, refused.value.exit_code) == ("forbidden_class", 5)
     assert not trap.exists()
@@ -117,7 +117,7 @@ async def test_a_call_behind_a_reference_is_refused(tmp_path: Path) -> None:
     """An object of a listed class whose state would make a folder is refused when it is loaded."""
     trap = tmp_path / "trap"
     written(tmp_path, inner=PersistentMapping(evil=Order(os.mkdir, str(trap))))
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root, pytest.raises(ForbiddenClass, match=r"posix\.mkdir"):
             named_objects(root)["inner"].keys()
     assert not trap.exists()
@@ -126,7 +126,7 @@ async def test_a_call_behind_a_reference_is_refused(tmp_path: Path) -> None:
 async def test_an_unlisted_class_behind_a_reference_is_refused(tmp_path: Path) -> None:
     """A harmless class that is not on the list is refused all the same, before its object is made."""
     written(tmp_path, inner=PersistentMapping(ratio=Fraction(1, 2)))
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root, pytest.raises(ForbiddenClass, match=r"fractions\.Fraction"):
             named_objects(root)["inner"].keys()
 
@@ -144,7 +144,7 @@ async def test_an_unlisted_module_is_never_imported(tmp_path: Path) -> None:
         sys.modules.pop("unlisted_module")
         (folder / "imported").unlink()
         with pytest.raises(ForbiddenClass, match="unlisted_module"):
-            async with living(tmp_path):
+            async with open_image(tmp_path):
                 pass
         assert not (folder / "imported").exists()
         assert "unlisted_module" not in sys.modules
@@ -199,7 +199,7 @@ async def fill(image: LivingImage) -> None:
 
 async def test_every_class_of_the_list_is_written_by_something(tmp_path: Path) -> None:
     """Image and journal name no class that is not listed, and between them each that is."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await fill(image)
 
         journal = Journal(image.journal_db, image.journal_writer)
@@ -214,7 +214,7 @@ async def test_every_class_of_the_list_is_written_by_something(tmp_path: Path) -
 @pytest.mark.parametrize("value", [datetime(2026, 11, 21, tzinfo=UTC), Decimal(1), Fraction(1, 2), bytearray(b"x"), 1j])
 async def test_what_could_not_be_loaded_is_not_stored(value: object) -> None:
     """A value of an unlisted class fails the commit of who wrote it, by name; the next commit goes through."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         name = await image.accept(brief())
         with image.transaction(name) as transaction:
             thought = answer(thought_in(image, transaction, name))
@@ -230,7 +230,7 @@ async def test_what_could_not_be_loaded_is_not_stored(value: object) -> None:
 @pytest.mark.parametrize("text", ["cposix\nsystem\n", "cdatetime\ndatetime\n(tR.", "pass\nelse\n" * 50, "c\nc\nc\n"])
 async def test_text_that_looks_like_a_class_is_text(text: str) -> None:
     """What is only written about is stored and read back."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         name = await image.accept(brief(text))
         with image.snapshot() as root:
             assert image.find(root, name)[0].value["text"] == text

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.image.living import answer, brief, child, living, thought_in
 from tests.image.missions import thinking
+from tests.image.open_image import answer, brief, child, open_image, thought_in
 
 from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
@@ -29,7 +29,7 @@ SUFFIXES = {".fs", ".index", ".lock"}
 
 async def filled(home: Path, kind: str, at_once: int, slacks: Iterable[int]) -> list[dict[str, Any]]:
     """What a process told that filled an image up to each limit, and ended by itself."""
-    with child("filling.py", home, kind, at_once, *slacks) as process:
+    with child("script_fill_disk.py", home, kind, at_once, *slacks) as process:
         out, _ = await asyncio.to_thread(process.communicate)
         assert process.returncode == 0
     return [json.loads(line) for line in out.splitlines()]
@@ -140,7 +140,7 @@ class BreakingDisk:
 async def test_a_sync_that_fails_ends_the_image(tmp_path: Path, number: int, code: str) -> None:
     """The storage closes itself; every later write is refused as an error of ours; close works; the rest is whole."""
     disk = BreakingDisk(tmp_path)
-    async with living(tmp_path, image_factory=disk) as image:
+    async with open_image(tmp_path, image_factory=disk) as image:
         mission = await image.accept(brief())
         disk.number = number
         with pytest.raises(ImageError) as failed, image.transaction(mission) as transaction:
@@ -151,7 +151,7 @@ async def test_a_sync_that_fails_ends_the_image(tmp_path: Path, number: int, cod
             await image.move(mission, "failed")
         with pytest.raises(ImageError):
             await image.accept(brief())
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root:
             slots = own_slots(image.find(root, mission)[2])
             # Nobody can know whether it was committed; it is there whole or not at all.

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.image.living import brief, child, heard, living
-from tests.image.losing import Losing
+from tests.image.open_image import brief, child, heard, open_image
+from tests.image.power_cut_disk import Losing
 
 from batos.errors import InternalError
 from batos.image import roots
@@ -31,9 +31,9 @@ async def test_a_power_cut_right_after_the_commit_loses_no_blob(tmp_path: Path, 
     sha256, data = content(size)
     home = tmp_path / "home"
     losing = Losing(home, tmp_path / "after")
-    async with living(home, image_factory=losing) as image:
+    async with open_image(home, image_factory=losing) as image:
         name = await image.accept(brief(), {sha256: data})
-    async with living(losing.after) as image:
+    async with open_image(losing.after) as image:
         assert image.unfolded_missions() == [name]
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].read() == data
@@ -44,7 +44,7 @@ async def test_a_blob_is_written_in_the_home_alone(tmp_path: Path) -> None:
     sha256, data = content(300_000)
     home = tmp_path / "home"
     losing = Losing(home, tmp_path / "after")
-    async with living(home, image_factory=losing) as image:
+    async with open_image(home, image_factory=losing) as image:
         await image.accept(brief(), {sha256: data})
     assert [each.parent for each in losing.written] == [home / "blobs" / "tmp"]
 
@@ -52,7 +52,7 @@ async def test_a_blob_is_written_in_the_home_alone(tmp_path: Path) -> None:
 async def test_an_attachment_that_is_refused_leaves_no_file(tmp_path: Path) -> None:
     """One of two files is not what its digest says: what was written of the other is removed."""
     sha256, data = content(300_000)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with pytest.raises(InternalError, match="digest"):
             await image.accept(brief(), {sha256: data, "0" * 64: data})
         await image.accept(brief())
@@ -62,10 +62,10 @@ async def test_an_attachment_that_is_refused_leaves_no_file(tmp_path: Path) -> N
 async def test_a_blob_that_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
     """The next start finds what was not committed and takes it away; what was committed stays."""
     sha256, data = content(300_000)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief(), {sha256: data})
     (tmp_path / "blobs" / "tmp" / "BUCleft").write_bytes(data)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert list((tmp_path / "blobs" / "tmp").iterdir()) == []
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].read() == data
@@ -74,14 +74,14 @@ async def test_a_blob_that_a_killed_process_was_writing_is_removed(tmp_path: Pat
 async def test_a_kill_after_accept_loses_nothing(tmp_path: Path) -> None:
     """The blob and each folder above it were synced before the image, and the image before the id was told."""
     lines: list[str] = []
-    with child("attaching.py", tmp_path, 300_000) as process:
+    with child("script_attach.py", tmp_path, 300_000) as process:
         while not lines or not lines[-1].startswith("m-"):
             lines.append(await heard(process))
             assert lines[-1], "the process ended early"
         process.send_signal(signal.SIGKILL)
     synced = [Path(line) for line in lines[:-1]]
     sha256, data = content(300_000)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root:
             kept = root[roots.ATTACHMENTS][sha256]
             assert kept.read() == data
@@ -110,7 +110,7 @@ async def test_others_read_while_a_commit_is_synced(tmp_path: Path) -> None:
             return image.find(root, name)[1].word
 
     home, blobs = tmp_path / "live_image.fs", tmp_path / "blobs"
-    async with living(
+    async with open_image(
         tmp_path, image_factory=lambda: SoundFileStorage(str(home), blob_dir=str(blobs), sync=sync)
     ) as image:
         name = await image.accept(brief())

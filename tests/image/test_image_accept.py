@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import brief, child, dump, living
+from tests.image.open_image import brief, child, dump, open_image
 
 from batos.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 from batos.image import roots
@@ -26,7 +26,7 @@ ROUNDS = 5
 def killed_after(home: Path, acknowledged: int) -> dict[str, str]:
     """The ids that a process printed before it was killed, with the number of each question."""
     # It would accept many more: it is in the middle of its work whenever it is killed.
-    with child("accepting.py", home, 1000 * MISSIONS) as process:
+    with child("script_accept.py", home, 1000 * MISSIONS) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(acknowledged)]
         process.send_signal(signal.SIGKILL)
@@ -43,7 +43,7 @@ async def test_no_acknowledged_mission_is_lost_by_a_kill(tmp_path: Path) -> None
     for moment in [1, *(chance.randrange(2, MISSIONS) for _ in range(ROUNDS - 1))]:
         printed = await asyncio.to_thread(killed_after, tmp_path, moment)
         assert len(printed) >= moment
-        async with living(tmp_path) as image:
+        async with open_image(tmp_path) as image:
             await asyncio.to_thread(check, image, printed)
 
 
@@ -61,7 +61,7 @@ def check(image: LivingImage, printed: dict[str, str]) -> None:
 
 async def test_missions_accepted_at_once_share_commits(tmp_path: Path) -> None:
     """A thousand missions, twenty-five at a time, take far fewer commits than missions."""
-    with child("accepting.py", tmp_path, MISSIONS) as process:
+    with child("script_accept.py", tmp_path, MISSIONS) as process:
         out, _ = await asyncio.to_thread(process.communicate)
         assert process.returncode == 0
     *accepted, last = out.splitlines()
@@ -71,7 +71,7 @@ async def test_missions_accepted_at_once_share_commits(tmp_path: Path) -> None:
 
 async def test_accept_writes_three_objects_apart(tmp_path: Path) -> None:
     """Brief, status and thought are records of their own, so that a status never conflicts with a thought."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         name = await image.accept(brief())
         with image.snapshot() as root:
             parts = image.find(root, name)
@@ -82,14 +82,14 @@ async def test_accept_writes_three_objects_apart(tmp_path: Path) -> None:
 
 async def test_an_unknown_mission_is_not_found() -> None:
     """Asking for what was never accepted is an error that names it."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         with image.snapshot() as root, pytest.raises(NotFound, match="m-0"):
             image.find(root, "m-0")
 
 
 async def test_ids_sort_by_time(tmp_path: Path) -> None:
     """The missions of one image are listed in the order they were accepted."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         names = []
         for _ in range(5):
             names.append(await image.accept(brief()))
@@ -107,9 +107,9 @@ def content(size: int) -> tuple[str, bytes]:
 async def test_an_attachment_reads_back(tmp_path: Path, size: int) -> None:
     """A file is kept whole: up to 64 KiB in its record, above that as a blob."""
     sha256, data = content(size)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief(), {sha256: data})
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root:
             kept = root[roots.ATTACHMENTS][sha256]
             assert kept.read() == data
@@ -120,7 +120,7 @@ async def test_an_attachment_reads_back(tmp_path: Path, size: int) -> None:
 async def test_an_image_in_memory_keeps_long_files_in_their_records() -> None:
     """A storage without blobs takes any file all the same."""
     sha256, data = content(INLINE_BYTES + 1)
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.accept(brief(), {sha256: data})
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].blob is None
@@ -130,7 +130,7 @@ async def test_an_image_in_memory_keeps_long_files_in_their_records() -> None:
 async def test_the_same_file_is_kept_once(tmp_path: Path) -> None:
     """Two missions with equal files share one attachment."""
     sha256, data = content(100)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief("one"), {sha256: data})
         await image.accept(brief("two"), {sha256: data})
         with image.snapshot() as root:
@@ -139,7 +139,7 @@ async def test_the_same_file_is_kept_once(tmp_path: Path) -> None:
 
 async def test_a_file_that_is_not_what_its_digest_says_is_refused(tmp_path: Path) -> None:
     """Nothing of a mission is accepted when one of its files was changed on the way."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         before = dump(image)
         with pytest.raises(InternalError, match="digest"):
             await image.accept(brief(), {content(10)[0]: b"something else"})
@@ -158,7 +158,7 @@ def spoil(path: Path, how: str) -> None:
 async def spoilt(home: Path, how: str) -> tuple[str, bytes]:
     """An image with one long file, whose blob was then lost, cut short or changed; the file."""
     sha256, data = content(INLINE_BYTES + 16)
-    async with living(home) as image:
+    async with open_image(home) as image:
         await image.accept(brief(), {sha256: data})
         with image.snapshot() as root:
             blob = root[roots.ATTACHMENTS][sha256].blob
@@ -172,7 +172,7 @@ async def spoilt(home: Path, how: str) -> tuple[str, bytes]:
 async def test_a_file_that_is_not_what_was_attached_is_damage(tmp_path: Path, how: str) -> None:
     """Its content is never handed out: the error names the file and what to do."""
     sha256, _ = await spoilt(tmp_path, how)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root, pytest.raises(ImageDamaged) as damaged:
             root[roots.ATTACHMENTS][sha256].read()
     assert (damaged.value.exit_code, sha256 in damaged.value.message) == (5, True)
@@ -183,9 +183,9 @@ async def test_a_file_that_is_not_what_was_attached_is_damage(tmp_path: Path, ho
 async def test_a_damaged_file_that_is_attached_again_is_whole(tmp_path: Path, how: str) -> None:
     """Accepting the same file writes its bytes anew, and the missions that came with it read them too."""
     sha256, data = await spoilt(tmp_path, how)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief("again"), {sha256: data})
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].read() == data
 
@@ -193,7 +193,7 @@ async def test_a_damaged_file_that_is_attached_again_is_whole(tmp_path: Path, ho
 async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> None:
     """The first write that does not fit is refused with what it needs; so is every later mission, big or small."""
     uri = f"file://{tmp_path / 'live_image.fs'}?quota=40000"
-    async with living(tmp_path, image=uri) as image:
+    async with open_image(tmp_path, image=uri) as image:
         first = await image.accept(brief())
         with pytest.raises(DiskFull) as refused:
             await image.accept(brief("x" * 50_000))
@@ -202,14 +202,14 @@ async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> No
             with pytest.raises(DiskFull, match="no room"):
                 await image.accept(brief("small"))
         assert list(image.unfolded_missions()) == [first]
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert image.unfolded_missions() == [first]
         await image.accept(brief("x" * 50_000))
 
 
 async def test_a_full_queue_writes_nothing(tmp_path: Path) -> None:
     """Beyond the limit it is busy: no byte is written, and those who came with it in one commit are accepted."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         asked = (image.accept(brief(f"{number}?"), limit=3) for number in range(8))
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert [isinstance(each, str) for each in found] == [True] * 3 + [False] * 5
@@ -224,7 +224,7 @@ async def test_a_full_queue_writes_nothing(tmp_path: Path) -> None:
 @given(waves=st.lists(st.integers(0, 12), max_size=4), limit=st.integers(1, 9))
 async def test_there_are_never_more_than_the_limit(waves: list[int], limit: int) -> None:
     """However many come at once, and however often some leave, no more wait than may; who is refused leaves nothing."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         for wave in waves:
             asked = (image.accept(brief(), limit=limit) for _ in range(wave))
             found = await asyncio.gather(*asked, return_exceptions=True)
@@ -240,10 +240,10 @@ async def test_there_are_never_more_than_the_limit(waves: list[int], limit: int)
 async def test_a_key_is_kept_with_its_mission(tmp_path: Path) -> None:
     """Accepted again, also by the next process, it is the first mission and nothing is written."""
     asked = {**brief(), "idempotency_key": "k"}
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         first = await image.accept(asked)
         assert set(await asyncio.gather(*(image.accept(asked) for _ in range(3)))) == {first}
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         before = dump(image)
         assert await image.accept(asked, limit=1) == first
         assert dump(image) == before
@@ -255,7 +255,7 @@ async def test_ids_sort_by_acceptance_within_a_millisecond(tmp_path: Path) -> No
     moments = iter([datetime(2026, 11, 21, 9, tzinfo=UTC) - timedelta(hours=number // 9) for number in range(20)])
     names = []
     for _ in range(2):
-        async with living(tmp_path, clock=lambda: next(moments)) as image:
+        async with open_image(tmp_path, clock=lambda: next(moments)) as image:
             names += [await image.accept(brief()) for _ in range(10)]
     assert names == sorted(set(names))
     assert all(len(name) == 28 for name in names)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import brief, living
+from tests.image.open_image import brief, open_image
 from ZODB.fsIndex import fsIndex
 
 from batos.image.indexfile import read_index
@@ -92,12 +92,12 @@ def hostile(trap: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("name", ["live_image.fs", "journal.fs"])
 async def test_an_index_calls_nothing(tmp_path: Path, name: str, kind: str) -> None:
     """An index that orders a call is not obeyed: the database opens without it, and a sound one is written at close."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
     trap = tmp_path / "trap"
     index = tmp_path / f"{name}.index"
     index.write_bytes(hostile(trap)[kind])
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert image.unfolded_missions() == [mission]
     assert not trap.exists()
     assert read_index(index) is not None
@@ -106,11 +106,11 @@ async def test_an_index_calls_nothing(tmp_path: Path, name: str, kind: str) -> N
 async def test_an_index_of_another_file_is_made_anew(tmp_path: Path) -> None:
     """One that does not fit its file is not believed."""
     for name in ("one", "two"):
-        async with living(tmp_path / name) as image:
+        async with open_image(tmp_path / name) as image:
             for number in range(3 if name == "one" else 2):
                 last = await image.accept(brief(f"{name} {number}"))
     (tmp_path / "one" / "live_image.fs.index").write_bytes((tmp_path / "two" / "live_image.fs.index").read_bytes())
-    async with living(tmp_path / "one") as image:
+    async with open_image(tmp_path / "one") as image:
         assert len(image.unfolded_missions()) == 3
         assert last not in image.unfolded_missions()
 

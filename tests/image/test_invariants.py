@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from persistent.mapping import PersistentMapping
-from tests.image.living import answer, brief, dump, living, passed, thought_in
+from tests.image.open_image import answer, brief, dump, open_image, passed, thought_in
 
 from batos.errors import Refused
 from batos.image import roots
@@ -78,7 +78,7 @@ BROKEN: dict[str, tuple[Callable[[Any], None], str]] = {
 async def test_no_change_breaks_it(name: str) -> None:
     """The writer refuses it, writes nothing of it, and takes the next change."""
     work, what = BROKEN[name]
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(_given)
         before = dump(image)
         with pytest.raises(Refused, match=what) as refused:
@@ -99,7 +99,7 @@ async def _running(image: LivingImage) -> str:
 async def test_no_thought_breaks_it(name: str) -> None:
     """A mission's commit is refused too, by its voters or by its connection, and the image is as it was."""
     work, what = BROKEN[name]
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image)
         before = dump(image)
         with image.transaction(mission) as transaction:
@@ -113,7 +113,7 @@ async def test_no_thought_breaks_it(name: str) -> None:
 @pytest.mark.parametrize("behaviour", [passed("ring_", SOURCE), Intent("Ring.")])
 async def test_a_thought_makes_no_behaviour_however_deep(behaviour: Method | Intent) -> None:
     """A method that was passed, or an intent, in an object that only the thought knows is a thought's all the same."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image)
         with image.transaction(mission) as transaction:
             thought = answer(thought_in(image, transaction, mission))
@@ -126,7 +126,7 @@ async def test_a_thought_makes_no_behaviour_however_deep(behaviour: Method | Int
 
 async def test_a_thought_moves_no_method() -> None:
     """A method that is there is put into no other slot by a thought."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image)
         with image.transaction(mission) as transaction:
             transaction.root["genesis_obj"].rang_ = transaction.root["traits_obj"].ring_
@@ -152,7 +152,7 @@ async def _befriended(image: LivingImage) -> str:
 @pytest.mark.parametrize("place", [lambda gone: gone, lambda gone: [{"a": gone}], lambda gone: UvmObject({"a": gone})])
 async def test_no_thought_refers_to_what_is_gone(place: Callable[[Any], Any]) -> None:
     """An object that the database has lost is named, and the commit that would refer to it is refused."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _befriended(image)
         with image.transaction(mission) as transaction:
             thought = answer(thought_in(image, transaction, mission))
@@ -165,7 +165,7 @@ async def test_no_thought_refers_to_what_is_gone(place: Callable[[Any], Any]) ->
 
 async def test_no_change_refers_to_what_is_gone() -> None:
     """Neither does the writer; what referred to it before may be written on, and may leave it."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await _befriended(image)
 
         def work(root: Any) -> None:
@@ -179,7 +179,7 @@ async def test_no_change_refers_to_what_is_gone() -> None:
 
 async def test_what_an_object_left_it_may_not_refer_to_again() -> None:
     """Only what its newest record refers to is trusted: not an older one, nor one whose commit was refused."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await _befriended(image)
         left: list[Any] = []
 
@@ -196,7 +196,7 @@ async def test_what_an_object_left_it_may_not_refer_to_again() -> None:
 
 async def test_what_is_new_may_refer_to_what_is_new() -> None:
     """Objects that come in one commit refer to each other, in a circle too."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image)
         with image.transaction(mission) as transaction:
             thought = answer(thought_in(image, transaction, mission))

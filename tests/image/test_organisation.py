@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from BTrees.OOBTree import OOBTree
-from tests.image.living import answer, brief, dump, living, thought_in
+from tests.image.open_image import answer, brief, dump, open_image, thought_in
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
@@ -91,7 +91,7 @@ WITHIN: dict[str, tuple[Callable[[Any], object], str]] = {
 async def test_no_change_undoes_it(undo: str, codex: Codex) -> None:
     """A change that the writer is given is refused, leaves nothing, and takes no other change of its batch with it."""
     change, what = {**UNDONE, **WITHIN}[undo]
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(lambda root: graph.build(root, codex))
         before = dump(image)
         with pytest.raises(Refused, match=what) as refused:
@@ -115,7 +115,7 @@ async def _running(image: LivingImage, codex: Codex) -> str:
 async def test_no_thought_undoes_it(undo: str, codex: Codex) -> None:
     """A mission's transaction is refused by the voter, and the image is as it was."""
     change, what = {**UNDONE, **WITHIN}[undo]
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image, codex)
         before = dump(image)
         # Alone: another voter says of some that a kernel's slot was changed.
@@ -130,7 +130,7 @@ async def test_no_thought_undoes_it(undo: str, codex: Codex) -> None:
 
 async def test_no_thought_does_what_genesis_does(codex: Codex) -> None:
     """Another identity with its new record is genesis's commit; in a thought's it is refused."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         mission = await _running(image, codex)
         with image.transaction(mission) as transaction:
             kept = transaction.root[roots.GENESIS]
@@ -152,7 +152,7 @@ def changed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Codex:
 async def test_the_codex_changes_who_they_are(codex: Codex, changed: Codex) -> None:
     """Genesis with another codex writes identity and record in one commit, which passes; so does what follows it."""
     assert changed.personas["ROBIN"].core_identity != codex.personas["ROBIN"].core_identity
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(lambda root: graph.build(root, codex))
         changes = await image.writer.apply(lambda root: graph.build(root, changed))
         assert f"{ROBIN}.core_identity changed" in changes
@@ -164,6 +164,6 @@ async def test_the_codex_changes_who_they_are(codex: Codex, changed: Codex) -> N
 
 async def test_the_journal_stays_bound() -> None:
     """The journal keeps the id that it shares with its image."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         with pytest.raises(Refused, match="take pair out of the root"):
             await image.journal_writer.apply(lambda root: root.pop(roots.PAIR))

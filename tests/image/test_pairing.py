@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.image.living import brief, child, heard, living
+from tests.image.open_image import brief, child, heard, open_image
 
 from batos.errors import ImageDamaged
 from batos.image import roots
@@ -23,7 +23,7 @@ def ids(image: LivingImage) -> tuple[str, str]:
 
 async def used(home: Path) -> str:
     """A home with a mission and an entry of the journal; the mission."""
-    async with living(home) as image:
+    async with open_image(home) as image:
         mission = await image.accept(brief())
         journal = Journal(image.journal_db, image.journal_writer)
         await journal.write(Record("k", mission, "a#0", "robin", "d", {"messages": []}, "done", "then"))
@@ -39,14 +39,14 @@ def move(home: Path, name: str, to: Path) -> None:
 
 async def test_both_have_one_id_for_ever(tmp_path: Path) -> None:
     """It is made when they are, differs between homes, and opening again writes nothing."""
-    async with living(tmp_path / "one") as image:
+    async with open_image(tmp_path / "one") as image:
         first = ids(image)
         assert first[0] == first[1]
     size = (tmp_path / "one" / "live_image.fs").stat().st_size
-    async with living(tmp_path / "one") as image:
+    async with open_image(tmp_path / "one") as image:
         assert ids(image) == first
     assert (tmp_path / "one" / "live_image.fs").stat().st_size == size
-    async with living(tmp_path / "two") as image:
+    async with open_image(tmp_path / "two") as image:
         assert ids(image)[0] not in first
 
 
@@ -58,13 +58,13 @@ async def test_one_that_is_missing_is_asked_for(tmp_path: Path, name: str) -> No
     move(home, name, tmp_path / "away")
     for _ in range(2):
         with pytest.raises(ImageDamaged, match="new") as damaged:
-            async with living(home):
+            async with open_image(home):
                 pass
         assert damaged.value.exit_code == 5
         assert str(home / name) in damaged.value.remedy
     for path in (tmp_path / "away").iterdir():
         shutil.copy(path, home)
-    async with living(home) as image:
+    async with open_image(home) as image:
         assert image.unfolded_missions() == [mission]
 
 
@@ -77,13 +77,13 @@ async def test_one_of_another_home_is_refused(tmp_path: Path, name: str) -> None
         if other == "used":
             await used(tmp_path / other)
         else:
-            async with living(tmp_path / other):
+            async with open_image(tmp_path / other):
                 pass
         move(home, name, tmp_path / f"away {other}")
         move(tmp_path / other, name, home)
         before = {path.name: path.read_bytes() for path in home.glob("*.fs")}
         with pytest.raises(ImageDamaged, match="not of one home"):
-            async with living(home):
+            async with open_image(home):
                 pass
         assert {path.name: path.read_bytes() for path in home.glob("*.fs")} == before
 
@@ -91,23 +91,23 @@ async def test_one_of_another_home_is_refused(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize("name", ["live_image.fs", "journal.fs"])
 async def test_a_half_that_is_lost_before_anything_was_in_it_is_made_anew(tmp_path: Path, name: str) -> None:
     """A home that nothing was asked of loses nothing."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         first = ids(image)
     move(tmp_path, name, tmp_path / "away")
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert ids(image) == first
 
 
 async def test_two_of_a_time_before_pairs_are_made_one(tmp_path: Path) -> None:
     """A home that was made without an id opens, and has one then."""
     mission = await used(tmp_path)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         # Past the writers, which refuse both.
         with image.db.transaction() as connection:
             del connection.root()[roots.GENESIS][roots.PAIR]
         with image.journal_db.transaction() as connection:
             del connection.root()[roots.PAIR]
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert image.unfolded_missions() == [mission]
         assert ids(image)[0] == ids(image)[1]
 
@@ -119,9 +119,9 @@ async def test_a_first_opening_may_be_killed_at_any_write(tmp_path: Path) -> Non
         last += 1
         home = tmp_path / str(last)
         home.mkdir()
-        with child("signing.py", home, last) as process:
+        with child("script_first_open.py", home, last) as process:
             said = await heard(process)
-        async with living(home) as image:
+        async with open_image(home) as image:
             assert len(set(ids(image))) == 1
             await image.accept(brief())
     assert last > 4

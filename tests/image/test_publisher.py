@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.image.counting import CountingStorage
-from tests.image.living import answer, brief, dump, living, thought_in
 from tests.image.missions import thinking
+from tests.image.open_image import answer, brief, dump, open_image, thought_in
 
 from batos.errors import InternalError
 from batos.image import roots
@@ -78,7 +78,7 @@ def add(root: Any, mission: str, payload: Any) -> None:
 
 async def test_folding_twice_changes_nothing(tmp_path: Path) -> None:
     """The second time, also at the same moment, no record of the image is written."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         publisher = Publisher(image.writer, {"add": add}, utc_now)
         mission = await committed(image, [("add", 3), ("add", 4)])
         await asyncio.gather(publisher.fold(mission), publisher.fold(mission))
@@ -95,7 +95,7 @@ async def test_folding_twice_changes_nothing(tmp_path: Path) -> None:
 
 async def test_missions_that_end_together_are_folded_together(tmp_path: Path) -> None:
     """Fifty committed missions are published in one or two commits."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         publisher = Publisher(image.writer, {"add": add}, utc_now)
         missions = [await committed(image, [("add", 1)]) for _ in range(50)]
         before = image.writer.commits
@@ -107,7 +107,7 @@ async def test_missions_that_end_together_are_folded_together(tmp_path: Path) ->
 
 async def test_what_did_not_commit_is_not_published(tmp_path: Path) -> None:
     """A mission without a committed thought cannot be folded in."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
         with pytest.raises(InternalError, match="no committed thought"):
             await Publisher(image.writer, {}, utc_now).fold(mission)
@@ -115,7 +115,7 @@ async def test_what_did_not_commit_is_not_published(tmp_path: Path) -> None:
 
 async def test_a_contribution_that_nobody_folds_harms_no_other(tmp_path: Path) -> None:
     """It is an error that names its kind; the missions of the same batch are published."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         publisher = Publisher(image.writer, {"add": add}, utc_now)
         strange = await committed(image, [("add", 100), ("dance", None)])
         plain = await committed(image, [("add", 1)])
@@ -130,7 +130,7 @@ async def test_a_contribution_that_nobody_folds_harms_no_other(tmp_path: Path) -
 
 async def test_what_a_fold_has_to_tell_is_told_once_after_its_commit(tmp_path: Path) -> None:
     """Also where its batch is taken apart and folded again; of what could not be committed nothing is told."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         told: list[tuple[str, int]] = []
 
         def telling(root: Any, mission: str, payload: Any) -> list[Callable[[], None]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.image.living import answer, brief, child, heard, living, thought_in
 from tests.image.missions import thinking
+from tests.image.open_image import answer, brief, child, heard, open_image, thought_in
 from tests.minds.scripted import Script
 
 from batos.errors import BatosError, Refused, StreamCut
@@ -29,7 +29,7 @@ MISSIONS = 2
 
 async def left(home: Path, *, committed: bool, kind: str = "statistics") -> str:
     """A mission whose process ended while it ran: after its commit, or before."""
-    async with living(home) as image:
+    async with open_image(home) as image:
         mission = await image.accept(brief())
         await image.move(mission, "running")
         if committed:
@@ -173,7 +173,7 @@ async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) 
     known: set[str] = set()
     called: list[str] = []
     while True:
-        with child("paying.py", home, ledger, MISSIONS) as process:
+        with child("script_pay.py", home, ledger, MISSIONS) as process:
             # Every call may be answered. It is killed when so many are begun, perhaps before any of them is answered,
             # or when so many are kept, so that rounds of this kind bring all to an end.
             word, number = chance.choice(["called", "kept"]), chance.randrange(6, 14)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import answer, brief, living, thought_in
+from tests.image.open_image import answer, brief, open_image, thought_in
 from ZODB.POSException import ConflictError
 
 from batos.errors import Busy, DiskFull, NotFound, Refused
@@ -31,7 +31,7 @@ def status_of(image: LivingImage, mission: str) -> dict[str, Any]:
 async def test_a_status_says_why_and_since_when(tmp_path: Path) -> None:
     """Word, time, reason and report are there after a move, and every subscriber was told."""
     heard: list[tuple[str, Any]] = []
-    async with living(tmp_path, events=Events(lambda *each: heard.append(each), log=False)) as image:
+    async with open_image(tmp_path, events=Events(lambda *each: heard.append(each), log=False)) as image:
         mission = await image.accept(brief())
         await image.move(mission, "running")
         reason = DiskFull("no room")
@@ -43,11 +43,11 @@ async def test_a_status_says_why_and_since_when(tmp_path: Path) -> None:
 
 async def test_attempts_are_counted(tmp_path: Path) -> None:
     """Each time a mission begins to run counts, also over a restart; nothing else does."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
         assert status_of(image, mission)["attempts"] == 0
         await image.move(mission, "running")
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.move(mission, "queued")
         await image.move(mission, "running")
         await image.move(mission, "failed")
@@ -56,7 +56,7 @@ async def test_attempts_are_counted(tmp_path: Path) -> None:
 
 async def test_an_ended_mission_waits_for_nothing_until_it_runs_again(tmp_path: Path) -> None:
     """A failed or cancelled mission is not to be folded in; one that runs again is."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         for word in ("failed", "cancelled"):
             mission = await image.accept(brief())
             await image.move(mission, "running")
@@ -68,7 +68,7 @@ async def test_an_ended_mission_waits_for_nothing_until_it_runs_again(tmp_path: 
 
 async def test_a_mission_runs_once_at_a_time(tmp_path: Path) -> None:
     """Running what runs already is refused and leaves it running."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
         await image.move(mission, "running")
         with pytest.raises(Refused, match="running already"):
@@ -78,7 +78,7 @@ async def test_a_mission_runs_once_at_a_time(tmp_path: Path) -> None:
 
 async def test_a_published_mission_does_not_change(tmp_path: Path) -> None:
     """What is part of the mind is neither run again nor called failed."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
         with image.transaction(mission) as transaction:
             await transaction.commit(answer(thought_in(image, transaction, mission)))
@@ -91,7 +91,7 @@ async def test_a_published_mission_does_not_change(tmp_path: Path) -> None:
 
 async def test_moving_what_is_not_there(tmp_path: Path) -> None:
     """An unknown mission has no status."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with pytest.raises(NotFound):
             await image.move("m-0", "running")
 
@@ -110,7 +110,7 @@ WORDS = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled"
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(WORDS)), max_size=12))
 async def test_the_tally_is_what_a_scan_finds(moves: list[tuple[int, StatusWord]]) -> None:
     """However missions are accepted, moved, refused and folded in, each status is counted as often as there is one."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         missions = list(await asyncio.gather(*(image.accept(brief(), limit=5) for _ in range(5))))
         with pytest.raises(Busy):
             await image.accept(brief(), limit=5)
@@ -129,19 +129,19 @@ async def test_the_tally_is_what_a_scan_finds(moves: list[tuple[int, StatusWord]
 
 async def test_an_older_image_is_tallied_when_it_is_opened(tmp_path: Path) -> None:
     """One that was written before there was a tally is counted once, and goes on from there."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         first = await image.accept(brief())
         await image.move(first, "paused")
         await image.accept(brief())
         await image.writer.apply(lambda root: root.pop(roots.TALLY))
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         with image.snapshot() as root:
             assert dict(root[roots.TALLY]) == {"paused": 1, "queued": 1}
 
 
 async def test_a_move_from_elsewhere_is_refused(tmp_path: Path) -> None:
     """Who names the statuses that a mission may come from changes nothing of one that has another."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         mission = await image.accept(brief())
         with pytest.raises(Refused, match="is queued"):
             await image.move(mission, "queued", None, {"waiting"})
@@ -151,7 +151,7 @@ async def test_a_move_from_elsewhere_is_refused(tmp_path: Path) -> None:
 async def test_the_attempt_is_told(tmp_path: Path) -> None:
     """Each time a mission begins to run it is told which attempt this is."""
     heard: list[Any] = []
-    async with living(tmp_path, events=Events(lambda event, keys: heard.append(keys.get("attempt")))) as image:
+    async with open_image(tmp_path, events=Events(lambda event, keys: heard.append(keys.get("attempt")))) as image:
         mission = await image.accept(brief())
         for word in ("running", "queued", "running"):
             await image.move(mission, word)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
-from tests.image.living import brief, heard, interpreter, living
+from tests.image.open_image import brief, heard, interpreter, open_image
 
 from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image import roots
@@ -111,50 +111,50 @@ def test_the_folder_of_an_image_is_its_owners_alone(tmp_path: Path) -> None:
 
 async def test_a_second_process_is_told_who_holds_the_image(tmp_path: Path) -> None:
     """It gets image_busy, exit 5, with the pid and the command of the owner; when that is killed, the image opens."""
-    with interpreter("holding.py", tmp_path) as process:
+    with interpreter("script_hold.py", tmp_path) as process:
         assert await heard(process) == "open"
         with pytest.raises(ImageBusy) as busy:
-            async with living(tmp_path):
+            async with open_image(tmp_path):
                 pass
     assert (busy.value.code, busy.value.exit_code, busy.value.retry) == ("image_busy", 5, True)
     assert f"process {process.pid} (python" in str(busy.value)
-    assert "holding.py" in str(busy.value)
+    assert "script_hold.py" in str(busy.value)
     assert str(process.pid) in (tmp_path / "live_image.fs.lock").read_text()
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief())
 
 
 async def test_the_lock_file_of_a_dead_process_blocks_nobody(tmp_path: Path) -> None:
     """A pid in the file is a note; the lock is the kernel's and ends with its process."""
     (tmp_path / "live_image.fs.lock").write_text(f" {os.getpid()}\n")
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief())
 
 
 async def test_a_lock_file_that_is_deleted_lets_nobody_in(tmp_path: Path) -> None:
     """The database files are locked themselves: a second process is told who holds them, not let in beside it."""
-    with interpreter("holding.py", tmp_path) as process:
+    with interpreter("script_hold.py", tmp_path) as process:
         assert await heard(process) == "open"
         for name in ("live_image.fs", "journal.fs"):
             (tmp_path / f"{name}.lock").unlink()
         for _ in range(2):
             with pytest.raises(ImageBusy) as busy:
-                async with living(tmp_path):
+                async with open_image(tmp_path):
                     pass
             assert f"process {process.pid} " in str(busy.value) or "another process" in str(busy.value)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.accept(brief())
 
 
 async def test_the_file_is_held_after_a_pack(tmp_path: Path) -> None:
     """A packed file is another one, and is locked as the first was; what was written is there."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         name = await image.accept(brief())
         await asyncio.to_thread(image.db.pack)
         (tmp_path / "live_image.fs.lock").unlink()
         with pytest.raises(ImageBusy):
             open_database(f"file://{tmp_path / 'live_image.fs'}", connections=1)
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         assert image.unfolded_missions() == [name]
 
 
@@ -168,7 +168,7 @@ async def test_nothing_is_written_through_a_link(tmp_path: Path, name: str, suff
     home.mkdir()
     (home / f"{name}{suffix}").symlink_to(mine)
     with pytest.raises(ImageDamaged, match="no plain file"):
-        async with living(home):
+        async with open_image(home):
             pass
     assert mine.read_text() == "my letters"
 
@@ -177,10 +177,10 @@ async def test_a_busy_journal_lets_the_image_go(tmp_path: Path) -> None:
     """When the journal cannot be opened, the image is given back: it opens again at once."""
     held = open_database(f"file://{tmp_path / 'journal.fs'}", connections=1)
     with pytest.raises(ImageBusy, match=r"journal\.fs"):
-        async with living(tmp_path):
+        async with open_image(tmp_path):
             pass
     held.close()
-    async with living(tmp_path):
+    async with open_image(tmp_path):
         pass
 
 
@@ -189,11 +189,11 @@ async def test_a_file_that_is_no_image_is_damaged_and_let_go(tmp_path: Path) -> 
     path = tmp_path / "live_image.fs"
     path.write_bytes(b"this is not a database at all, but a letter to a friend")
     with pytest.raises(ImageDamaged) as damaged:
-        async with living(tmp_path):
+        async with open_image(tmp_path):
             pass
     assert damaged.value.exit_code == 5
     path.unlink()
-    async with living(tmp_path):
+    async with open_image(tmp_path):
         pass
     assert damaged.value.__cause__ is not None
 
@@ -209,7 +209,7 @@ def test_a_path_that_cannot_be_opened_is_told(tmp_path: Path, place: str) -> Non
 
 async def test_a_torn_end_is_cut_off_at_opening(tmp_path: Path) -> None:
     """A power cut in the middle of a commit leaves half of it at the end; what was committed before is all there."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         first = await image.accept(brief())
         whole = (tmp_path / "live_image.fs").stat().st_size
         await image.accept(brief("not acknowledged"))
@@ -221,17 +221,17 @@ async def test_a_torn_end_is_cut_off_at_opening(tmp_path: Path) -> None:
         shutil.copy(path, folder)
         shutil.copy(tmp_path / "journal.fs", folder)
         os.truncate(folder / "live_image.fs", cut)
-        async with living(folder) as image:
+        async with open_image(folder) as image:
             assert image.unfolded_missions() == [first]
             await image.accept(brief("goes on"))
 
 
 async def test_an_image_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     """What a later version wrote is not touched by this one."""
-    async with living(tmp_path) as image:
+    async with open_image(tmp_path) as image:
         await image.writer.apply(lambda root: root[roots.GENESIS].__setitem__("format", roots.FORMAT + 1))
     before = (tmp_path / "live_image.fs").read_bytes()
     with pytest.raises(ImageError, match="format 2"):
-        async with living(tmp_path):
+        async with open_image(tmp_path):
             pass
     assert (tmp_path / "live_image.fs").read_bytes() == before

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.image.living import brief, living
+from tests.image.open_image import brief, open_image
 from ZODB.FileStorage import FileIterator, FileStorage
 
 from batos.errors import ImageDamaged
@@ -27,10 +27,10 @@ NAMES = ("live_image.fs", "journal.fs")
 async def home(tmp_path: Path) -> Path:
     """A home with several missions and journal entries, closed; its index as of the first of them."""
     first = tmp_path / "first"
-    async with living(first) as image:
+    async with open_image(first) as image:
         await image.accept(brief("first"))
     indexes = {name: (first / f"{name}.index").read_bytes() for name in NAMES}
-    async with living(first) as image:
+    async with open_image(first) as image:
         journal = Journal(image.journal_db, image.journal_writer)
         for number in range(6):
             mission = await image.accept(brief(f"question {number}"))
@@ -99,7 +99,7 @@ async def test_what_was_acknowledged_is_never_cut_off(home: Path, kind: str, nam
         (home / f"{name}.index").unlink()
     data = change(path, DAMAGES[kind])
     with pytest.raises(ImageDamaged) as damaged:
-        async with living(home):
+        async with open_image(home):
             pass
     assert (damaged.value.exit_code, damaged.value.code) == (5, "image_damaged")
     assert str(path) in damaged.value.message
@@ -145,7 +145,7 @@ async def test_a_torn_transaction_is_cut_off_and_kept(home: Path, name: str, ind
         if not indexed:
             (folder / f"{name}.index").unlink()
         with capture_logs() as logs:
-            async with living(folder) as image:
+            async with open_image(folder) as image:
                 await image.accept(brief("goes on"))
         assert [(each["event"], each["offset"], each["bytes"]) for each in logs if each["log_level"] == "warning"] == [
             ("image.cut", at[-2], size - at[-2])
@@ -161,7 +161,7 @@ async def test_an_unfinished_transaction_is_cut_off(home: Path, name: str) -> No
     path = home / name
     at = places(path)
     change(path, setting(16, b"c", -2))
-    async with living(home):
+    async with open_image(home):
         pass
     assert path.stat().st_size >= at[-2]
     assert len(cuttings(path)) == 1
@@ -176,7 +176,7 @@ async def test_zeros_at_the_end_are_trimmed(home: Path, name: str, zeros: int) -
     with path.open("ab") as file:
         file.write(b"\0" * zeros)
     with capture_logs() as logs:
-        async with living(home):
+        async with open_image(home):
             pass
     assert path.read_bytes() == sound
     assert cuttings(path) == []
@@ -192,20 +192,20 @@ async def test_zeros_within_the_last_transaction_are_a_crash(home: Path) -> None
         data[places[-2] + 40 :] = b"\0" * (places[-1] - places[-2] - 40)
 
     change(path, damage)
-    async with living(home):
+    async with open_image(home):
         pass
     assert path.stat().st_size == at[-2]
 
 
 async def test_a_file_that_ends_before_its_index_is_damage(home: Path) -> None:
     """What was there at the last clean close is missing: the error says so, and nothing is cut off or overwritten."""
-    async with living(home):
+    async with open_image(home):
         pass
     path = home / "live_image.fs"
     os.truncate(path, places(path)[-2])
     data = path.read_bytes()
     with pytest.raises(ImageDamaged, match="its end is missing") as damaged:
-        async with living(home):
+        async with open_image(home):
             pass
     assert ".index" in damaged.value.remedy
     assert path.read_bytes() == data
@@ -215,13 +215,13 @@ async def test_a_database_within_a_transaction_is_no_transaction(home: Path) -> 
     """A torn commit of a mission whose text is itself such a file is a torn commit."""
     inner = home / "inner.fs"
     shutil.copy(home / "live_image.fs", inner)
-    async with living(home) as image:
+    async with open_image(home) as image:
         before = (home / "live_image.fs").stat().st_size
         await image.writer.apply(lambda root: root.__setitem__("file", inner.read_bytes()))
     path = home / "live_image.fs"
     (home / "live_image.fs.index").unlink()
     os.truncate(path, path.stat().st_size - 1)
-    async with living(home):
+    async with open_image(home):
         pass
     assert path.stat().st_size == before
 
@@ -234,7 +234,7 @@ async def test_what_is_cut_off_never_overwrites(home: Path) -> None:
     (home / "live_image.fs.train").write_text("mine")
     with path.open("ab") as file:
         file.write(b"torn")
-    async with living(home):
+    async with open_image(home):
         pass
     assert (home / "live_image.fs.tr2").read_bytes() == b"torn"
     assert not (home / "nowhere").exists()
@@ -244,7 +244,7 @@ async def test_what_is_cut_off_never_overwrites(home: Path) -> None:
 @pytest.mark.parametrize("fill", [b"\x99", b"\0", b"c", b"."])
 async def test_a_record_that_cannot_be_read_is_damage_to_readers(home: Path, fill: bytes) -> None:
     """Bytes changed in an object's state where no scan looks: who reads it is told, and nobody sees a traceback."""
-    async with living(home) as image:
+    async with open_image(home) as image:
         mission = image.unfolded_missions()[-1]
         with image.snapshot() as root:
             oid = image.find(root, mission)[0]._p_oid
@@ -255,7 +255,7 @@ async def test_a_record_that_cannot_be_read_is_damage_to_readers(home: Path, fil
     path = home / "live_image.fs"
     raw = path.read_bytes()
     path.write_bytes(raw.replace(data, data[:20] + fill * (len(data) - 20)))
-    async with living(home) as image:
+    async with open_image(home) as image:
         with pytest.raises(ImageDamaged, match="cannot be read") as damaged, image.snapshot() as root:
             image.find(root, mission)[0].value.items()
     assert (damaged.value.exit_code, damaged.value.remedy) == (5, REMEDY)
@@ -263,11 +263,11 @@ async def test_a_record_that_cannot_be_read_is_damage_to_readers(home: Path, fil
 
 async def test_a_clean_file_is_not_looked_at(home: Path) -> None:
     """After a clean close a damaged middle is found by who reads it; opening reads the end alone and stays fast."""
-    async with living(home):
+    async with open_image(home):
         pass
     path = home / "live_image.fs"
     for start, end in pairwise(places(path)[:-6]):
         assert end > start
     change(path, setting(15, b"\x01", 1))
-    async with living(home) as image:
+    async with open_image(home) as image:
         assert len(image.unfolded_missions()) == 7

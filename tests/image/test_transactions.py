@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.image.living import answer, brief, dump, living, thought_in
+from tests.image.open_image import answer, brief, dump, open_image, thought_in
 from ZODB.POSException import ConflictError
 
 from batos.errors import ImageError, InternalError, Refused
@@ -76,7 +76,7 @@ async def staged(home: Path) -> AsyncIterator[Stage]:
         made.append(GatedStorage(str(home / "live_image.fs")))
         return made[-1]
 
-    async with living(home, image_factory=factory) as image:
+    async with open_image(home, image_factory=factory) as image:
         stage = Stage(image, made[0], await image.accept(brief()))
         try:
             yield stage
@@ -289,7 +289,7 @@ async def test_a_commit_and_an_abort_are_told(tmp_path: Path) -> None:
     """Each transaction ends in one event: txn.commit with its id, or txn.abort with why."""
     heard: list[tuple[str, dict[str, Any]]] = []
     events = Events(lambda name, keys: heard.append((name, dict(keys))), log=False)
-    async with living(tmp_path, events=events) as image:
+    async with open_image(tmp_path, events=events) as image:
         mission = await image.accept(brief())
         with image.transaction(mission) as transaction:
             serial = await transaction.commit(answer(thought_in(image, transaction, mission)))

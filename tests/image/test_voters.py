@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.image.living import answer, brief, dump, living, passed, thought_in
+from tests.image.open_image import answer, brief, dump, open_image, passed, thought_in
 
 from batos.errors import Refused
 from batos.image import roots
@@ -49,7 +49,7 @@ def _of_one_that_is_there(thought: UvmObject, root: Any) -> None:
 )
 async def test_no_thought_makes_behaviour(smuggle: Callable[[UvmObject, Any], None]) -> None:
     """A method or intent that a mission would write, wherever it puts it, is vetoed: they come in by install alone."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(_given)
         mission = await image.accept(brief())
         await image.move(mission, "running")
@@ -65,7 +65,7 @@ async def test_no_thought_makes_behaviour(smuggle: Callable[[UvmObject, Any], No
 
 async def test_an_object_with_behaviour_may_be_written() -> None:
     """What a thought writes into an object that holds methods leaves them as they are, and is no offence."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(_given)
         mission = await image.accept(brief())
         await image.move(mission, "running")
@@ -119,7 +119,7 @@ OVERSTEPS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("slot", OVERSTEPS)
 async def test_no_thought_changes_what_is_the_codexs_or_the_kernels(slot: str) -> None:
     """Whatever wrote it: the commit is vetoed, the slot is named, and the object is as it was."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(_persona)
         before = dump(image)
         mission = await image.accept(brief())
@@ -140,7 +140,7 @@ def _of_missions(image: LivingImage) -> set[bytes]:
 
 async def test_trust_is_lowered_with_the_slot_that_it_is_of() -> None:
     """A slot that a thought wrote, and how far it is to be trusted, go in together."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await image.writer.apply(_persona)
         mission = await image.accept(brief())
         await image.move(mission, "running")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.inference.counted import Desk, desk
+from tests.inference.counting_bridge import Desk, desk
 from tests.inference.test_canonical import shuffled
 from transaction import TransactionManager
 from ZODB.DB import DB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.inference.counted import CountedBridge, asked, desk
+from tests.inference.counting_bridge import CountedBridge, asked, desk
 
 from batos.inference import marks
 from batos.inference.ollama.bridge import ChatRequest

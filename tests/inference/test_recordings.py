@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge
-from tests.inference.rawserver import CLOSE, HOLD, Script, Step, serving
-from tests.inference.recorded import (
+from tests.inference.raw_server import CLOSE, HOLD, Script, Step, serving
+from tests.inference.recorded_calls import (
     FRAMINGS,
     CallOutcome,
     Exchange,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.inference.counted import DIGEST, CountedBridge, Desk, asked, desk, identity, step, until
+from tests.inference.counting_bridge import DIGEST, CountedBridge, Desk, asked, desk, identity, step, until
 
 from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events

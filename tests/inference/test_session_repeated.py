@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.inference.counted import CountedBridge, asked, desk, replied
+from tests.inference.counting_bridge import CountedBridge, asked, desk, replied
 
 from batos.errors import Runaway
 from batos.inference.cost import cost_of

@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.inference.counted import CountedBridge, asked, desk, step
+from tests.inference.counting_bridge import CountedBridge, asked, desk, step
 
 from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import ChatRequest

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import living
+from tests.image.open_image import open_image
 from tests.minds.scripted import BAD, Script, ask, submit
 
 from batos.errors import BatosError, Busy, DiskFull, StreamCut
@@ -93,7 +93,7 @@ async def test_what_becomes_of_intents_is_counted() -> None:
         ("cell.kill", {"limit": "time"}),
         ("method.retired", {}),
     ]
-    async with living(None) as image:
+    async with open_image(None) as image:
         counters = Counters(image.writer.apply, utc_now)
         for event, keys in told:
             counters.on_event(event, keys)
@@ -169,7 +169,7 @@ async def test_a_failed_thought_takes_no_count_back(tmp_path: Path) -> None:
 async def test_counts_are_written_in_batches() -> None:
     """A thousand events are one commit a few seconds later, and what is shown is the same before and after it."""
     told: list[str] = []
-    async with living(None, events=Events(lambda event, keys: told.append(event))) as image:
+    async with open_image(None, events=Events(lambda event, keys: told.append(event))) as image:
         counters = Counters(image.writer.apply, utc_now, every=0.01)
         for _ in range(1000):
             counters.on_event("queue.busy", {"user": "me"})
@@ -197,7 +197,7 @@ async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
             raise DiskFull("no room")
         return await image.writer.apply(change)
 
-    async with living(None) as image:
+    async with open_image(None) as image:
         counters = Counters(apply, utc_now, every=60)
         counters.on_event("queue.busy", {"user": "me"})
         with image.snapshot() as older:
@@ -225,7 +225,7 @@ async def test_what_cannot_be_written_is_counted_on() -> None:
             raise DiskFull("no room")
         return await image.writer.apply(change)
 
-    async with living(None) as image:
+    async with open_image(None) as image:
         counters = Counters(apply, utc_now, every=60)
         for _ in range(3):
             counters.on_event("queue.busy", {"user": "me"})
@@ -241,7 +241,7 @@ async def test_what_cannot_be_written_is_counted_on() -> None:
 async def test_only_the_newest_is_kept() -> None:
     """Of samples, failures and days there are never more than the limits, the newest first; totals have all."""
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    async with living(None) as image:
+    async with open_image(None) as image:
         counters = Counters(image.writer.apply, lambda: moment, every=60)
         sample = {"runner": "r", "where": "card", "size": 1, "size_vram": 1}
         many = max(DAYS, SAMPLES, FAILURES) + 10

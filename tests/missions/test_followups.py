@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conversations.talks import exchanges, is_record, recording, talk
+from tests.conversations.written_turns import exchanges, is_record, recording, write_turns
 from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, change
 
@@ -50,7 +50,7 @@ async def ended(mind: Mind, number: int) -> None:
 async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
     """The compaction is a mission of its own, low in the queue, and by the time it ends the view is there."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     turn = await turned(mind, name)
     begun = await mind.uvm.follow_ups.begin(turn)
     assert begun is not None
@@ -66,7 +66,7 @@ async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
     """Once it keeps house nobody has to ask; a turn that makes nothing due leads to nothing."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
     mind.uvm.follow_ups.keep(mind.uvm.events)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     await turned(mind, name)
     await ended(mind, 2)
     assert covered(mind, name) > 0
@@ -80,7 +80,7 @@ async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
 async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
     """Whoever looks second finds the first one's mission, and it runs once."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    name = await talk(mind.uvm, exchanges(20))
+    name = await write_turns(mind.uvm, exchanges(20))
     turns = [await turned(mind, name) for _ in range(3)]
     begun = await asyncio.gather(*(mind.uvm.follow_ups.begin(turn) for turn in turns))
     for each in {mission for mission in begun if mission is not None}:
@@ -95,7 +95,7 @@ async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> No
     bridge = WaitingBridge(recording(lambda request: "Anna Lund sealed jars.", script))
     async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
         mind = Mind(uvm, bridge, script, [])
-        name = await talk(uvm, exchanges(20))
+        name = await write_turns(uvm, exchanges(20))
         turns: list[str] = []
         for number in (1, 2, 3):
             turn = asyncio.ensure_future(turned(mind, name))
@@ -116,7 +116,7 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
     """What was queued when a process ended is no second mission of the next one."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
-        name = await talk(uvm, exchanges(20))
+        name = await write_turns(uvm, exchanges(20))
         turn = str(uvm.readings.turns(name, -1, 1)["turns"][0]["mission"])
         with uvm.image.snapshot() as root:
             due = compaction.due(root, turn)
@@ -130,7 +130,7 @@ async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(t
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:
     """The turn stands, later turns count what does not fit; the next one continues it."""
     mind.bridge.respond = recording(lambda request: OllamaUnfit("no"), mind.script)
-    name = await talk(mind.uvm, exchanges(45))
+    name = await write_turns(mind.uvm, exchanges(45))
     turn = await turned(mind, name)
     first = await mind.uvm.follow_ups.begin(turn)
     assert first is not None
@@ -157,7 +157,7 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
         return "Anna Lund sealed jars."
 
     mind.bridge.respond = recording(record, mind.script)
-    name = await talk(mind.uvm, exchanges(80, 800))
+    name = await write_turns(mind.uvm, exchanges(80, 800))
     begun = await mind.uvm.follow_ups.begin(await turned(mind, name))
     assert begun is not None
     await stopped.wait()
@@ -176,7 +176,7 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
 async def test_what_is_paid_and_not_kept_is_served_from_the_journal(mind: Mind) -> None:
     """A process that dies between a reply and its piece: the mission that continues it pays nothing for that piece."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    name = await talk(mind.uvm, exchanges(60, 800))
+    name = await write_turns(mind.uvm, exchanges(60, 800))
     brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
     first = await mind.uvm.missions.ask(brief)
     whole = covered(mind, name)
@@ -196,7 +196,7 @@ async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """The process ends in the middle of a piece; the next one runs the same mission on, behind what stands."""
     first = WaitingBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     async with scripted_uvm(tmp_path / "home", first, memory=False) as uvm:
-        name = await talk(uvm, exchanges(60, 800))
+        name = await write_turns(uvm, exchanges(60, 800))
         brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
         mission = await uvm.missions.submit(brief)
         await uvm.missions.begin(mission)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.image.living import passed
+from tests.image.open_image import passed
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, QUESTION, ask, change, stepping, submit
 

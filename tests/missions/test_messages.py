@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.conversations.talks import exchanges, talk
-from tests.image.living import passed
+from tests.conversations.written_turns import exchanges, write_turns
+from tests.image.open_image import passed
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, WINDS, ask, change, kind
 
@@ -109,7 +109,7 @@ async def test_a_protocol_changes_the_text_that_it_is_given(mind: Mind) -> None:
 
 async def test_an_intent_is_shown_the_conversation_and_is_no_turn_of_it(mind: Mind) -> None:
     """With a conversation its turns are the evidence; the message itself is not added to them."""
-    name = await talk(mind.uvm, exchanges(2))
+    name = await write_turns(mind.uvm, exchanges(2))
     told = await sent(mind, "brick_prototype_obj", FACET, "Which jars?", conversation=name)
     assert [each["turn"] for each in told["provenance"]["recalled"]] == [1, 2]
     assert mind.uvm.readings.turns(name)["count"] == 2
@@ -147,7 +147,7 @@ async def test_recall_gives_what_is_there_as_data(mind: Mind) -> None:
 
 async def test_turns_are_read_by_a_message_too(mind: Mind) -> None:
     """A conversation answers `turns_` with a page, to its user alone."""
-    name = await talk(mind.uvm, exchanges(5), trust="external")
+    name = await write_turns(mind.uvm, exchanges(5), trust="external")
     told = await sent(mind, name, "turns_", -2)
     assert [each["position"] for each in result(told)["turns"]] == [4, 5]
     assert told["trust"]["lineage"] == "external"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.image.living import dump
+from tests.image.open_image import dump
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, LAMP, FailingBridge, Script, WaitingBridge, ask, submit
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.image.dying import DEADLY, INNOCENT
-from tests.image.living import child
 from tests.image.missions import thinking
+from tests.image.open_image import child
+from tests.image.script_killed_mission import DEADLY, INNOCENT
 from tests.minds.scripted import Script, WaitingBridge, submit
 
 from batos.errors import Refused
@@ -111,7 +111,7 @@ async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Pa
         deadly, innocent = [await submit(uvm, text) for text in (DEADLY, INNOCENT)]
     began = []
     for _ in range(8):
-        with child("dying.py", tmp_path) as process:
+        with child("script_killed_mission.py", tmp_path) as process:
             out, _ = await asyncio.to_thread(process.communicate)
         began.append([word for word in out.split() if word.startswith("m-")])
         if process.returncode == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.conversations.talks import exchanges, talk
+from tests.conversations.written_turns import exchanges, write_turns
 
 from batos.config import Settings
 from batos.conversations import summaries
@@ -43,7 +43,7 @@ async def test_a_model_of_five_tokens_a_second_completes_it(tmp_path: Path) -> N
         async with open_uvm(settings, Events(log=False)) as uvm:
             await uvm.readiness.genesis()
             clock.longest, began = 0.0, clock.now_ns()
-            name = await talk(uvm, exchanges(60, 600))
+            name = await write_turns(uvm, exchanges(60, 600))
             message = {"receiver": name, "selector": "compact_"}
             shown = await uvm.missions.ask({"text": f"Compact {name}.", "message": message})
             passed = (clock.now_ns() - began) / 10**9

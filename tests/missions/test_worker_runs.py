@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import child
 from tests.image.missions import thinking
+from tests.image.open_image import child
 from tests.minds.scripted import Script, WaitingBridge
 
 from batos.errors import Busy
@@ -135,7 +135,7 @@ def test_who_leaves_while_it_is_accepted_leaves_nothing_running(turns: int, stop
 @pytest.mark.parametrize(("moment", "there"), [("before", []), ("after", [("running", 1)])])
 async def test_a_kill_leaves_it_whole_or_not_at_all(tmp_path: Path, moment: str, there: list[tuple[str, int]]) -> None:
     """After SIGKILL the mission is not there, or was running: the next process queues it again, and it ends."""
-    with child(Path(__file__).parent / "beginning.py", tmp_path, moment) as process:
+    with child(Path(__file__).parent / "script_begin.py", tmp_path, moment) as process:
         assert await asyncio.to_thread(process.wait) == -signal.SIGKILL
     async with thinking(tmp_path) as uvm:
         assert statuses(uvm) == there

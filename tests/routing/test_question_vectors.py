@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.inference.counted import desk
+from tests.inference.counting_bridge import desk
 from tests.minds.scripted import QUESTION, Script, stepping
 
 from batos.cli.render.mission_record import prompts_text

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from tests.inference.counted import Desk, desk
+from tests.inference.counting_bridge import Desk, desk
 
 from batos.codex.codex import Codex
 from batos.errors import BatosError, OllamaTimeout

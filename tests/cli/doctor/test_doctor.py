@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.ailing import AILMENTS, MODELS, Ail, Patient, codex_changed, new_adapter, unfit_adapter, untrained_window
+from tests.cli.damaged_homes import (
+    AILMENTS,
+    MODELS,
+    Ail,
+    Patient,
+    codex_changed,
+    new_adapter,
+    unfit_adapter,
+    untrained_window,
+)
 from tests.cli.doctor.test_home_checks import HERE as ELSEWHERE
 from tests.cli.processes import User
 from tests.image.questions import made
-from tests.inference.rawserver import reply, serving
+from tests.inference.raw_server import reply, serving
 
 from batos.approvals import reasons
 from batos.cli.doctor.doctor import examine

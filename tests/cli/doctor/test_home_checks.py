@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from tests.cli.ailing import left
+from tests.cli.damaged_homes import left
 
 from batos.cli.doctor import home_checks
 from batos.client.wire import server_file

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.approvals.coding import BRICK, CYCLE, FACET, MESSAGE, Coding
+from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, Coding
 from tests.cli.doors.serving import client_of, serving
 
 from batos.cli.doors.door import Door, ServerDoor

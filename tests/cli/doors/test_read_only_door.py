@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 from batos.cli.doors import read_only_door
 from batos.cli.doors.read_only_door import ReadOnlyDoor

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.conversations.talks import exchanges, recording, talk
+from tests.conversations.written_turns import exchanges, recording, write_turns
 
 from batos import config
 from batos.cli.doors.followed_mission import FollowedMission
@@ -37,7 +37,7 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
         async with open_local(settings, Seams(bridge=bridge)) as way:
             assert isinstance(way, LocalDoor)
             await way.uvm.readiness.genesis()
-            brief["conversation"] = await talk(way.uvm, exchanges(20))
+            brief["conversation"] = await write_turns(way.uvm, exchanges(20))
             yield way
             compactions.extend(way.uvm.readings.turns(str(brief["conversation"]))["compactions"])
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.cli.processes import User
-from tests.conversations.talks import exchanges, is_record, recording, talk
+from tests.conversations.written_turns import exchanges, is_record, recording, write_turns
 
 from batos import config
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
@@ -388,7 +388,7 @@ def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path)
     """A turn that makes it due begins it; nobody waits for it, and the next answer is shown the summary."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     with at_hand(tmp_path / "home", bridge) as (way, chat, out):
-        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
         way.do(lambda door: chat.turn(door, "And now?"))
         typed(way, chat, "recalled")
         begun = out.getvalue().rpartition("compacted by ")[2].strip()
@@ -403,7 +403,7 @@ def test_a_chat_that_ends_waits_for_its_compaction(tmp_path: Path) -> None:
     """A pipe has nobody who would ask the next question: nothing is left in the queue."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     with at_hand(tmp_path / "home", bridge) as (way, chat, _):
-        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
         way.do(lambda door: chat.turn(door, "And now?"))
         assert chat.compaction is not None
         assert way.do(chat.settle) == 0
@@ -417,7 +417,7 @@ def test_compaction_on_demand_says_what_it_made(tmp_path: Path) -> None:
     with at_hand(tmp_path / "home", bridge) as (way, chat, out):
         with pytest.raises(NotFound):
             typed(way, chat, "compact")
-        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
         assert typed(way, chat, "compact") == 0
         assert "1 summary of turns 1 to" in out.getvalue()
         assert typed(way, chat, "compact", "afresh") == 0

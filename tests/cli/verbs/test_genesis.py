@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from tests.cli.processes import BATOS, User
-from tests.forking import forking
-from tests.genesis.killing import REGISTRY, World, daemon, world
+from tests.fork_server import forking
+from tests.genesis.genesis_processes import REGISTRY, World, daemon, world
 
 BASE, EMBEDDER = (model["name"] for model in REGISTRY["models"])
 REFUSED = "pull model manifest: 403: access to this model is denied"

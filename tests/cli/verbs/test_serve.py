@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator
-from tests.cli.wired import ANY, eventually
-from tests.forking import ForkedCommand
+from tests.cli.wire_server import ANY, eventually
+from tests.fork_server import ForkedCommand
 
 from batos.cli.verbs.serve import go_on, open_server
 from batos.client.asynchronous import AsyncClient

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 from pydantic import BaseModel, Field
-from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
+from tests.inference.counting_bridge import CountedBridge, Desk, asked, desk, replied
 
 from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid, Runaway
 from batos.inference.decisions.decide import (

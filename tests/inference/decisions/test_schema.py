@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from tests.inference.rawserver import exchanges
+from tests.inference.raw_server import exchanges
 
 from batos.errors import DecisionInvalid, SchemaError
 from batos.inference.decisions.schema import Decision, compile_schema

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.inference.conftest import MakeBridge
-from tests.inference.rawserver import recorded, serving
+from tests.inference.raw_server import recorded, serving
 
 from batos.errors import RequestRejected, UsageError
 from batos.inference.ollama import blobs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.inference.conftest import MakeBridge, chat
-from tests.inference.rawserver import recorded, reply, said, serving, streamed
+from tests.inference.raw_server import recorded, reply, said, serving, streamed
 
 from batos.errors import InternalError, OllamaUnreachable, UsageError
 from batos.inference.ollama.bridge import Bridge

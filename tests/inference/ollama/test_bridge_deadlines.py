@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.inference.conftest import MakeBridge, chat
-from tests.inference.rawserver import DONE, END, HEAD, HOLD, Script, reply, said, serving, streamed, token
+from tests.inference.raw_server import DONE, END, HEAD, HOLD, Script, reply, said, serving, streamed, token
 
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Deadlines

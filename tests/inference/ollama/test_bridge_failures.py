@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge, chat
-from tests.inference.rawserver import (
+from tests.inference.raw_server import (
     CLOSE,
     DONE,
     END,

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.inference.conftest import MakeBridge, chat
-from tests.inference.rawserver import DONE, END, HEAD, chunk, line, reply, said, serving, streamed, token
+from tests.inference.raw_server import DONE, END, HEAD, chunk, line, reply, said, serving, streamed, token
 
 from batos.errors import OllamaError, RequestRejected, Runaway, WireError
 from batos.inference.ollama.bridge import Bridge, ChatRequest

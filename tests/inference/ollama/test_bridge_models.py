@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.inference.conftest import MakeBridge
-from tests.inference.rawserver import END, HEAD, exchanges, line, recorded, reply, said, serving
+from tests.inference.raw_server import END, HEAD, exchanges, line, recorded, reply, said, serving
 
 from batos.errors import (
     ModelMissing,

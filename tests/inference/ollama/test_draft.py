@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.conftest import chat
-from tests.inference.ollama.honest import pieces_of
+from tests.inference.ollama.honest_texts import pieces_of
 
 from batos.errors import Runaway
 from batos.inference.ollama.chat import REPEATED, Answer

@@ -9,7 +9,7 @@ from warnings import catch_warnings, simplefilter
 
 import httpx
 import pytest
-from tests.inference.rawserver import CLOSE, HOLD, RESET, RawServer, Step, reply, serving, streamed
+from tests.inference.raw_server import CLOSE, HOLD, RESET, RawServer, Step, reply, serving, streamed
 
 from batos.inference.ollama.h11_transport import H11Transport
 

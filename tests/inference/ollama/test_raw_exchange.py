@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.inference.conftest import MakeBridge
-from tests.inference.rawserver import reply, serving
+from tests.inference.raw_server import reply, serving
 
 from batos.errors import UsageError, WireError
 from batos.inference.canonical import EncodedMessages, EncodedSchema

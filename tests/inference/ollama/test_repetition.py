@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.inference.ollama.honest import HONEST, pieces_of
+from tests.inference.ollama.honest_texts import HONEST, pieces_of
 
 from batos.inference.ollama.repetition import (
     BLANK_TOKENS,

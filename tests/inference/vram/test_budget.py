@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge
-from tests.inference.rawserver import reply, serving
+from tests.inference.raw_server import reply, serving
 
 from batos.errors import RequestRejected, WireError
 from batos.inference.vram import budget

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.inference.counted import DIGEST, CountedBridge, asked, desk, step, until
+from tests.inference.counting_bridge import DIGEST, CountedBridge, asked, desk, step, until
 
 from batos.errors import ModelMissing, OllamaUnreachable
 from batos.event_payloads import EVENTS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.image import installing
-from tests.image.living import passed
+from tests.image.open_image import passed
 from tests.minds.scripted import Script, change
 
 from batos.errors import BatosError

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from tests.image.living import passed
+from tests.image.open_image import passed
 from tests.methods.execution.method_mind import BRICK, MethodMind, open_method_mind
 from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 from tests.minds.scripted import change, submit

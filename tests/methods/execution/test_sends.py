@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.image.living import passed
+from tests.image.open_image import passed
 from tests.methods.execution.method_mind import BRICK, MethodMind, methods
 from tests.minds.scripted import LAMP, WINDS, ask, change
 

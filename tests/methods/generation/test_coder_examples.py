@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.methods.generation.workshops import wish
+from tests.methods.generation.generation_setup import wish
 
 from batos.cell.cell import Cell
 from batos.events import Events

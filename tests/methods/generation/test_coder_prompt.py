@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import living
-from tests.methods.generation.workshops import WISH, wish
+from tests.image.open_image import open_image
+from tests.methods.generation.generation_setup import WISH, wish
 
 from batos.codex import codex, graph_names, model_options
 from batos.genesis import graph
@@ -77,7 +77,7 @@ def test_sections_that_have_nothing_are_left_out() -> None:
 
 async def test_every_request_of_the_shipped_codex_fits_its_window() -> None:
     """Each facet and protocol is asked for within the smallest window, with room for the answer and one repair."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await minded(image)
         with image.snapshot() as root:
             for name in codex.PILLARS:
@@ -95,7 +95,7 @@ async def test_nothing_of_a_message_or_a_slot_is_in_a_request() -> None:
 
     So no document, no recalled passage and no earlier answer can tell a coder what to write.
     """
-    async with living(None) as image:
+    async with open_image(None) as image:
         await minded(image)
         with image.snapshot() as root:
             await asyncio.to_thread(_nothing_is_told, root)
@@ -144,7 +144,7 @@ async def test_what_is_wanted_is_known_by_its_digest() -> None:
 
 async def test_the_coder_thinks_as_who_shares_its_base() -> None:
     """A coder of the personas' base has their runner options, so that nothing reloads; another has its own."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await minded(image)
         with image.snapshot() as root:
             persona = root["brick_prototype_obj"]
@@ -162,7 +162,7 @@ async def test_the_coder_thinks_as_who_shares_its_base() -> None:
 
 async def test_an_object_from_outside_makes_what_is_from_outside() -> None:
     """The trust of a method is the least of all that its coder was told: of an object made from documents, external."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await minded(image)
 
         def given(root: Any) -> None:
@@ -183,7 +183,7 @@ async def test_an_object_from_outside_makes_what_is_from_outside() -> None:
 @pytest.mark.parametrize("slot", ["name", "infer_", "nothing_"])
 async def test_only_a_declared_intent_is_wanted(slot: str) -> None:
     """A slot that holds anything else, or nothing, is never written for."""
-    async with living(None) as image:
+    async with open_image(None) as image:
         await minded(image)
         with image.snapshot() as root:
             assert wants.spec_for(root, root["brick_prototype_obj"], slot, (), {}) is None

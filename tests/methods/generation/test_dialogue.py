@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.methods.generation.workshops import CHECKS, GOOD, RIGHT, bench, wish
+from tests.methods.generation.generation_setup import CHECKS, GOOD, RIGHT, bench, wish
 
 from batos.errors import (
     BatosError,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.inference.counted import until
+from tests.inference.counting_bridge import until
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, NEVER, SAID, Clock, Refusing, learning
 
 from batos.brief import as_file

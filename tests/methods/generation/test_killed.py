@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.image.living import child, heard
+from tests.image.open_image import child, heard
 from tests.methods.generation.learning import MESSAGE, learning
 
 from batos.objects.method import Method
@@ -14,7 +14,7 @@ from batos.testing import wanted_selector
 
 async def killed(home: Path, answered: int, until: str) -> None:
     """Run a process that learns, let so many of its coder's calls be answered, and kill it when it says `until`."""
-    with child(Path(__file__).with_name("dying.py"), home) as process:
+    with child(Path(__file__).with_name("script_learn.py"), home) as process:
         assert process.stdin is not None
         process.stdin.write("go\n" * answered)
         process.stdin.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.methods.generation.workshops import GOOD, bench, wish
+from tests.methods.generation.generation_setup import GOOD, bench, wish
 
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, OllamaUnreachable, Runaway
 from batos.methods.generation import lean_request

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.methods.generation.workshops import wish
+from tests.methods.generation.generation_setup import wish
 
 from batos.methods.generation import lean_request
 

@@ -22,34 +22,34 @@ class Clock:
 def test_an_hour_has_so_many() -> None:
     """As many begin within an hour as may; each makes room again an hour after it began."""
     clock = Clock()
-    purse = GenerationQuota(GenerationLimits(hour=2), clock)
+    quota = GenerationQuota(GenerationLimits(hour=2), clock)
     for _ in range(2):
-        assert purse.refusal(0) == ""
-        purse.take()
+        assert quota.refusal(0) == ""
+        quota.take()
         clock.now += timedelta(minutes=20)
-    assert "hour_generations" in purse.refusal(0)
+    assert "hour_generations" in quota.refusal(0)
     clock.now = START + timedelta(hours=1)
-    assert purse.refusal(0) == ""
-    purse.take()
-    assert "hour_generations" in purse.refusal(0)
+    assert quota.refusal(0) == ""
+    quota.take()
+    assert "hour_generations" in quota.refusal(0)
 
 
 def test_what_cost_nothing_is_given_back() -> None:
     """A coder that is away for an hour does not use up the hour that it is back in."""
-    purse = GenerationQuota(GenerationLimits(hour=1), Clock())
-    purse.take()
-    purse.give_back()
-    assert purse.refusal(0) == ""
-    purse.give_back()
-    purse.take()
-    assert "hour_generations" in purse.refusal(0)
+    quota = GenerationQuota(GenerationLimits(hour=1), Clock())
+    quota.take()
+    quota.give_back()
+    assert quota.refusal(0) == ""
+    quota.give_back()
+    quota.take()
+    assert "hour_generations" in quota.refusal(0)
 
 
 def test_a_mission_has_so_many() -> None:
     """A mission that has begun as many as it may begins no more, whatever the hour has left."""
-    purse = GenerationQuota(GenerationLimits(mission=3), Clock())
-    assert purse.refusal(2) == ""
-    assert "mission_generations" in purse.refusal(3)
+    quota = GenerationQuota(GenerationLimits(mission=3), Clock())
+    assert quota.refusal(2) == ""
+    assert "mission_generations" in quota.refusal(3)
 
 
 def test_none_may_be_allowed() -> None:

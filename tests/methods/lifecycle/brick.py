@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from tests.image.installing import candidate, standing
-from tests.image.living import living
+from tests.image.open_image import open_image
 
 from batos.errors import CovenantViolation
 from batos.events import Events
@@ -109,7 +109,7 @@ async def unfit(method: Any) -> None:
 async def receiver(**rules: int) -> AsyncIterator[Receiver]:
     """The object in an image in memory."""
     events = Events(log=False)
-    async with living(None) as image:
+    async with open_image(None) as image:
         made = Receiver(image, MethodLifecycle(image, events, utc_now, Rules(**rules), unfit))
         events.subscribe(lambda event, keys: made.told.append((event, dict(keys))))
         await image.writer.apply(lambda root: named_objects(root).update({NAME: UvmObject({"name": "BRICK"})}))

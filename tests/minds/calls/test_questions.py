@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.inference.counted import CountedBridge, replied
+from tests.inference.counting_bridge import CountedBridge, replied
 from tests.minds.conftest import Mind
 from tests.minds.scripted import (
     BAD,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import eventually
+from tests.cli.wire_server import eventually
 
 from batos.cli.verbs.serve import open_server
 from batos.cli.verbs.status import status_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wired import ScriptedUvm
+from tests.cli.wire_server import ScriptedUvm
 
 from batos.brief import as_file
 from batos.client.wire.verb_shapes import ARGS

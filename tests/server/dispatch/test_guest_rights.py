@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.wired import HASTY, wired
+from tests.cli.wire_server import HASTY, wire_server
 from tests.server.zmq.test_auth import EVERYWHERE, by, key_of
 
 from batos import AsyncClient
@@ -84,7 +84,7 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
 
 async def test_a_key_governs_nothing_over_the_wire(tmp_path: Path) -> None:
     """The server asks the gate who it is that asks; a guest's client says so before it watches."""
-    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+    async with wire_server(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
         file = tmp_path / "laptop.json"
         file.write_text(key_of(wire, "laptop").text(), encoding="utf-8")
         async with AsyncClient(tmp_path, patience=HASTY, server=str(file)) as client:

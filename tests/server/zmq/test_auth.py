@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from tests.cli.wired import ANY, HASTY, WireServer, eventually, wired
+from tests.cli.wire_server import ANY, HASTY, WireServer, eventually, wire_server
 
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
@@ -32,7 +32,7 @@ def by(key: KeyFile) -> AsyncClient:
 
 async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
     """Beyond loopback the key file is all that a client needs: addresses, the server's key, its own."""
-    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+    async with wire_server(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
         assert (wire.places.bind_by, wire.places.events_by) == ("curve", "curve")
         file = tmp_path / "laptop.json"
         file.write_text(key_of(wire, "laptop").text(), encoding="utf-8")
@@ -45,7 +45,7 @@ async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["nothing", "token", "wrong token", "other key", "other server"])
 async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> None:
     """Without what the socket asks for there is an error at once, on either kind of socket."""
-    async with wired(tmp_path, bind=bind) as wire:
+    async with wire_server(tmp_path, bind=bind) as wire:
         other = wire.ring.new("other", "")
         wire.ring.revoke("other")
         known = key_of(wire, "known")
@@ -77,7 +77,7 @@ async def _bare(wire: WireServer) -> None:
 
 async def test_a_revoked_key_is_shut_out_at_once(tmp_path: Path) -> None:
     """Who is connected by it is refused at the next request, and what it follows ends; others notice nothing."""
-    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+    async with wire_server(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
         wire.mind.prompt = False
         out, stays = key_of(wire, "out"), key_of(wire, "stays")
         async with by(out) as revoked, by(stays) as kept:
@@ -136,7 +136,7 @@ def tell(wire: WireServer, heard: list[bytes], more: int = 1) -> Callable[[], bo
 
 async def test_a_watcher_by_an_old_token_hears_nothing_more(tmp_path: Path) -> None:
     """Watchers have to come in anew when the token was renewed; those who show the new one hear."""
-    async with wired(tmp_path) as wire, watched(str(wire.places.events), wire.credentials) as out:
+    async with wire_server(tmp_path) as wire, watched(str(wire.places.events), wire.credentials) as out:
         await eventually(tell(wire, out))
         wire.ring.renew_token()
         async with watched(str(wire.places.events), wire.credentials) as stays, asyncio.timeout(10):
@@ -149,7 +149,7 @@ async def test_a_watcher_by_an_old_token_hears_nothing_more(tmp_path: Path) -> N
 
 async def test_only_the_home_watches(tmp_path: Path) -> None:
     """By a guest's key nobody comes in where everybody's missions are told, nor as a bare socket; the home does."""
-    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+    async with wire_server(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
         own = Credentials(pair=wire.ring.own(), server=wire.ring.server().public)
         guest, at = key_of(wire, "laptop").credentials, wire.places.events.near
         async with watched(at, guest) as shut_out, watched(at, own) as heard:
@@ -163,7 +163,7 @@ async def test_only_the_home_watches(tmp_path: Path) -> None:
 
 async def test_a_new_token_shuts_out_the_old_one(tmp_path: Path) -> None:
     """Who came in by the old one is refused; the home's clients read the new one."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         old = wire.credentials
         async with wire.client() as client:
             wire.ring.renew_token()
@@ -178,7 +178,7 @@ async def test_a_new_token_shuts_out_the_old_one(tmp_path: Path) -> None:
 
 async def test_the_gate_outlives_broken_key_files(tmp_path: Path) -> None:
     """A file in the keys' folder that is none lets nobody in and keeps nobody out."""
-    async with wired(tmp_path, bind=EVERYWHERE) as wire:
+    async with wire_server(tmp_path, bind=EVERYWHERE) as wire:
         key = key_of(wire, "good")
         for name, text in (("broken", "{"), ("list", "[]"), ("half", '{"public": 3}')):
             (tmp_path / "keys" / "clients" / f"{name}.json").write_text(text, encoding="utf-8")
@@ -188,7 +188,7 @@ async def test_the_gate_outlives_broken_key_files(tmp_path: Path) -> None:
 
 async def test_the_server_of_another_home_is_not_ours(tmp_path: Path) -> None:
     """Its token is another one, and nothing is told to it but that."""
-    async with wired(tmp_path / "a") as wire, wired(tmp_path / "b") as other:
+    async with wire_server(tmp_path / "a") as wire, wire_server(tmp_path / "b") as other:
         with pytest.raises((Unauthorised, NoServer)):
             async with AsyncClient.by(str(wire.places.bind), other.credentials, HASTY):
                 pass

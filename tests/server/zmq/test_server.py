@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import zmq
-from tests.cli.wired import ANY, QUICK, ScriptedUvm, WireServer, eventually, wired
+from tests.cli.wire_server import ANY, QUICK, ScriptedUvm, WireServer, eventually, wire_server
 
 from batos.client.wire import protocol
 from batos.client.wire.addresses import parse_listening
@@ -47,7 +47,7 @@ def _begun(wire: WireServer) -> bool:
 
 async def test_a_dealer_is_answered_as_it_asks(tmp_path: Path) -> None:
     """Without the empty frame and with it: the reply has the same form, and the request's id."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw() as peer:
             await peer.ask("hello", name="a")
             (plain,) = await peer.frames()
@@ -60,7 +60,7 @@ async def test_a_dealer_is_answered_as_it_asks(tmp_path: Path) -> None:
 
 async def test_a_req_peer_gets_the_one_reply_that_it_can_take(tmp_path: Path) -> None:
     """A REQ socket takes one reply a request: it gets the last, and may ask again at once."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw(zmq.REQ) as peer:
             for number in range(3):
                 await peer.ask("submit", {"brief": {"text": f"question {number}"}, "follow": True})
@@ -70,7 +70,7 @@ async def test_a_req_peer_gets_the_one_reply_that_it_can_take(tmp_path: Path) ->
 
 async def test_a_submission_is_acknowledged_then_told_then_answered(tmp_path: Path) -> None:
     """The replies to a followed mission are numbered without a gap: ack, events, result."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             replies = await peer.until("result")
@@ -84,7 +84,7 @@ async def test_a_submission_is_acknowledged_then_told_then_answered(tmp_path: Pa
 
 async def test_a_replayed_attempt_says_so_and_takes_back_what_was_streamed(tmp_path: Path) -> None:
     """When a mission runs again, its replies carry the new attempt, after the streamed text was retracted."""
-    async with wired(tmp_path, _played(tmp_path)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await eventually(lambda: _begun(wire))
@@ -100,7 +100,7 @@ async def test_a_replayed_attempt_says_so_and_takes_back_what_was_streamed(tmp_p
 
 async def test_tokens_are_for_who_asked_or_waits_alone(tmp_path: Path) -> None:
     """Another client hears nothing of them, nor do watchers; one that waits and follows does."""
-    async with wired(tmp_path, _played(tmp_path)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path)) as wire:
         with wire.raw() as asker, wire.raw() as waiter, wire.raw() as other, wire.raw(zmq.SUB) as watcher:
             watcher.socket.subscribe(b"")
             await asker.ask("submit", {"brief": {"text": "why?"}, "follow": True})
@@ -124,7 +124,7 @@ async def test_tokens_are_for_who_asked_or_waits_alone(tmp_path: Path) -> None:
 
 async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path) -> None:
     """Missions have a topic and a count of their own, the rest is the system's."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw(zmq.SUB) as watcher:
             watcher.socket.subscribe(b"")
             while not await watcher.socket.poll(20):  # a subscription takes a moment to arrive
@@ -171,7 +171,7 @@ async def test_what_is_wrong_is_told_and_the_next_is_answered(
     tmp_path: Path, frames: list[bytes], field: str | None
 ) -> None:
     """Whatever a peer sends: an error of the protocol with a remedy, then a good answer to a good request."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw() as peer:
             await peer.say(*frames)
             told = await peer.reply()
@@ -187,7 +187,7 @@ async def test_what_is_wrong_is_told_and_the_next_is_answered(
 
 async def test_a_message_of_countless_frames_is_passed_over(tmp_path: Path) -> None:
     """Its sender is told; the server keeps none of them, and another client is answered meanwhile."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw() as flood, wire.raw() as good:
             await flood.say(*[b"x"] * 5_000)
             await good.ask("hello")
@@ -199,7 +199,7 @@ async def test_a_message_of_countless_frames_is_passed_over(tmp_path: Path) -> N
 
 async def test_who_sends_far_too_much_is_cut_off_alone(tmp_path: Path) -> None:
     """A frame beyond what is read at all ends that connection; others notice nothing."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw() as huge, wire.raw() as good:
             await good.ask("hello")
             assert (await good.reply())["kind"] == "result"
@@ -210,7 +210,7 @@ async def test_who_sends_far_too_much_is_cut_off_alone(tmp_path: Path) -> None:
 
 async def test_an_id_that_is_under_way_is_not_taken_twice(tmp_path: Path) -> None:
     """Two requests of one name could not be told apart by their replies."""
-    async with wired(tmp_path, _played(tmp_path)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True}, "same")
             await peer.until("ack")
@@ -224,7 +224,7 @@ async def test_an_id_that_is_under_way_is_not_taken_twice(tmp_path: Path) -> Non
 async def test_more_requests_than_may_be_under_way_are_told_busy(tmp_path: Path) -> None:
     """Of one peer, and of all together: busy, to be asked again; what is under way goes on."""
     limits = ServerLimits(peer=3, total=4, look=0.005)
-    async with wired(tmp_path, _played(tmp_path), limits) as wire:
+    async with wire_server(tmp_path, _played(tmp_path), limits) as wire:
         with wire.raw() as greedy, wire.raw() as other:
             for number in range(4):
                 await greedy.ask("submit", {"brief": {"text": "why?"}, "follow": True}, str(number))
@@ -242,7 +242,7 @@ async def test_more_requests_than_may_be_under_way_are_told_busy(tmp_path: Path)
 
 async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tmp_path: Path) -> None:
     """A peer that asks thousands of things and reads none finds an answer to each, once more waits than events may."""
-    async with wired(tmp_path, _played(tmp_path), ServerLimits(peer=1, look=0.001)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path), ServerLimits(peer=1, look=0.001)) as wire:
         with wire.raw(rcvhwm=1, rcvbuf=4_096, sndhwm=0) as peer, wire.raw() as good:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True}, "first")
             await peer.until("ack")
@@ -265,7 +265,7 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
 
 async def test_a_port_that_nobody_asked_for_is_another_where_it_is_taken(tmp_path: Path) -> None:
     """A second home's server listens beside the first one's."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         taken = (replace(wire.places.bind, may_be_another=True), replace(wire.places.events, may_be_another=True))
         async with wire.server.__class__(wire.dispatcher, wire.ring).serving(*taken) as places:
             ports = {each.port for each in (places.bind, places.events, *taken)}
@@ -281,7 +281,7 @@ async def test_a_fault_of_ours_is_told_as_one_and_harms_nobody_else(tmp_path: Pa
         def status(self, user: str | None = None) -> dict[str, Any]:
             raise ZeroDivisionError("what was that?")
 
-    async with wired(tmp_path, BrokenUvm(Settings(home=tmp_path, user="tester"))) as wire:
+    async with wire_server(tmp_path, BrokenUvm(Settings(home=tmp_path, user="tester"))) as wire:
         with wire.raw() as peer:
             await peer.ask("status")
             assert (await peer.reply())["error"]["code"] == "internal"
@@ -294,7 +294,7 @@ async def test_a_fault_of_ours_is_told_as_one_and_harms_nobody_else(tmp_path: Pa
 
 async def test_a_slow_reader_loses_events_visibly_and_gets_its_end(tmp_path: Path) -> None:
     """A peer that does not read holds nobody up and fills no memory; later it sees a gap, and the result."""
-    async with wired(tmp_path, _played(tmp_path)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path)) as wire:
         with wire.raw(rcvhwm=1, rcvbuf=4096) as slow, wire.raw() as good:
             await slow.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await eventually(lambda: _begun(wire))
@@ -321,7 +321,7 @@ async def test_a_slow_reader_loses_events_visibly_and_gets_its_end(tmp_path: Pat
 
 async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_path: Path) -> None:
     """Errors are lost to a peer that does not read them; the server keeps no heap of them."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         with wire.raw(rcvhwm=1, rcvbuf=4096, sndhwm=10_000) as flood, wire.raw() as good:
             for _ in range(EVENTS * 20):
                 await flood.say(b"x" * 100)
@@ -333,7 +333,7 @@ async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_p
 
 async def test_a_peer_that_vanishes_is_forgotten_and_its_mission_goes_on(tmp_path: Path) -> None:
     """Its subscription ends with the first thing that it is told in vain; what it asked for is still worked on."""
-    async with wired(tmp_path, _played(tmp_path), ServerLimits(beat=0.05, look=0.005)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path), ServerLimits(beat=0.05, look=0.005)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await peer.until("ack")
@@ -349,7 +349,7 @@ async def test_a_peer_that_vanishes_is_forgotten_and_its_mission_goes_on(tmp_pat
 
 async def test_a_peer_that_waits_is_told_that_the_server_lives(tmp_path: Path) -> None:
     """While nothing happens, a beat comes now and then."""
-    async with wired(tmp_path, _played(tmp_path), ServerLimits(beat=0.02)) as wire:
+    async with wire_server(tmp_path, _played(tmp_path), ServerLimits(beat=0.02)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             told = [json.loads((await peer.frames())[-1]) for _ in range(5)]
@@ -364,7 +364,7 @@ async def test_a_long_result_reaches_its_reader(tmp_path: Path) -> None:
         def prompts(self, mission: str) -> list[dict[str, Any]]:
             return [{"text": "x" * 2**20}] * 6
 
-    async with wired(tmp_path, Wordy(Settings(home=tmp_path, user="tester"))) as wire:
+    async with wire_server(tmp_path, Wordy(Settings(home=tmp_path, user="tester"))) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}})
             await peer.until("result")
@@ -380,7 +380,7 @@ async def test_a_long_result_reaches_its_reader(tmp_path: Path) -> None:
 async def test_a_server_that_ends_tells_those_who_wait(tmp_path: Path) -> None:
     """What is under way ends with `no_server`, which a client takes as: ask again when it is back."""
     mind = _played(tmp_path)
-    async with wired(tmp_path, mind) as wire:
+    async with wire_server(tmp_path, mind) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await peer.until("ack")
@@ -391,7 +391,7 @@ async def test_a_server_that_ends_tells_those_who_wait(tmp_path: Path) -> None:
 
 async def test_a_taken_port_names_the_setting_and_what_to_do(tmp_path: Path) -> None:
     """Both sockets: a clear error, and nothing is left open."""
-    async with wired(tmp_path) as wire:
+    async with wire_server(tmp_path) as wire:
         taken = str(wire.places.bind)
         for field, places in (("bind", (taken, ANY)), ("events", (ANY, taken))):
             with pytest.raises(ConfigError, match="another process listens") as refused:
@@ -407,14 +407,14 @@ async def test_a_taken_port_names_the_setting_and_what_to_do(tmp_path: Path) -> 
 async def test_an_address_of_another_machine_cannot_be_bound(tmp_path: Path) -> None:
     """An address that this machine does not have is a wrong setting."""
     with pytest.raises(ConfigError, match="not possible") as refused:
-        async with wired(tmp_path, bind="tcp://192.0.2.1:7717"):
+        async with wire_server(tmp_path, bind="tcp://192.0.2.1:7717"):
             pass
     assert refused.value.field == "bind"
 
 
 async def test_no_heartbeats_of_the_library_are_on(tmp_path: Path) -> None:
     """They end the process where a peer vanishes while its messages wait to be read; the kernel looks instead."""
-    async with wired(tmp_path) as wire, wire.client() as client:
+    async with wire_server(tmp_path) as wire, wire.client() as client:
         assert client._line._connection is not None
         for socket in (wire.server._router, client._line._connection._socket):
             assert (socket.heartbeat_ivl, socket.tcp_keepalive) == (0, 1)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.image.living import brief, living, say
+from tests.image.open_image import brief, open_image, say
 
 AT_ONCE = 25
 
@@ -14,7 +14,7 @@ AT_ONCE = 25
 async def main(home: Path, missions: int) -> None:
     """Accept so many."""
     numbers = iter(range(missions))
-    async with living(home) as image:
+    async with open_image(home) as image:
 
         async def accept() -> None:
             for number in numbers:

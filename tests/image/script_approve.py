@@ -1,4 +1,4 @@
-"""A process that approves everything that waits, and is killed in the middle of it: `approving.py HOME POINT`.
+"""A process that approves everything that waits, and is killed in the middle of it: `script_approve.py HOME POINT`.
 
 Points: `begun` (it is installed, and nothing of that is written), `voted` (written, and not yet so), `finished` (the
 commit is there, and nobody knows), `told` (whoever listens was told, and no mission is woken).
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.approvals.coding import Coding, waiting
-from tests.image.living import say
+from tests.approvals.coder_bridge import Coding, waiting
+from tests.image.open_image import say
 
 from batos.image.filestorage import SoundFileStorage
 from batos.testing import scripted_uvm

@@ -15,8 +15,8 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from tests.genesis.short import short_codex
-from tests.image.living import living
+from tests.genesis.short_codex import short_codex
+from tests.image.open_image import open_image
 
 from batos.cli import entry
 from batos.config import Settings
@@ -145,7 +145,7 @@ class World:
 
 async def image_of(home: Path) -> dict[str, Any]:
     """What the image in a home holds of genesis, without times."""
-    async with living(home) as image:
+    async with open_image(home) as image:
         with image.snapshot() as root:
             known = register.read_record(root)
             models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}

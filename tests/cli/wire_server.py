@@ -260,7 +260,7 @@ class Raw:
 
 
 @asynccontextmanager
-async def wired(
+async def wire_server(
     home: Path, mind: ScriptedUvm | None = None, limits: ServerLimits = QUICK, bind: str = ANY, events: str = ANY
 ) -> AsyncIterator[WireServer]:
     """A server of a played mind."""

@@ -20,7 +20,7 @@ from batos.uvm import UVM
 BATCH = 2_000
 
 
-async def talk(
+async def write_turns(
     uvm: UVM, turns: Sequence[tuple[str, str]], user: str = "tester", trust: str = "model", name: str = ""
 ) -> str:
     """A conversation, or the one of that name, with these questions and answers behind what it has.

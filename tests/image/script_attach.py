@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.image.living import brief, living, say
+from tests.image.open_image import brief, open_image, say
 
 from batos.image.filestorage import SoundFileStorage
 
@@ -23,7 +23,7 @@ async def main(home: Path, size: int) -> None:
     """Accept, then wait to be killed."""
     data = (b"salt and water, " * (size // 16 + 1))[:size]
     image_file, blobs = str(home / "live_image.fs"), str(home / "blobs")
-    async with living(home, image_factory=lambda: SoundFileStorage(image_file, blob_dir=blobs, sync=told)) as image:
+    async with open_image(home, image_factory=lambda: SoundFileStorage(image_file, blob_dir=blobs, sync=told)) as image:
         say(await image.accept(brief(), {hashlib.sha256(data).hexdigest(): data}))
         await asyncio.sleep(600)
 

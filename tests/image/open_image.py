@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.forking import ForkedCommand
+from tests.fork_server import ForkedCommand
 
 import batos
 from batos.events import Events
@@ -31,7 +31,7 @@ def uri_of(home: Path) -> str:
 
 
 @asynccontextmanager
-async def living(home: Path | None, **also: Any) -> AsyncIterator[LivingImage]:
+async def open_image(home: Path | None, **also: Any) -> AsyncIterator[LivingImage]:
     """An image in files in `home`, or in memory."""
     uri = "memory://image" if home is None else uri_of(home)
     opening = Opening(**{"image": uri, "journal": "", "events": Events(log=False), **also})

@@ -6,12 +6,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.image.living import living, say
+from tests.image.open_image import open_image, say
 
 
 async def main(home: Path) -> None:
     """Say when it is open."""
-    async with living(home):
+    async with open_image(home):
         say("open")
         await asyncio.sleep(600)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tests.inference.rawserver import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
+from tests.inference.raw_server import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
 
 from batos.errors import UsageError
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, PullProgress

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.image.living import say
 from tests.image.missions import thinking
+from tests.image.open_image import say
 
 from batos.brief import as_file
 from batos.errors import BatosError, DiskFull

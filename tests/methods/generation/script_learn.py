@@ -1,4 +1,4 @@
-"""A process that learns a method and says what it does, to be killed on the way: `dying.py HOME`."""
+"""A process that learns a method and says what it does, to be killed on the way: `script_learn.py HOME`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.image.living import say
+from tests.image.open_image import say
 from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS
 
 from batos.events import Events

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.image.living import say
 from tests.image.missions import thinking
+from tests.image.open_image import say
 from tests.minds.scripted import QUESTION, Script, kind
 
 from batos.errors import BatosError, Refused

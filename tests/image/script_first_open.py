@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.image.living import living, say
+from tests.image.open_image import open_image, say
 
 from batos.image.filestorage import SoundFileStorage
 
@@ -26,7 +26,7 @@ async def main(home: Path, last: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().tpc_finish(*given)
 
-    async with living(
+    async with open_image(
         home,
         image_factory=lambda: Storage(str(home / "live_image.fs"), blob_dir=str(home / "blobs")),
         journal_factory=lambda: Storage(str(home / "journal.fs")),

@@ -29,7 +29,7 @@ _ALSO = (
     "batos.cli.render.mission",
     "zodburi.resolvers",
     "ZODB.FileStorage.FileStorage",
-    "tests.genesis.killing",
+    "tests.genesis.genesis_processes",
     "tests.image.missions",
 )
 

@@ -16,5 +16,5 @@ def broken(called: VerbCall) -> int:
 
 
 if __name__ == "__main__":
-    entry.VERBS["broken"] = ("tests.cli.broken", "Fail.")
+    entry.VERBS["broken"] = ("tests.cli.failing_verb", "Fail.")
     entry.main()
