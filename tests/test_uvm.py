@@ -118,7 +118,9 @@ async def test_genesis_teaches_the_router(tmp_path: Path) -> None:
         await uvm.readiness.check()
         await uvm.readiness.genesis()
         assert (await ask(uvm, effort="reflex"))["status"] == "done"
-        assert bridge.embedded == exemplars
+        # The answer is compared with its document by their vectors, since words do not carry it.
+        assert bridge.embedded[: len(exemplars)] == exemplars
+        assert not set(bridge.embedded[len(exemplars) :]) & set(exemplars)
 
 
 async def test_genesis_in_a_new_process_changes_nothing_either(tmp_path: Path) -> None:
