@@ -15,8 +15,8 @@ from batos.inference.cost import cost_of
 from batos.routing.lessons import lessons_of
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
-from batos.routing.sentence_vectors import MOST_TEXTS, KnownVectors, MissionVectors
-from batos.routing.vectors import Embedder
+from batos.routing.sentence_vectors import MOST_TEXTS, MissionVectors
+from batos.routing.vectors import Embedder, KnownVectors
 from batos.testing import ScriptedBridge
 
 PATH = "brick/judging#0"
@@ -35,13 +35,12 @@ class Embedding:
     at: Desk
     router: Router
     bridge: ScriptedBridge
-    known: KnownVectors = field(default_factory=KnownVectors)
     paid: list[int] = field(default_factory=list)
 
     def of(self, mission: str = "m-1") -> MissionVectors:
         """The vectors of a mission."""
         journaled = JournaledVectors(self.at.journal, [mission], utc_now)
-        return MissionVectors(self.router, journaled, lambda: self.paid.append(1), self.known)
+        return MissionVectors(self.router, journaled, lambda: self.paid.append(1))
 
     def answering(self, vectors: Callable[[str], list[float] | BatosError]) -> None:
         """Let the embedder answer so from now on."""

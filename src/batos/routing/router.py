@@ -19,7 +19,7 @@ from batos.routing.lexical import Triggers
 from batos.routing.protocol_choice import ProtocolChoice
 from batos.routing.question_vectors import NoVectors, Vectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
-from batos.routing.vectors import Embedder, Unembedded
+from batos.routing.vectors import Embedder, KnownVectors, Unembedded
 
 #: A question short enough for a reflex, with no score as high as this, is a plain one; and the persona it goes to.
 SURE, NEUTRAL = 2 / 3, "BABS"
@@ -140,6 +140,8 @@ class Router:
         self._embedder = embedder if self.learnt.has_meaning else None
         self._clock = clock
         self._left_alone_until = -math.inf
+        #: Vectors of sentences that missions were given.
+        self.known = KnownVectors()
 
     async def route(
         self,

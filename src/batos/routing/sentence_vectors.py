@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -13,34 +12,10 @@ from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import EMBED_SECONDS, Router
 from batos.routing.vectors import Embedder, Unembedded
 
-#: Texts of one request, and vectors that a process keeps for other missions over the same file.
-MOST_TEXTS, KEPT = 32, 2_048
+#: Texts of one request.
+MOST_TEXTS: Final = 32
 
 _log = structlog.get_logger("batos.vectors")
-
-
-class KnownVectors:
-    """Vectors by the embedder's digest and the text; those that were used longest ago go first."""
-
-    def __init__(self, most: int = KEPT) -> None:
-        self._most = most
-        self._kept: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
-
-    def find(self, digest: str, text: str) -> list[float] | None:
-        """Return the vector of a text, or None."""
-        found = self._kept.pop((digest, text), None)
-        if found is not None:
-            self._kept[digest, text] = found
-        return found
-
-    def keep(self, digest: str, text: str, vector: list[float]) -> None:
-        """Keep a vector."""
-        self._kept[digest, text] = vector
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-
-
-_KNOWN: Final = KnownVectors()
 
 
 @dataclass(slots=True)
@@ -53,7 +28,6 @@ class MissionVectors:
     router: Router
     journaled: JournaledVectors
     on_paid: Callable[[], None]
-    known: KnownVectors = field(default_factory=lambda: _KNOWN)
     _failed: bool = False
 
     async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
@@ -76,10 +50,10 @@ class MissionVectors:
             return None
 
     async def _pay(self, embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-        new = [text for text in dict.fromkeys(texts) if self.known.find(embedder.digest, text) is None]
+        new = [text for text in dict.fromkeys(texts) if self.router.known.find(embedder.digest, text) is None]
         if new:
             self.on_paid()
             for text, vector in zip(new, await embedder.vectors_within(new, EMBED_SECONDS), strict=True):
-                self.known.keep(embedder.digest, text, vector)
-        found = [self.known.find(embedder.digest, text) for text in texts]
+                self.router.known.keep(embedder.digest, text, vector)
+        found = [self.router.known.find(embedder.digest, text) for text in texts]
         return [vector for vector in found if vector is not None]

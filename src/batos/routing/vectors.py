@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +18,10 @@ OPTIONS: Mapping[str, Any] = {"num_gpu": 0}
 #: of English, and each character may be a token; what is longer is refused and tried once more, shorter.
 HEAD, TAIL = 600, 200
 SHORTER = 4
+
+
+#: Vectors of sentences that are kept for other missions over the same file.
+KEPT = 2_048
 
 
 class Unembedded(Exception):
@@ -84,6 +89,27 @@ class Embedder:
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         return (await self.bridge.embed(self.model, texts, options=OPTIONS)).vectors
+
+
+class KnownVectors:
+    """Vectors by the embedder's digest and the text; those that were used longest ago go first."""
+
+    def __init__(self, most: int = KEPT) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+
+    def find(self, digest: str, text: str) -> list[float] | None:
+        """Return the vector of a text, or None."""
+        found = self._kept.pop((digest, text), None)
+        if found is not None:
+            self._kept[digest, text] = found
+        return found
+
+    def keep(self, digest: str, text: str, vector: list[float]) -> None:
+        """Keep a vector."""
+        self._kept[digest, text] = vector
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
 
 
 def find_embedder(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
