@@ -93,6 +93,17 @@ async def test_a_small_models_join_may_not_lose_the_better_voice(
     assert ("ruled" in shown["provenance"]["combined"]) == (joined != stands)
 
 
+async def test_where_no_document_decides_both_stand(duet: tuple[Mind, Voices]) -> None:
+    """A join of no use leaves both texts under their names: nothing says which of them is the better one."""
+    mind, voices = duet
+    voices.joined = Runaway("blanks", 9)
+    shown = await speak(mind, files=())
+    (first, one), (second, other) = ((voice["name"], voice["answer"]) for voice in shown["voices"])
+    assert shown["answer"] == f"{first}:\n\n{one}\n\n{second}:\n\n{other}"
+    assert shown["provenance"]["changes"][-1]["what"].startswith("failed, so both answers stand: ")
+    assert "by rule  both answers, each under its name: " in notes_text(as_mission(shown), voices=False)
+
+
 async def keep_apart(mind: Mind, file: str = "mind.toml") -> None:
     """Let the codex ask for two voices, at the top of this file."""
     path = mind.uvm.settings.home / "codex" / file

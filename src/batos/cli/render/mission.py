@@ -191,7 +191,8 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
         [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []
     )
     if "ruled" in combined:
-        how = f"the answer of {combined['winner']['name']}" if "winner" in combined else "a rule made the answer"
+        both = "both answers, each under its name" if combined.get("mode") == "voices" else "a rule made the answer"
+        how = f"the answer of {combined['winner']['name']}" if "winner" in combined else both
         return [*undivided, f"by rule  {how}: {combined['ruled']}"]
     if "winner" not in combined:
         return undivided

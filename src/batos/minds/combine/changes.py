@@ -167,11 +167,11 @@ def _selecting(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDoc
 
 def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
     path = f"{context.mind.name}/synthesizing#0"
-    if synthesis.combined.get("mode") != "weave":
-        return
-    if "ruled" in synthesis.combined:
-        if "winner" in synthesis.combined:
-            yield _entry(path, "weaving", False, f"failed, so the best part stands: {synthesis.combined['ruled']}")
+    combined, both = synthesis.combined, synthesis.combined.get("mode") == "voices"
+    if "ruled" in combined and ("winner" in combined or both):
+        stands = "both answers stand" if both else "the best part stands"
+        yield _entry(path, "weaving", False, f"failed, so {stands}: {combined['ruled']}")
+    if "ruled" in combined or combined.get("mode") != "weave":
         return
     woven = synthesis.drafts[0].answer
     parts = [part for part in synthesis.parts if not part.open]

@@ -50,7 +50,7 @@ async def combine(interpreter: Interpreter, context: MindContext, synthesis: Syn
         return ground
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-    final = said.is_ruled or context.mind.inner or two_voices.stand(synthesis)
+    final = said.is_ruled or context.mind.inner or two_voices.are_standing(synthesis)
     if not (synthesis.standing.verdict.ok or final):
         await _revise(interpreter, context, synthesis, question, ground)
     return ground
@@ -113,7 +113,6 @@ async def _combine(
             lost = wordless.message
         if not lost:
             return said, woven
-        # The parts are paid for: the best of them stands where the model cannot join them.
         context.decide_by_rule(woven.path, "weave", lost)
         synthesis.combined["ruled"] = lost
         return await _stand_best(context, synthesis, standing, ground), woven
@@ -131,9 +130,14 @@ async def _combine(
 async def _stand_best(
     context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
 ) -> MindAnswer:
-    """Return the answer of the part with the fewest faults in place of a weave."""
+    """Return the answer of the part with the fewest faults in place of a weave, since the parts are paid for.
+
+    Two voices both stand where there is no document by which one of them could be the better one.
+    """
     path = f"{context.mind.name}/synthesizing#0"
     answers.retract(context, path)
+    if context.mind.is_duet and not synthesis.recalled.passages:
+        return two_voices.keep(context, synthesis, standing, path)
     synthesis.combined |= {"candidates": len(standing), "decided": "rule"}
     winner = await selection.best(standing, ground)
     return _let_win(context, synthesis, winner, path)

@@ -61,9 +61,11 @@ def keep(context: MindContext, synthesis: Synthesis, standing: Sequence[PartResu
     synthesis.combined["mode"] = VOICES
     text = "\n\n".join(f"{part.name}:\n\n{part.answer.strip()}" for part in standing)
     answers.tell(context, path, text)
+    cited = (each for part in standing for each in part.citations)
+    answers.tell_citations(context, path, cited, answers.ground_of(context, synthesis).evidence)
     return MindAnswer(text, was_cut=any(part.was_cut for part in standing))
 
 
-def stand(synthesis: Synthesis) -> bool:
+def are_standing(synthesis: Synthesis) -> bool:
     """Test if the answer that stands is that of two voices, each under its name."""
     return synthesis.combined.get("mode") == VOICES

@@ -26,7 +26,7 @@ def choose(context: MindContext, synthesis: Synthesis) -> str | None:
     The protocols that the question is meant for go first, the likeliest first; then those that have no exemplars.
     The conditions of `when` must hold. A protocol with neither exemplars nor conditions is never chosen.
     """
-    if context.mind.inner or not synthesis.parts or two_voices.stand(synthesis):
+    if context.mind.inner or not synthesis.parts or two_voices.are_standing(synthesis):
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
