@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from batos.config import Settings
 from batos.events import Events, Subscriber
@@ -74,6 +75,12 @@ def parser_of(about: str) -> argparse.ArgumentParser:
 
 def questions_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
     """Return the questions that are asked: the first of the file after a shuffle, or those that are built in."""
+    found = rows_of(given)
+    return found if found is BUILT_IN else found[given.skip : given.skip + given.n]
+
+
+def rows_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
+    """Return all questions of the file after the shuffle, or those that are built in."""
     if given.quick or not given.data.exists():
         return BUILT_IN
     rows = [json.loads(line) for line in given.data.read_text(encoding="utf-8").splitlines()]
@@ -85,7 +92,7 @@ def questions_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
             tuple(each["text"] for each in row["answers"]),
             tuple(each["start"] for each in row["answers"]),
         )
-        for row in rows[given.skip : given.skip + given.n]
+        for row in rows
     ]
 
 
@@ -126,10 +133,10 @@ def _real_voice(model: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def uvm_over(url: str, *hear: Subscriber) -> AsyncIterator[UVM]:
+async def uvm_over(url: str, *hear: Subscriber, **also: Any) -> AsyncIterator[UVM]:
     """Open a UVM after genesis on a fresh home, whose calls that address answers; it writes no methods.
 
-    Every event is told to each of `hear`.
+    Every event is told to each of `hear`; `also` are further settings.
     """
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as home:
         settings = Settings(
@@ -139,6 +146,7 @@ async def uvm_over(url: str, *hear: Subscriber) -> AsyncIterator[UVM]:
             ollama_host=url,
             install="never",  # the calls of missions are counted, not those of who writes methods
             vram="48GiB",  # room for whatever model answers
+            **also,
         )
         async with open_uvm(settings, Events(*hear, log=False)) as uvm:
             await uvm.readiness.genesis()

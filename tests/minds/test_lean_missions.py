@@ -85,6 +85,19 @@ async def test_a_question_of_one_thing_is_not_divided_and_its_parts_vote(small: 
     assert "by rule: division" in next(line for line in notes.splitlines() if line.startswith("route"))
 
 
+async def test_without_a_majority_a_rule_chooses(small: Mind) -> None:
+    """Three answers to one question: the model is not asked which is best, and the rule is told."""
+    said = iter(("Whales sing in 1887.", f"{WINDS}.", "It is the moon."))
+    small.bridge.respond = lambda request: next(said)
+    shown = await ask(small.uvm, policy={"combine": "vote"})
+    assert len(small.bridge.history) == 3
+    assert shown["answer"] == f"{WINDS}."
+    combined = shown["provenance"]["combined"]
+    assert (combined["majority"], combined["candidates"], combined["decided"]) == (False, 3, "faults")
+    assert [(each["path"], each["decision"]) for each in shown["provenance"]["rules"]] == [("brick/voting#0", "choice")]
+    assert "by rule: choice" in notes_text(as_mission(shown), voices=False)
+
+
 @pytest.mark.parametrize(
     "parts",
     [

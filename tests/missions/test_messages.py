@@ -13,14 +13,17 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, WINDS, ask, change, kind
 
 from batos.brief import as_file
+from batos.cli.render.mission import notes_text
 from batos.codex.codex import PILLARS
-from batos.errors import CellMissing, MessageNotUnderstood, NotFound, ObjectError
+from batos.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError, Runaway
 from batos.image import roots
+from batos.mission_documents import as_mission
 from batos.objects.method import Primitive
 from batos.objects.mirror import Mirror
 
 FACET = PILLARS["BRICK"][0]
 PROTOCOL = "rogues_gallery_protocol_"
+WOUND = "How often does the keeper wind the clockwork?"
 
 
 async def sent(mind: Mind, receiver: str, selector: str, *arguments: Any, **brief: Any) -> dict[str, Any]:
@@ -105,6 +108,35 @@ async def test_a_protocol_changes_the_text_that_it_is_given(mind: Mind) -> None:
     told = await sent(mind, "brick_prototype_obj", PROTOCOL, "The lamp burns.")
     assert told["answer"] == f"{WINDS}. So be it."
     assert [kind(request) for request in mind.bridge.history] == ["changed"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "calls"),
+    [(Runaway("blanks", 65), 2), ("", 2), (WOUND, 1)],
+    ids=["runaway", "empty", "the question again"],
+)
+async def test_where_a_reply_is_of_no_use_a_rule_answers(mind: Mind, reply: str | BatosError, calls: int) -> None:
+    """The evidence is quoted, or nothing was found; the mission is done, and the rule is told."""
+    mind.bridge.respond = lambda request: reply
+    told = await sent(mind, "brick_prototype_obj", FACET, WOUND, files=(LAMP,))
+    assert told["answer"].startswith("> ")
+    assert WINDS in told["answer"]
+    assert result(told) == {"answer": told["answer"], "known": True}
+    assert len(mind.bridge.history) == calls
+    assert [each["decision"] for each in told["provenance"]["rules"]] == ["answer"]
+    assert "by rule: answer" in notes_text(as_mission(told), voices=False)
+    nothing = await sent(mind, "brick_prototype_obj", FACET, WOUND)
+    assert result(nothing) == {"answer": "Nothing was found.", "known": False}
+
+
+async def test_a_protocol_without_words_of_use_leaves_the_text(mind: Mind) -> None:
+    """The text that it was given is the answer, and the rule is told."""
+    mind.bridge.respond = lambda request: Runaway("blanks", 65)
+    told = await sent(mind, "brick_prototype_obj", PROTOCOL, "The lamp burns.")
+    assert (told["status"], told["answer"]) == ("done", "The lamp burns.")
+    assert [(each["path"], each["decision"]) for each in told["provenance"]["rules"]] == [
+        ("brick/protocol/rogues_gallery#0", "reply")
+    ]
 
 
 async def test_an_intent_is_shown_the_conversation_and_is_no_turn_of_it(mind: Mind) -> None:

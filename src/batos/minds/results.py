@@ -34,7 +34,7 @@ class PartResult:
     answer: str = ""
     citations: tuple[Citation, ...] = ()
     is_known: bool = False
-    #: The answer says that nothing was found.
+    #: The answer says that nothing was found, or only the question again.
     found_nothing: bool = False
     #: The answer would have gone on, and was cut.
     was_cut: bool = False

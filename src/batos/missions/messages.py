@@ -21,8 +21,9 @@ from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToI
 from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
-from batos.minds.calls import answers, decisions
-from batos.minds.combine import combination
+from batos.minds.calls import answers, decisions, degenerate, sample_paths
+from batos.minds.calls.questions import WORDLESS
+from batos.minds.combine import combination, ruled
 from batos.minds.context import MindContext
 from batos.minds.parts import window
 from batos.minds.parts.interpret import shape_of, task_of
@@ -159,7 +160,7 @@ async def _run_behaviour(step: _Step) -> _Result:
         step, text = step.asking(message.text), message.text
         task = task_of(step.context.mind.voice, message.intent, text)
         await _recall_evidence(step, text, task, shape_of(message.intent))
-        return await _spoken_result(step, message, await step.interpreter.interpret(message))
+        return await _interpret_message(step, message)
     if step.context.mission.passages or step.context.mission.past.count:
         question = step.context.mind.question
         await _recall_evidence(step, question, prompt.method_task("", question), decisions.PART)
@@ -170,6 +171,31 @@ async def _run_behaviour(step: _Step) -> _Result:
     if isinstance(value, str) and message.kind in ("facet", "protocol"):
         draft = await _judge(step, MindAnswer(value.strip()))
     return _Result(value, ran.trust, draft)
+
+
+async def _interpret_message(step: _Step, message: ToIntent) -> _Result:
+    """Return the model's answer to the text of an intent; where it has no words of use, the answer of a rule."""
+    try:
+        part = await step.interpreter.interpret(message)
+    except WORDLESS as wordless:
+        return await _ruled_result(step, message, wordless.message)
+    if message.kind != "protocol" and degenerate.echoes(part.answer, message.text):
+        return await _ruled_result(step, message, "the reply is the question again")
+    return await _spoken_result(step, message, part)
+
+
+async def _ruled_result(step: _Step, message: ToIntent, why: str) -> _Result:
+    """Return what the evidence says, or that nothing was found; of a protocol the text that it was given, unchanged."""
+    context = step.context
+    path = sample_paths.intent_path(message.intent.kind, context.mind.name, message.selector)
+    if message.kind == "protocol":
+        context.decide_by_rule(path, "reply", why)
+        step.synthesis.combined["ruled"] = why
+        answers.tell_again(context, path, message.text)
+        return _Result(message.text, draft=await _judge(step, MindAnswer(message.text.strip(), is_ruled=True)))
+    answers.retract(context, path)
+    draft = await _judge(step, ruled.answer(context, step.synthesis, path, why))
+    return _Result({"answer": draft.answer.answer, "known": bool(draft.answer.citations)}, draft=draft)
 
 
 async def _spoken_result(step: _Step, message: ResolvedMessage, part: PartResult) -> _Result:

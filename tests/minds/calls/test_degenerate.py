@@ -112,6 +112,13 @@ def test_words_of_the_question_are_no_copy_of_the_request(text: str) -> None:
         assert degenerate.copies(text, text, "")
 
 
+def test_a_question_is_no_answer_to_itself() -> None:
+    """An order may be answered by its own words, and a short answer may have words of the question alone."""
+    assert degenerate.echoes(QUESTION.rstrip("?").upper(), QUESTION)
+    assert not degenerate.echoes("Say: the lamp burns.", "Say: the lamp burns.")
+    assert not degenerate.echoes("The lamp.", "Which is older, the lamp or the bell?")
+
+
 def test_a_text_bears_on_a_question_by_a_word_that_is_not_small() -> None:
     """The first letters of a word are compared; a question of small words alone says nothing of what bears on it."""
     assert degenerate.bears_on("Who trims its wicks?", "How is a wick trimmed?")

@@ -38,6 +38,7 @@ def test_several_things(text: str) -> None:
         "Who wound the lamp and the clock?",
         "What happened between 1887 and 1912 on the island?",
         "Describe the lamp.",
+        "Name a luxury division of Toyota.",
         "Welche Lampen und Glocken gibt es auf der Insel?",
         "谁建了灯塔？",
         "",

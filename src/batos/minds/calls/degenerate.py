@@ -68,6 +68,15 @@ def copies(text: str, request: str, question: str) -> bool:
     return not ours.isdisjoint(_runs(text))
 
 
+def echoes(text: str, question: str) -> bool:
+    """Test if a text that should answer a question says the question again.
+
+    >>> echoes("When was the lamp lit?", "When was the lamp lit?"), echoes("In 1887.", "When was the lamp lit?")
+    (True, False)
+    """
+    return asks(question) and alike(text, question)
+
+
 def bears_on(text: str, question: str) -> bool:
     """Test if a text has a word of the question that is no small word, as far as its first letters.
 

@@ -46,7 +46,8 @@ _ASK: Final[Mapping[str, frozenset[str]]] = {
         "Russian": "кто что какой какая какое какие когда где куда почему зачем как сколько",
     }.items()
 }
-_JOINS_ANY: Final = frozenset[str]().union(*(each for each in _JOIN.values()))
+#: Words that join in a language that is not known: those that are no small word of another kind elsewhere.
+_JOINS_ANY: Final = frozenset("and or und oder sowie et ou och eller og samt oraz lub nebo или".split())
 #: Words that ask, in Chinese and Japanese.
 _EASTERN: Final = re.compile(
     "什么|什麼|甚麼|谁|誰|哪|何时|何時|几|幾|多少|为何|为什么|為什麼|怎么|怎麼|怎样|如何|なぜ|どう|どこ|どの|いつ|何|いくら|いくつ"

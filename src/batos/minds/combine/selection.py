@@ -19,6 +19,8 @@ from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.minds.task import Task
 from batos.objects.message import Interpreter
 
+#: The reason for which a small model is not asked to choose.
+NO_MAJORITY: Final = "no answer has a majority, and a small model is not asked to choose"
 _NO_VOTES: Final[Mapping[int, int]] = {}
 
 
@@ -88,11 +90,17 @@ async def select(
 ) -> PartResult:
     """Return the winner among at least one part; a single part needs no call.
 
-    If a vote came to no majority, `combined` has its groups, and a candidate counts as many votes as its group.
+    If a vote came to no majority, `combined` has its groups, and a candidate counts as many votes as its group. A small
+    model is not asked then.
     """
     if len(standing) == 1:
         synthesis.combined |= {"candidates": 1, "decided": "alone"}
         return standing[0]
+    if context.mind.voice.form == "lean" and "votes" in synthesis.combined:
+        winner, decided = decide_winner((), await _merits(standing, ground, _votes(synthesis)))
+        context.decide_by_rule(f"{context.mind.name}/voting#0", "choice", NO_MAJORITY)
+        synthesis.combined |= {"candidates": len(standing), "decided": decided}
+        return standing[winner]
     named: list[int | None] = []
     for sample, order in enumerate(orders(context.mind.question, [part.answer for part in standing])):
         shown = [standing[place] for place in order]

@@ -8,7 +8,7 @@ from batos.gate import citations
 from batos.inference.decisions.free_text import FreeText, SpokenText
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
-from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.parts import protocol_context
@@ -60,7 +60,7 @@ async def interpret(
         answer=spoken.text,
         citations=citations.citations_of(found),
         is_known=citations.is_known(found, evidence),
-        found_nothing=citations.finds_nothing(found),
+        found_nothing=citations.finds_nothing(found) or degenerate.echoes(spoken.text, asked.text),
         was_cut=spoken.was_cut,
         persona=context.mind.voice.name,
         gist=citations.gist_of(spoken.text, found) if context.mind.parts_vote else "",
