@@ -123,7 +123,7 @@ class Synthesis:
     #: The reason why the question was not divided, if it might have been: then each part was given the question.
     undivided: str = ""
     #: No model was asked to divide the question, because a rule knew.
-    unasked: bool = False
+    is_unasked: bool = False
     parts: tuple[PartResult, ...] = ()
     #: Parts that the weave was shown shortened, for lack of room.
     shortened: int = 0

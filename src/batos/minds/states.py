@@ -50,8 +50,8 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
         return "DELEGATING"
     question = division.question_of(context, delegate.describe(context, slots))
     synthesis.undivided = division.reason_for_whole(context, len(slots))
-    synthesis.unasked = bool(synthesis.undivided)
-    if not synthesis.unasked:
+    synthesis.is_unasked = bool(synthesis.undivided)
+    if not synthesis.is_unasked:
         try:
             shape = division.shape(context, len(slots))
             value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)

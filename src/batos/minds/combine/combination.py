@@ -96,7 +96,7 @@ async def _combine(
         how = "weave" if len(standing) == 2 else "select"
     synthesis.combined = {
         "mode": how,
-        "decomposed": mode(context) == "weave" and not (context.mind.is_duet or synthesis.unasked),
+        "decomposed": mode(context) == "weave" and not (context.mind.is_duet or synthesis.is_unasked),
     }
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
