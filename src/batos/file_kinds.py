@@ -1,4 +1,4 @@
-"""Files that are no plain text, told by their first bytes: what each is, and what makes a text of it."""
+"""Files that are not plain text, recognised by their first bytes: each kind, and the command that converts it."""
 
 from __future__ import annotations
 

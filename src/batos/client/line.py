@@ -1,4 +1,4 @@
-"""A connection to a server that outlives the server's restarts: requests, their replies, and what is watched."""
+"""A connection to a server that survives the server's restarts: it sends requests, reads replies and watches events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as a client gives them: the documents of `--json`, with names and types for what is read most."""
+"""Results as a client returns them: the documents of `--json`, with typed names for the fields that are read most."""
 
 from __future__ import annotations
 

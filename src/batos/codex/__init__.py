@@ -1,1 +1,1 @@
-"""The codex: who the personas are, read from TOML into frozen values, and the names that follow from it."""
+"""The codex describes the personas: it is read from TOML into frozen values, with the names that follow from it."""

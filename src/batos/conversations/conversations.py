@@ -1,4 +1,4 @@
-"""Conversations: all their turns, read by position, and the view of summaries that stands for the older ones."""
+"""Conversations: all turns, read by position, and the view in which summaries replace the older ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that the quotations of an answer stand word for word in what it rests on."""
+"""Checks that the quotations of an answer occur word for word in its evidence."""
 
 from __future__ import annotations
 

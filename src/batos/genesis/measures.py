@@ -1,4 +1,4 @@
-"""Keeps what was measured of each base in the image: its density, the marks it reads, what it can."""
+"""Keeps the measurements of each base in the image: its density, the marks it reads, its capabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells how the daemon stands just now, asked within a moment: whether it answers, what is in memory, what it lacks."""
+"""Asks the daemon within a moment for its state: if it answers, which models are in memory, and which are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect in which a method may be written, in the words that a model is told, generated from the policy."""
+"""The dialect in which a method may be written, in the words of the coder's prompt, generated from the policy."""
 
 from __future__ import annotations
 

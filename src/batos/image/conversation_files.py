@@ -1,4 +1,4 @@
-"""The files of a conversation: what was attached to one of its questions is at hand for all that follow."""
+"""The files of a conversation: a file attached to one question is available to all later ones."""
 
 from __future__ import annotations
 

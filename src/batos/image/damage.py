@@ -1,4 +1,4 @@
-"""Damage: tells which read errors mean that a database is not what was written, and gives a person advice."""
+"""Damage: recognises the read errors of a damaged database, and gives a person advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The organisation of the image, which no commit may undo: its objects, who they are, what they delegate to."""
+"""The organisation of the image, which no commit may undo: its objects, their identities and their delegation."""
 
 from __future__ import annotations
 

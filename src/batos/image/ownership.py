@@ -1,4 +1,4 @@
-"""Tells whose words an object or a slot holds: what one user said is told to no other."""
+"""Ownership: the users whose words an object or a slot holds, so that no other user reads them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything that a model does: the bridge to Ollama, decision schemas, the journal of what was paid for."""
+"""All use of a model: the bridge to Ollama, decision schemas, and the journal of paid answers."""

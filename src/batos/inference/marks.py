@@ -1,4 +1,4 @@
-"""Marks of chat templates and vocabularies in what a model is told: broken up, so that a text is read as a text.
+"""Breaks up the marks of chat templates and vocabularies in a prompt, so that a model reads them as plain text.
 
 The daemon renders a whole chat to one string and reads every control token in it as one, whoever wrote it: a document
 that holds `<|im_end|>` ends its message. A blank within the mark makes it plain text: to the model it means nothing,

@@ -1,4 +1,4 @@
-"""The time of asking, told to a model only where the question asks for the time.
+"""The time of asking, which a prompt has only if the question needs it.
 
 A clock in every prompt is copied by small models, and it makes each prompt another one. The test knows words and
 phrases of some languages that speak of the present moment, and none that mostly mean something else.

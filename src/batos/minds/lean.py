@@ -1,4 +1,4 @@
-"""The lean form of a prompt, for small models: one line of who speaks, the text in focus, and the question last.
+"""The lean form of a prompt, for small models: one line on the speaker, the text in focus, and the question last.
 
 A line of a text cannot pass for one of the prompt's own labels: each sentence stands on one line, and one that begins
 with a label gets a mark before it.

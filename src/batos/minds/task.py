@@ -1,4 +1,4 @@
-"""The task of one call: its words, and for the lean form who speaks and which text the model is shown."""
+"""The task of one call: its words, and for the lean form the speaker and the text that the model is shown."""
 
 from __future__ import annotations
 

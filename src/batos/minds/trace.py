@@ -1,4 +1,4 @@
-"""Keeps what a mission leaves behind while it thinks: what ran, what it made, wrote and read, and what it cost."""
+"""The trace of a mission while it thinks: the methods that ran, the objects it made, wrote and read, and the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of a text for the router: its words, pairs of them, runs of letters, and its shape."""
+"""Features of a text for the router: its words, their pairs, runs of letters, and its shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of a lesson that is being learnt, kept piece by piece: who goes on after a crash embeds only the rest."""
+"""Vectors of a lesson, kept piece by piece while the router learns: after a crash only the rest is embedded."""
 
 from __future__ import annotations
 

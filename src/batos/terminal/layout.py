@@ -1,4 +1,4 @@
-"""Text on a terminal: what may stand there, how wide it is, where its lines break, and tables that fit."""
+"""Text on a terminal: the characters that are allowed, their width, line breaks, and tables that fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mission that somebody waits for at a door: told until its end, and cancelled when they stop it."""
+"""A mission that a verb follows at a door: its events are printed until it ends, and Ctrl-C cancels it."""
 
 from __future__ import annotations
 

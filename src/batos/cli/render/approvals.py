@@ -1,4 +1,4 @@
-"""The texts on approvals: a line for each, one of them whole, and the answers that were given."""
+"""The texts on approvals: a line for each, one of them in full, and the answers that were given."""
 
 from __future__ import annotations
 

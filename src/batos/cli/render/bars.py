@@ -1,4 +1,4 @@
-"""Progress of several things at once: a line each, redrawn on a terminal; lines that stand elsewhere."""
+"""Progress of several steps at once: a line for each, which a terminal redraws and other outputs get as they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mission read back: what was asked, how it went, what each call was and cost, the exact prompts."""
+"""The record of a mission as text: its brief, its states, each call with its cost, and the exact prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times and ids for people: when something was, here and seen from now, and ids as short as they can be told apart."""
+"""Times and ids for people: local and relative times, and the shortest unambiguous ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of a conversation as people see them: word for word, what stands for older ones, what a prompt was shown."""
+"""The turns of a conversation as text: word for word, with the summaries of older ones and the evidence of a prompt."""
 
 from __future__ import annotations
 

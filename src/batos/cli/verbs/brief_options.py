@@ -1,4 +1,4 @@
-"""The question of ask, submit and chat: the options that they share, and the brief that comes of them."""
+"""The options that ask, submit and chat share for a question, and the brief that is made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The note that a server leaves in its home while it runs: who it is and where it is reached."""
+"""The file that a running server leaves in its home: its process and its addresses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The Persistence Covenant by data flow: what may be changed, on which paths, and whether each of them is marked."""
+"""The Persistence Covenant by data flow: the objects that may be changed on each path, and if each is marked."""

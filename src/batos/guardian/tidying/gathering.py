@@ -1,4 +1,4 @@
-"""Helpers and constants that stand beside the method are moved into it: each call of a method runs them anyway."""
+"""Moves helpers and constants beside the method into it: each call of a method runs them anyway."""
 
 from __future__ import annotations
 

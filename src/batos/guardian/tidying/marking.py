@@ -1,4 +1,4 @@
-"""Where a marker stands that is not the last statement, or stands under a flag: written so that it can be judged."""
+"""Rewrites a marker that is not the last statement, or that depends on a flag, so that it can be judged."""
 
 from __future__ import annotations
 

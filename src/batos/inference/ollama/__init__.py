@@ -1,1 +1,1 @@
-"""Ollama: the bridge to the daemon, the transport under it, and what it may answer."""
+"""Ollama: the bridge to the daemon, the transport under it, and the replies that are accepted."""

@@ -1,4 +1,4 @@
-"""Read a model's reply as the source of one method: what changes no meaning is corrected here and told.
+"""Reads a model's reply as the source of one method; corrections that change no meaning are made and reported.
 
 A small model calls the method something else, forgets `self`, or writes an example of its use below it. Each change is
 one of those listed here, so that whoever reads the method knows what the model wrote.

@@ -1,1 +1,1 @@
-"""Calls: one question to the model within its window, and the answer held against the gate."""
+"""Calls: one question to the model within its window, and the gate's check of the answer."""

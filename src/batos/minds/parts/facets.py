@@ -1,4 +1,4 @@
-"""Names the facets of a persona, for people and for the prompts that are told them."""
+"""Names the facets of a persona, for people and for prompts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The ZeroMQ server: its sockets, who may open them, and what goes out to each peer."""
+"""The ZeroMQ server: its sockets, the rights to open them, and the messages to each peer."""
