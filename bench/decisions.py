@@ -35,7 +35,7 @@ from voice_side import AttachedQuestion, daemon, parser_of, questions_of, rows_o
 PERSONA = "BABS"
 USABLE, BY_MODEL, ALIKE = 1.0, 0.5, 0
 #: The settings that give every model one form.
-FORMS: Mapping[str, Mapping[str, float]] = {
+FORMS: Mapping[str, Mapping[str, Any]] = {
     "auto": {},
     "full": {"lean_parameters": 0, "lean_window": 0},
     "lean": {"lean_parameters": 1e6},

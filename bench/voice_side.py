@@ -17,7 +17,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.events import Events, Subscriber
-from batos.uvm import UVM, open_uvm
+from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -133,10 +133,11 @@ def _real_voice(model: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def uvm_over(url: str, *hear: Subscriber, **also: Any) -> AsyncIterator[UVM]:
+async def uvm_over(url: str, *hear: Subscriber, seams: Seams | None = None, **also: Any) -> AsyncIterator[UVM]:
     """Open a UVM after genesis on a fresh home, whose calls that address answers; it writes no methods.
 
-    Every event is told to each of `hear`; `also` are further settings.
+    Every event is told to each of `hear`; `seams` put other parts in the place of the real ones, and `also` are further
+    settings.
     """
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as home:
         settings = Settings(
@@ -148,6 +149,6 @@ async def uvm_over(url: str, *hear: Subscriber, **also: Any) -> AsyncIterator[UV
             vram="48GiB",  # room for whatever model answers
             **also,
         )
-        async with open_uvm(settings, Events(*hear, log=False)) as uvm:
+        async with open_uvm(settings, Events(*hear, log=False), seams) as uvm:
             await uvm.readiness.genesis()
             yield uvm

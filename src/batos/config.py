@@ -97,7 +97,7 @@ class Settings(BaseModel):
         default=7.0, gt=0, le=365, description="Days that a method waits for an answer, and that a rejection holds."
     )
     generation_calls: int = Field(
-        default=4, ge=1, le=16, description="Most model calls that one generation may spend: one, and its repairs."
+        default=4, ge=1, le=16, description="Most model calls of a generation: one, and its repairs; lean, twice that."
     )
     generation_tokens: int = Field(
         default=24_000, ge=1, le=10**9, description="Most tokens that one generation may spend, in and out."

@@ -189,3 +189,9 @@ def test_it_never_raises(source: str) -> None:
     """Whatever a model wrote, each fault is one line."""
     verdict = audit(source, CONTEXT)
     assert len(fault_lines(source, verdict, CONTEXT)) <= len(verdict.faults)
+
+
+@pytest.mark.parametrize("source", ["import os\n", "x = 3\n", "print('a')\n", "import os\nx = 3\n"])
+def test_nothing_is_to_be_left_out_where_no_method_is(source: str) -> None:
+    """What is left would be no method either."""
+    assert not any("leave out `" in line for line in fault_lines(source, audit(source, CONTEXT), CONTEXT))

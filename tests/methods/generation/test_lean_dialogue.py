@@ -7,7 +7,7 @@ from tests.methods.generation.generation_setup import GOOD, bench, wish
 
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, OllamaUnreachable, Runaway
 from batos.methods.generation import lean_request
-from batos.methods.generation.lean_dialogue import BY_RULE, TOKENS
+from batos.methods.generation.lean_dialogue import BY_RULE, BY_WISH, LEAN_REPAIRS, TOKENS
 from batos.methods.generation.method_spec import Coder
 
 LEAN = Coder("coder:1", "d" * 64, {"num_ctx": 2048, "temperature": 0.2}, form="lean")
@@ -78,22 +78,65 @@ async def test_checks_of_no_use_are_asked_for_anew(useless: str) -> None:
         assert second.options["temperature"] != third.options["temperature"]
 
 
-async def test_a_method_that_fails_its_checks_is_told_and_then_the_checks_are_doubted() -> None:
+async def test_a_method_that_fails_its_checks_is_asked_for_anew_and_then_the_checks_are_doubted() -> None:
     """Whoever insists on the method may be right: other checks decide then."""
     wrong = CHECKS.replace("== 6", "== 7")
     async with bench(METHOD, wrong, METHOD, CHECKS) as found:
         assert (await found.make(WANTED)).source == GOOD
-        told = found.asked[2].messages[-1]["content"]
-        assert "it returned 6, not 7" in told
+        assert found.asked[2].messages == found.asked[0].messages
         assert found.asked[3].messages[0]["content"] == lean_request.CHECKS_HEAD
 
 
+SHOWN = wish(coder=LEAN, kind="tool", examples=("add_up_([1, 2, 3]) == 6", "add_up_([5, -1]) == 4"))
+OTHER = "def add_up_(self, items):\n    return sum(items)\n"
+BY_CHANCE = "def add_up_(self, items):\n    return 6 if len(items) == 3 else 4\n"
+
+
+async def test_checks_of_the_wish_are_enough() -> None:
+    """Nobody is asked for others, and the coder is not shown them; a second method that does the same confirms."""
+    async with bench(METHOD, OTHER) as found:
+        candidate = await found.make(SHOWN)
+        assert candidate.source == GOOD
+        assert [check["result"] for check in candidate.checks] == [6, 4]
+        assert candidate.provenance["written"] == [BY_WISH]
+        first, second = found.asked
+        assert first.messages == second.messages
+        assert first.options["temperature"] != second.options["temperature"]
+        assert "add_up_([1, 2, 3])" not in str(first.messages)
+
+
+async def test_what_passes_the_wish_by_chance_does_not_stand() -> None:
+    """Another method that passes too does something else in other calls; two that agree stand, whenever they come."""
+    async with bench(BY_CHANCE, METHOD, OTHER) as found:
+        assert (await found.make(SHOWN)).source == GOOD
+    async with bench(BY_CHANCE, METHOD, BY_CHANCE.replace("6 if", "(6) if")) as found:
+        assert (await found.make(SHOWN)).source == BY_CHANCE
+    async with bench(BY_CHANCE, METHOD, "def add_up_(self, items):\n    return 0\n") as found:
+        with pytest.raises(GenerationFailed, match="returned 0"):
+            await found.make(SHOWN)
+    async with bench(*(f"No {n}." for n in range(LEAN_REPAIRS)), METHOD) as found:
+        with pytest.raises(GenerationFailed, match="no second method"):
+            await found.make(SHOWN)
+
+
+async def test_a_wrong_result_is_asked_for_anew_without_being_shown() -> None:
+    """A small model that is told what its method returned writes the same one again."""
+    wrong = "def add_up_(self, items):\n    return 7\n"
+    async with bench(wrong, METHOD, OTHER) as found:
+        assert (await found.make(SHOWN)).source == GOOD
+        assert found.asked[0].messages == found.asked[1].messages
+
+
 async def test_it_is_bounded() -> None:
-    """Four calls at most, whatever is wrong; the last fault is the reason."""
+    """Four calls at most, eight if the wish has checks, whatever is wrong; the last fault is the reason."""
     async with bench(lean_request.fence(REFUSED)) as found:
         with pytest.raises(CovenantViolation, match="eval"):
             await found.make(WANTED)
         assert len(found.asked) == 4
+    async with bench(lean_request.fence(REFUSED)) as found:
+        with pytest.raises(CovenantViolation, match="eval"):
+            await found.make(SHOWN)
+        assert len(found.asked) == LEAN_REPAIRS + 1 == 8
     async with bench(METHOD, "They are right.") as found:
         with pytest.raises(GenerationFailed, match="0 of its 0 checks"):
             await found.make(WANTED)

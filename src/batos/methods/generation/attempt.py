@@ -69,7 +69,7 @@ class GenerationDeps:
             journal=self.journal,
             bridge=self.bridge,
             digests=self.digests,
-            limits=self.allowance.limits,
+            limits=self.allowance.limits(lean=wanted.coder.form == "lean"),
             events=self.events,
             earlier=opened.paid,
             marks={wanted.coder.model: wanted.coder.marks},

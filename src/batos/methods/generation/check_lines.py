@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,8 +41,10 @@ class _Draft:
         return {"arguments": arguments, "before": self.before, "result": result, "slots": self.slots}
 
 
-def parse_lines(text: str, selector: str, parameters: tuple[str, ...] = ()) -> tuple[tuple[Check, ...], list[str]]:
-    """Return the checks of a text, at most MOST, and the faults of those that cannot be checks.
+def parse_lines(
+    text: str, selector: str, parameters: tuple[str, ...] = (), most: int = MOST
+) -> tuple[tuple[Check, ...], list[str]]:
+    """Return the checks of a text, at most `most`, and the faults of those that cannot be checks.
 
     `parameters` are the names of the method's parameters behind the receiver, for calls that name them.
     """
@@ -58,7 +60,7 @@ def parse_lines(text: str, selector: str, parameters: tuple[str, ...] = ()) -> t
     joined = join_checks(checks)
     if len(joined) < len({_key(check) for check in checks}):
         faults.append("a call has two results")
-    return joined[:MOST], faults
+    return joined[:most], faults
 
 
 def join_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -67,6 +69,12 @@ def join_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
     for check in checks:
         found.setdefault(_key(check), []).append(check)
     return tuple(same[0] for same in found.values() if all(_alike(same[0], other) for other in same[1:]))
+
+
+def beside(given: Sequence[Check], checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return the given checks, and those of the others that are about other calls: what is given is right."""
+    known = {_key(check) for check in given}
+    return (*given, *(check for check in checks if _key(check) not in known))
 
 
 def _drafts(text: str, selector: str, parameters: tuple[str, ...]) -> Iterator[_Draft]:

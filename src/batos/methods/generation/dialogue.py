@@ -1,4 +1,4 @@
-"""The dialogue with the coder: asks for a method, and reports the faults of each reply, at most REPAIRS times.
+"""The dialogue with the coder: asks for a method, and reports the faults of each reply, a few times at most.
 
 A reply that cannot be read, repeats itself or is the same as an earlier one is never shown to the model: it would go on
 with it. The same is asked anew then, with another seed and temperature.
@@ -34,7 +34,7 @@ from batos.minds import prompt
 from batos.minds.prompt import Message
 from batos.minds.trace import ratio
 
-#: The number of repairs after which the generation fails.
+#: The number of repairs in the full form.
 REPAIRS: Final = 3
 #: A source of so many lines, of which fewer than half are different, repeats itself.
 _LOOP: Final = 8
@@ -67,6 +67,8 @@ class Dialogue:
     begun: tuple[Message, ...]
     #: The schema of the coder's answer.
     decision: Decision[Any] = REPLY
+    #: The number of repairs after which the generation fails.
+    repairs: int = REPAIRS
     attempts: int = 0
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
     #: The replies so far, and the number of those since the last repair that the coder is not shown.
@@ -82,20 +84,24 @@ class Dialogue:
         otherwise, the request does not fit, or the limits are used up.
         """
         judged = TrialResult(())
-        for attempt in range(REPAIRS + 1):
+        for attempt in range(self.repairs + 1):
             self.attempts = attempt + 1
             step = Step(f"{self.path}/attempt{attempt}")
             text, judged = await self._attempt(step)
             if not judged.faults and not judged.is_pending:
                 return judged
-            if judged.is_pending and attempt < REPAIRS:
-                self._repairs, self._replies, self._unshown = [], [], 0
+            if judged.is_pending and attempt < self.repairs:
+                self._go_on()
                 continue
             self.session.waste(step.path)
             self._take(text, judged)
-            if attempt < REPAIRS:
+            if attempt < self.repairs:
                 self._emit_repair(attempt + 1, judged)
         raise self._failure(judged)
+
+    def _go_on(self, unshown: int = 0) -> None:
+        """Begin anew with what is asked for next; `unshown` is the number of replies that it is sampled apart from."""
+        self._repairs, self._replies, self._unshown = [], [], unshown
 
     def _take(self, text: str, judged: TrialResult) -> None:
         """Take in a reply with faults: it is shown with them, or asked for anew if it says nothing new."""
@@ -204,9 +210,10 @@ class Dialogue:
         said = "; ".join(faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
         if judged.refused:
             return CovenantViolation(
-                f"the guardian refuses {self._method_name()} after {REPAIRS} repairs: {said}", faults=judged.refused
+                f"the guardian refuses {self._method_name()} after {self.repairs} repairs: {said}",
+                faults=judged.refused,
             )
-        return GenerationFailed(f"{self._method_name()} does not pass its checks after {REPAIRS} repairs: {said}")
+        return GenerationFailed(f"{self._method_name()} does not pass its checks after {self.repairs} repairs: {said}")
 
     def _overflow_error(self, overflow: ContextOverflow | AnswerCut) -> GenerationFailed:
         """Return the error for a request that does not fit the coder's window."""

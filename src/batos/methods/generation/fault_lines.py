@@ -132,7 +132,7 @@ def _candidates(source: str, lines: Sequence[str], fault: SourceFault, context: 
         yield from _markers(tree, lines, fault)
     if fault.rule == "annotation":
         yield from _annotations(tree, lines, fault)
-    if fault.rule in ("import", "decorator", "shape", "rebound"):
+    if fault.rule in ("import", "decorator", "shape", "rebound") and any(isinstance(node, Def) for node in tree.body):
         yield Correction(fault.line, "")
 
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from batos.inference.cost import SpendingLimits
 
+#: A generation in lean form may make so many times as many calls, each of which costs a tenth.
+MORE_CALLS: Final = 2
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -27,10 +29,9 @@ class GenerationLimits:
     hour: int = 60
     again: float = 3_600.0
 
-    @property
-    def limits(self) -> SpendingLimits:
-        """Return the spending limits of one generation's session."""
-        return SpendingLimits(self.calls, self.tokens, self.seconds)
+    def limits(self, *, lean: bool) -> SpendingLimits:
+        """Return the spending limits of one generation's session, in lean or full form."""
+        return SpendingLimits(self.calls * (MORE_CALLS if lean else 1), self.tokens, self.seconds)
 
 
 @dataclass(slots=True)

@@ -87,20 +87,25 @@ class Rehearsal:
 
     async def one(self, program: Program, check: Check) -> list[str]:
         """Run one check and return its faults. Raises: CellMissing: there is no cell."""
-        before = {**self.given, **check.before}
-        view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
-        call = MethodCall(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
         host = ScriptedHost(check.replies)
         try:
-            outcome = await self.cell.run(program, call, host)
+            result, after = await self.outcome(program, check, host)
         except CellMissing:
             raise
         except CellKilled as error:  # only the limit is named, because the excess differs each time
             return [f"called with {display(list(check.arguments))} it was stopped at its limit of {error.limit}"]
         except MethodFailed as error:
             return [f"called with {display(list(check.arguments))} it failed: {error.message}"]
-        after = {**before, **outcome.writes.values}
+        unasked = [] if not self.speaks or host.heard(check.arguments) else [_UNASKED]
+        return check.faults(result, after) + unasked
+
+    async def outcome(self, program: Program, check: Check, host: ScriptedHost) -> tuple[object, dict[str, object]]:
+        """Return what the call of a check returns, and the slots after it. Raises: as the cell."""
+        before = {**self.given, **check.before}
+        view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
+        call = MethodCall(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
+        outcome = await self.cell.run(program, call, host)
+        after: dict[str, object] = {**before, **outcome.writes.values}
         for name in outcome.writes.deleted:
             after.pop(name, None)
-        unasked = [] if not self.speaks or host.heard(check.arguments) else [_UNASKED]
-        return check.faults(outcome.result, after) + unasked
+        return outcome.result, after

@@ -11,7 +11,7 @@ from typing import Any, Final
 from batos.cell import program as programs
 from batos.cell.cell import Cell
 from batos.cell.program import Program
-from batos.errors import DecisionInvalid, InternalError, MethodFailed
+from batos.errors import CellMissing, DecisionInvalid, InternalError, MethodFailed
 from batos.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
 from batos.events import Events
 from batos.guardian.audit import Context, audit
@@ -19,12 +19,15 @@ from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
 from batos.method_documents import MutantsDocument
 from batos.methods.generation import method_checks as checking
+from batos.methods.generation.check_lines import beside
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.fault_lines import fault_lines, missing_return
+from batos.methods.generation.further_calls import LEAST, further_calls
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
-from batos.methods.generation.rehearsal import Rehearsal
+from batos.methods.generation.rehearsal import Rehearsal, ScriptedHost
+from batos.methods.generation.wish_checks import wish_checks
 from batos.methods.generation.written_source import read_source
 from batos.objects.method import IntentKind
 
@@ -85,8 +88,12 @@ class Trial:
         return await self.reply_source(reply.source, checks, faults)
 
     async def reply_source(self, text: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> TrialResult:
-        """Try a source as a model wrote it: what changes no meaning is corrected first. Raises: as `source`."""
+        """Try a source as a model wrote it: what changes no meaning is corrected first. Raises: as `source`.
+
+        The source must pass the checks of the wish too; those of the model about the same calls do not count.
+        """
         read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
+        checks = beside(wish_checks(self.wanted), checks)
         return replace(await self.source(read.source, checks, faults), changes=read.changes)
 
     async def draft(self, text: str) -> TrialResult:
@@ -113,6 +120,30 @@ class Trial:
         refused = tuple(each.as_dict() for each in verdict.faults)
         judged = TrialResult(tuple(found), refused, source, verdict, tuple(checks))
         return judged if found else await self._rehearse(judged, verdict)
+
+    async def agree(self, one: TrialResult, other: TrialResult) -> bool:
+        """Test if two sources that passed their checks do the same in further calls too.
+
+        A call that either of them fails is not counted, and too few others are no agreement.
+        """
+        if one.source == other.source:
+            return True
+        alike = 0
+        for call in further_calls(one.checks):
+            try:
+                mine, its = [
+                    await self._rehearsal.outcome(each.program, call, ScriptedHost(call.replies))
+                    for each in (one, other)
+                    if each.program is not None
+                ]
+            except CellMissing:
+                raise
+            except MethodFailed:
+                continue
+            if not (checking.equal(mine[0], its[0]) and checking.equal(mine[1], its[1])):
+                return False
+            alike += 1
+        return alike >= LEAST
 
     async def worth(self, judged: TrialResult) -> MutantsDocument:
         """Return {made, killed}: the number of mutants of an accepted method, and of those that its checks detect."""
