@@ -7,7 +7,7 @@ from tests.methods.generation.generation_setup import GOOD, bench, wish
 
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, OllamaUnreachable, Runaway
 from batos.methods.generation import lean_request
-from batos.methods.generation.lean_dialogue import BY_RULE, BY_WISH, LEAN_REPAIRS, TOKENS
+from batos.methods.generation.lean_dialogue import BY_RULE, BY_WISH, LEAN_REPAIRS, TOKENS, whole_method
 from batos.methods.generation.method_spec import Coder
 
 LEAN = Coder("coder:1", "d" * 64, {"num_ctx": 2048, "temperature": 0.2}, form="lean")
@@ -125,6 +125,17 @@ async def test_a_wrong_result_is_asked_for_anew_without_being_shown() -> None:
     async with bench(wrong, METHOD, OTHER) as found:
         assert (await found.make(SHOWN)).source == GOOD
         assert found.asked[0].messages == found.asked[1].messages
+
+
+async def test_the_method_before_a_loop_stands() -> None:
+    """What a small model adds to its method again and again is left out; checks that repeat themselves are not kept."""
+    text = f"{GOOD}\n# It adds up.\n# It adds up.\n# It adds up.\n"
+    assert whole_method(text, text.index("# It", len(GOOD) + 5)).startswith(GOOD)
+    assert whole_method("def add_up_(self, items):\n    total = 0\n" * 9, 80) == ""
+    assert whole_method("I cannot. I cannot. I cannot.", 12) == ""
+    async with bench(METHOD, CHECKS) as found:
+        await found.make(WANTED)
+        assert [request.keep for request in found.asked] == [whole_method, None]
 
 
 async def test_it_is_bounded() -> None:

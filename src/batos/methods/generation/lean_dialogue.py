@@ -6,11 +6,13 @@ are written by rule: it returns what the model answers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from batos.errors import AnswerUnreadable
+from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.methods.generation import lean_request
 from batos.methods.generation import method_checks as checking
@@ -32,6 +34,7 @@ BY_RULE: Final = "its checks were written by rule"
 BY_WISH: Final = "its checks stand in the wish"
 _NO_CHECKS: Final = "no checks were written"
 _ALONE: Final = "no second method that passes the checks of the wish does the same"
+_METHOD: Final = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t].*\n(?:.*\n)*?[ \t]+return[ \t]", re.MULTILINE)
 #: Calls of a method that speaks, each with the answer of the model, which it returns.
 _SPOKEN: Final = (("Why is the sky blue?", "Because."), ("Who keeps the lamp?", "The keeper."))
 #: So many messages of a kind are answered in a check.
@@ -142,6 +145,10 @@ class LeanDialogue(Dialogue):
         """Return the request with the last repair: a small model follows no longer talk."""
         return self._messages(self._repairs[-1:])
 
+    def _request(self, messages: tuple[Message, ...]) -> ChatRequest:
+        """Return the request with these messages; of a reply that repeats itself the method before the loop stands."""
+        return replace(Dialogue._request(self, messages), keep=None if self._asks_checks else whole_method)
+
     def _schema(self) -> dict[str, Any] | None:
         """Return None: the reply is free text."""
         return None
@@ -155,6 +162,16 @@ def _written_slots(draft: TrialResult) -> frozenset[str]:
     """Return the slots that an audited method writes or deletes."""
     slots = draft.audit_verdict().slots
     return frozenset(slots.writes | slots.deletes)
+
+
+def whole_method(text: str, until: int) -> str:
+    """Return the whole lines of a text before a place, if a method that returns something is among them; else "".
+
+    >>> whole_method("def size_(self, text):\\n    return len(text)\\n# a\\n# a\\n# a\\n", 46)
+    'def size_(self, text):\\n    return len(text)\\n'
+    """
+    head = text[: text.rfind("\n", 0, until) + 1]
+    return head if _METHOD.search(head) else ""
 
 
 def spoken_checks(kind: str, signature: str) -> Sequence[Check]:
