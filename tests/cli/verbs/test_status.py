@@ -61,19 +61,21 @@ FOUND: dict[str, Any] = {
 
 
 def test_who_runs_is_who_thinks() -> None:
-    """The leader, all four at a council, nobody before it is known."""
+    """The leader, both of two voices, all four at a council, nobody before it is known."""
     running = FOUND["running"][0]
     many = ["BRICK", "BABS"]
-    three: tuple[dict[str, Any], ...] = ({"personas": many}, {"personas": many, "effort": "council"}, {"personas": []})
+    four: tuple[dict[str, Any], ...] = (
+        {"personas": many[:1]},
+        {"personas": many},
+        {"personas": many, "effort": "council"},
+        {"personas": []},
+    )
     told = status_text(
-        {**FOUND, "running": [{**running, "id": f"m-{at}", **each} for at, each in enumerate(three)]}, NOW
+        {**FOUND, "running": [{**running, "id": f"m-{at}", **each} for at, each in enumerate(four)]}, NOW
     )
     lines = {line[:3]: line for line in told.splitlines()}
-    assert [[name for name in (*many, "BRICK, BABS") if name in lines[f"m-{at}"]] for at in range(3)] == [
-        ["BRICK"],
-        ["BRICK", "BABS", "BRICK, BABS"],
-        [],
-    ]
+    both = [*many, "BRICK, BABS"]
+    assert [[name for name in both if name in lines[f"m-{at}"]] for at in range(4)] == [["BRICK"], both, both, []]
 
 
 def test_one_screen() -> None:
