@@ -130,7 +130,7 @@ class Store:
         blob = Blob(digest, len(data), data=data)
         self.blobs[digest] = blob
         if self.folder is not None:
-            self._file(digest).write_bytes(data)
+            self._write_whole(self._file(digest), data)
         return blob, True
 
     def put_card(self, digest: str, size: int, card: Card) -> Blob:
@@ -139,7 +139,7 @@ class Store:
         self.blobs[digest] = blob
         if self.folder is not None:
             described = {"size": size, "card": asdict(card)}
-            self._file(digest).with_suffix(".card").write_text(json.dumps(described), "utf-8")
+            self._write_whole(self._file(digest).with_suffix(".card"), json.dumps(described).encode())
         return blob
 
     async def receive(self, claimed: str, pieces: AsyncIterator[bytes]) -> int:
@@ -186,6 +186,12 @@ class Store:
         blob = Blob(digest, size, path=path.rename(self._file(digest)))
         self.blobs[digest] = blob
         return blob
+
+    def _write_whole(self, path: Path, data: bytes) -> None:
+        """Write a file of the store at once: who is killed in the midst leaves none of that name, or the one before."""
+        with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="write-", delete=False) as target:
+            target.write(data)
+        Path(target.name).rename(path)
 
     def drop(self, digest: str) -> None:
         """Remove a blob, unless a manifest refers to it."""
@@ -267,7 +273,7 @@ class Store:
         if self.folder is not None:
             file = _manifest_file(self.folder, known)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text)
+            self._write_whole(file, text)
         for layer in older.all if older is not None and prune else ():
             self.drop(layer.digest)
         return manifest
