@@ -57,9 +57,9 @@ def delay(size: int, chance: random.Random) -> int:
 async def missions(given: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of the product's bridge, by daemon."""
     found: dict[str, Any] = {}
-    few = PROMPTS[:2]
+    few, faults = (PROMPTS[:1], ("",)) if given.quick else (PROMPTS[:2], ("", *ENDLESS_WORDS))
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as name:
-        for fault in ("", *ENDLESS_WORDS):
+        for fault in faults:
             async with endless_daemon(Path(name), fault) as url:
                 found[fault or "endless"] = (await hear_missions(url, few)).as_dict()
     if given.gguf or given.url:
