@@ -19,10 +19,11 @@ endif
 # Every script of bench/ but what they are made of.
 BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
-# Tests run side by side, one process a core; a few named ones (make test ARGS=tests/image) in one, which starts sooner.
+# Tests run side by side, in one process more than there are cores, because a third of their time they wait for other
+# processes; a few named ones (make test ARGS=tests/image) run in one, which starts sooner.
 # `worksteal` gives each worker its share in one piece, which keeps the tests of a module together, and lets a worker
 # that has done take the last of another's. tests/times.json puts long tests first, so that these last are short.
-WORKERS ?= $(if $(ARGS),0,auto)
+WORKERS ?= $(if $(ARGS),0,$(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))))
 PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist worksteal --durations 10 --durations-min 3
 
 export PYTHONUNBUFFERED := 1

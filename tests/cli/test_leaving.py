@@ -104,7 +104,7 @@ def test_what_was_stopped_or_killed_can_be_read(user: User) -> None:
         killed.kill()
         killed.communicate(timeout=20)
     assert cancelled["status"] == "cancelled"
-    assert cancelled["cost"]["calls"] == 1
+    assert 1 <= cancelled["cost"]["calls"] < 5  # a second call may begin before the signal is seen
     assert cancelled["reason"]["remedy"]
     left = user.run("show", "last")
     assert left.code == 0
