@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.gate.attribution import AttributedSentence, SentenceVectors, answer_sentences, attribute
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import SentenceVectors, answer_sentences, attribute
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.memory.evidence import Evidence, Passage, Turn
 

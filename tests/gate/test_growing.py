@@ -7,7 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.gate.attribution import AttributedSentence, answer_sentences, attribute
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import Attributor, answer_sentences, attribute
 from batos.gate.evidence_index import EvidenceIndex
 from batos.gate.growing import GrowingAttribution
 from batos.memory.evidence import Evidence, Passage
@@ -20,6 +21,10 @@ SENTENCES = (
     "Robert Blair built it of granite in 1804!",
     "Whales sing below the ice.",
     "灯台守が磨く。",
+    "Der Turm wurde von Robert Blair aus Granit gebaut, und die Lampe ist seit 1961 automatisch.",
+    'It says "the harbour board sold the lamp" in 1961.',
+    "From 1804 to 1961 are 157 years.",
+    "1804 + 157 = 1961.",
     "```\nlamp. on.\n```",
 )
 
@@ -30,7 +35,7 @@ answers = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=5).map("\n".
 def test_each_sentence_is_returned_once_in_order(answer: str, data: st.DataObject) -> None:
     """Its place is that in the whole answer, and nothing is left at the end."""
     cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
-    growing = GrowingAttribution(QUESTION, INDEX)
+    growing = GrowingAttribution(Attributor(QUESTION, INDEX))
     found: list[AttributedSentence] = []
     for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True):
         found += growing.add(answer[start:end])
@@ -40,9 +45,21 @@ def test_each_sentence_is_returned_once_in_order(answer: str, data: st.DataObjec
     assert [each.text for each in found] == [answer[each.start : each.end] for each in found]
 
 
+@given(answer=answers, data=st.data())
+def test_the_whole_is_read_as_if_none_of_it_was_read_before(answer: str, data: st.DataObject) -> None:
+    """A language, a sum or a quotation that a later sentence brings changes what was said of an earlier one."""
+    attributor = Attributor(QUESTION, INDEX)
+    growing = GrowingAttribution(attributor)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
+    for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True):
+        growing.add(answer[start:end])
+    growing.finish()
+    assert attributor.attribute(answer) == attribute(answer, QUESTION, INDEX)
+
+
 def test_a_sentence_is_told_as_the_next_one_begins() -> None:
     """Not before: a point may stand in a number, and more of the sentence may come."""
-    growing = GrowingAttribution(QUESTION, INDEX)
+    growing = GrowingAttribution(Attributor(QUESTION, INDEX))
     assert growing.add("The lamp was automated in 1961") == ()
     assert growing.add(".") == ()
     assert growing.add(" ") == ()
@@ -54,7 +71,7 @@ def test_a_sentence_is_told_as_the_next_one_begins() -> None:
 
 def test_a_sentence_behind_a_greeting_is_completed_by_the_question() -> None:
     """As in the whole answer: what comes first is what could be checked first."""
-    growing = GrowingAttribution(QUESTION, INDEX)
+    growing = GrowingAttribution(Attributor(QUESTION, INDEX))
     found = [*growing.add("Hello! "), *growing.add("In 1961. "), *growing.add("Bye."), *growing.finish()]
     whole = attribute("Hello! In 1961. Bye.", QUESTION, INDEX).sentences
     assert tuple(found) == whole
@@ -62,7 +79,7 @@ def test_a_sentence_behind_a_greeting_is_completed_by_the_question() -> None:
 
 def test_a_sentence_takes_a_few_milliseconds() -> None:
     """The median of many, in which the search for where sentences end is counted."""
-    growing, took = GrowingAttribution(QUESTION, INDEX), []
+    growing, took = GrowingAttribution(Attributor(QUESTION, INDEX)), []
     for number in range(60):
         began = time.process_time()
         for word in f"The lamp number {number} was automated in 1961 by the board.".split():

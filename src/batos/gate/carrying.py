@@ -10,11 +10,14 @@ from typing import Literal, TypeAlias
 
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, EvidenceSentence
 from batos.gate.rivals import least_lead
-from batos.gate.stems import Stem, is_number, placed_stems
+from batos.gate.stems import Stem, is_number
 
 #: The reason that nothing carries a sentence: its words stand in no sentence, too few of the question's stand beside
 #: them, another of the same kind stands nearer to the question, a number is not there, or a quotation is not verbatim.
 Missing: TypeAlias = Literal["words", "question", "rival", "number", "quotation"]
+
+#: The vector of a sentence, and those of the evidence's sentences in the order of `EvidenceIndex.sentences`.
+Meaning: TypeAlias = tuple[Sequence[float], Sequence[Sequence[float]]]
 
 # The table in docs/decisions/0045 has each of these with its neighbours.
 #: The share of a sentence's new words, by rarity, that must be in the evidence.
@@ -96,14 +99,14 @@ class _Match:
 
 
 def make_claim(
-    index: EvidenceIndex, text: str, asked: Set[str], language: str | None, *, first: bool, exempt: Set[str]
+    index: EvidenceIndex, text: str, stems: Sequence[Stem], asked: Set[str], *, first: bool, exempt: Set[str]
 ) -> Claim:
-    """Return the claim of a sentence beside the stems of the question.
+    """Return the claim that stems of a text make beside those of the question; the `exempt` are left out.
 
     The first sentence is completed by the question where it has few of its words: `In 1961.` means that the lamp was
     automated then. A sentence that says only words of the question claims all of its own.
     """
-    said = [each for each in placed_stems(text, language) if each.stem not in exempt]
+    said = [each for each in stems if each.stem not in exempt]
     own = frozenset(each.stem for each in said)
     new = own - asked
     completed = first and index.weigh(own & asked) < COMPLETE * index.weigh(asked)
@@ -132,9 +135,7 @@ def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Carrier, ...]:
     return _Searcher(index, claim, PART_SHARE).search(conversation=False).carriers
 
 
-def find_carriers(
-    index: EvidenceIndex, claim: Claim, meaning: tuple[Sequence[float], Sequence[Sequence[float]]] | None = None
-) -> Search:
+def find_carriers(index: EvidenceIndex, claim: Claim, meaning: Meaning | None = None) -> Search:
     """Search documents first, then the conversation, for one or two sentences that carry a claim.
 
     `meaning` is the vector of the claim's sentence and those of the evidence's sentences, where words are missing.

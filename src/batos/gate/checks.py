@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from batos.gate import figures, languages
-from batos.gate.attribution import AttributedSentence, Attribution, SentenceVectors, attribute
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import Attribution, Attributor, SentenceVectors
 from batos.gate.ground import Draft, Spot
 from batos.gate.occurrence import days, documents, names, numbers
 from batos.gate.quotations import quotations, without_quotations
@@ -133,9 +134,13 @@ class Judgement:
     attribution: Attribution
 
 
-def judge(draft: Draft, vectors: SentenceVectors | None = None) -> Judgement:
-    """Run the checks, find what carries the answer, and return both; a sentence that nothing carries has one fault."""
-    attribution = attribute(draft.answer, draft.ground.question, draft.ground.index, vectors=vectors)
+def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: Attributor | None = None) -> Judgement:
+    """Run the checks, find what carries the answer, and return both; a sentence that nothing carries has one fault.
+
+    An `attributor` of the same ground that has read sentences of the answer before spares reading them again.
+    """
+    attributor = attributor or Attributor(draft.ground.question, draft.ground.index)
+    attribution = attributor.attribute(draft.answer, vectors)
     bare = attribution.select("not_carried") if draft.ground.passages else ()
     also: dict[AttributedSentence, list[str]] = {each: [] for each in bare}
     faults: list[GateFault] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from batos.gate.attribution import AttributedSentence, Attribution
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION
 from batos.gate.quotation_search import Quotation, locate
 from batos.gate.uncheckable import Uncheckable, frame_length, manner

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from batos.gate.attribution import AttributedSentence, answer_sentences, attribute
-from batos.gate.evidence_index import EvidenceIndex
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import Attributor, answer_sentences
 
 #: Marks that may end a sentence, or a code block.
 _END = re.compile(r"[.!?…。！？؟۔।॥\n`]")
 
 
 class GrowingAttribution:
-    """An answer to a question that is heard piece by piece, beside evidence. Words alone decide."""
+    """An answer that is heard piece by piece. Words alone decide."""
 
-    def __init__(self, question: str, index: EvidenceIndex) -> None:
-        self._question, self._index = question, index
+    def __init__(self, attributor: Attributor) -> None:
+        self._attributor = attributor
         self._text = ""
         #: The place up to which sentences were read, and if none of them could be checked.
         self._read_to, self._first = 0, True
@@ -34,9 +34,8 @@ class GrowingAttribution:
         return self._read(len(self._text))
 
     def _read(self, end: int) -> tuple[AttributedSentence, ...]:
-        found = attribute(
-            self._text[:end], self._question, self._index, since=self._read_to, first=self._first
-        ).sentences
+        heard = self._text[:end]
+        found = self._attributor.attribute(heard, since=self._read_to, first=self._first).sentences
         self._read_to = end
         self._first = self._first and all(each.state == "not_checkable" for each in found)
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from batos.errors import BatosError, InternalError
-from batos.gate.attribution import Attribution
+from batos.gate.attribution import Attribution, Attributor
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citations import Citation
 from batos.memory.evidence import Evidence
@@ -137,6 +137,8 @@ class Synthesis:
     discarded: GateVerdict | None = None
     #: The key protocol that was applied or tried.
     protocol: ProtocolDocument | None = None
+    #: The reader of the answer that is streamed; the gate goes on with what it has read.
+    attributor: Attributor | None = None
 
     @property
     def standing(self) -> JudgedAnswer:

@@ -17,7 +17,8 @@ from batos.event_payloads import (
     MissionToken,
 )
 from batos.gate import checks, citations
-from batos.gate.attribution import AttributedSentence, Attribution, SentenceVectors, attribute
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.attribution import Attribution, Attributor, SentenceVectors, attribute
 from batos.gate.citations import Citation
 from batos.gate.evidence_index import index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
@@ -44,6 +45,14 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
     asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
     recalled = synthesis.recalled.merge(context.trace.seen)
     return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.shared.asked_at[:10])
+
+
+def attributor_of(synthesis: Synthesis, ground: Ground) -> Attributor:
+    """Return the attributor that a synthesis keeps for a ground, or a new one for another question or evidence."""
+    kept = synthesis.attributor
+    if kept is None or (kept.question, kept.index) != (ground.question, ground.index):
+        kept = synthesis.attributor = Attributor(ground.question, ground.index)
+    return kept
 
 
 async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> MindAnswer:
@@ -88,7 +97,7 @@ async def infer_streamed(
     """
     if context.mind.inner:
         return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
-    teller = _Teller(context, question.path, ground_of(context, synthesis))
+    teller = _Teller(context, question.path, synthesis)
     indexing = asyncio.ensure_future(teller.index())
     heard = replace(question, on_token=teller.hear, on_again=teller.again)
     try:
@@ -115,10 +124,11 @@ class _Teller:
     A reply that is asked for again is retracted.
     """
 
-    def __init__(self, context: MindContext, path: str, ground: Ground) -> None:
+    def __init__(self, context: MindContext, path: str, synthesis: Synthesis) -> None:
         self._context = context
         self._path = path
-        self._ground = ground
+        self._synthesis = synthesis
+        self._ground = ground_of(context, synthesis)
         self._told: list[str] = []
         self._blanks = ""
         self._heard: GrowingAttribution | None = None
@@ -159,7 +169,7 @@ class _Teller:
         if not self._indexed:
             return
         if self._heard is None:
-            self._heard = GrowingAttribution(self._ground.question, self._ground.index)
+            self._heard = GrowingAttribution(attributor_of(self._synthesis, self._ground))
             piece = "".join((*self._told, piece))
         self._tell(self._heard.add(piece))
 
@@ -209,10 +219,11 @@ async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, gr
 
     Where words leave a sentence alone and there is an embedder, the sentence is also compared by its meaning.
     """
-    judged = await judge_alone(said, ground)
+    attributor = attributor_of(synthesis, ground)
+    judged = await judge_alone(said, ground, attributor=attributor)
     vectors = await find_meanings(context, judged.attribution, ground)
     if vectors is not None:
-        judged = await judge_alone(said, ground, vectors)
+        judged = await judge_alone(said, ground, vectors, attributor=attributor)
     if stands_alone(synthesis) or not synthesis.parts:
         return judged
     numbers = frozenset(part.number for part in synthesis.parts)
@@ -222,13 +233,16 @@ async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, gr
     return replace(judged, answer=replace(judged.answer, unanswered=unanswered))
 
 
-async def judge_alone(said: MindAnswer, ground: Ground, vectors: SentenceVectors | None = None) -> JudgedAnswer:
+async def judge_alone(
+    said: MindAnswer, ground: Ground, vectors: SentenceVectors | None = None, *, attributor: Attributor | None = None
+) -> JudgedAnswer:
     """Return an answer to the question itself with its citations and the gate's verdict on it.
 
     The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
     """
     size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
-    judged = await offload(size, lambda: checks.judge(Draft(said.answer, ground, said.was_cut), vectors))
+    draft = Draft(said.answer, ground, said.was_cut)
+    judged = await offload(size, lambda: checks.judge(draft, vectors, attributor=attributor))
     found = judged.attribution
     silent = not said.answer.strip() or citations.finds_nothing(found)
     answer = replace(

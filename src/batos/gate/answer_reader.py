@@ -1,0 +1,205 @@
+"""Read the sentences of one answer beside evidence: each is carried, not carried, or not one to check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from batos.gate import figures, languages, sums
+from batos.gate.carrying import Carrier, Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim
+from batos.gate.clauses import clause_spans
+from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
+from batos.gate.rivals import spans_of
+from batos.gate.stems import Stem, is_number, placed_stems, stems
+from batos.gate.uncheckable import Uncheckable, frame_length, manner
+
+State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
+
+#: Numbers of the shortest sum with its result.
+_LEAST_OF_A_SUM = 3
+#: Characters by which a quotation is found again in a sentence.
+_SEEN = 40
+#: A remark in square brackets, but no link and no index; and the number of a document in round ones.
+_REMARK = re.compile(
+    r"[^\S\n]?(?:(?<![\w\])])\[[^\[\]\n]{1,60}\](?![(\[])"
+    r"|\((?:see )?(?:documents?|dokumente?|documentos?|documenti?|docs?|ids?|source)\.? ?#?\d{1,2}\))",
+    re.IGNORECASE,
+)
+#: Forms that state nothing that evidence could carry.
+_NOT_A_CLAIM = frozenset({"question", "heading", "greeting", "nothing_found"})
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedSentence:
+    """A sentence of an answer with its place there.
+
+    `carriers` has one or two sentences if it is carried. `nearest` is the nearest sentence of one that is not, if any
+    shares a word with it, and `parts` are those that carry a clause of it. `reason` tells why it is not carried or not
+    checked.
+    """
+
+    start: int
+    end: int
+    text: str
+    state: State
+    carriers: tuple[Carrier, ...] = ()
+    nearest: Carrier | None = None
+    parts: tuple[Carrier, ...] = ()
+    reason: Missing | Uncheckable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFrame:
+    """Says of a whole answer what the state of each of its sentences rests on."""
+
+    language: str | None
+    #: The answer is in a language or a script that no part of the evidence can be in.
+    is_foreign: bool
+    #: Its quotations that are not verbatim, each in one line.
+    misquoted: tuple[str, ...]
+    #: The numbers that it works out itself from others.
+    sum_results: frozenset[str]
+
+
+class AnswerReader:
+    """An answer that is read sentence by sentence beside the evidence."""
+
+    def __init__(
+        self, answer: str, index: EvidenceIndex, frame: AnswerFrame, questions: Sequence[frozenset[str]]
+    ) -> None:
+        """Take the stems of the question, and of each sentence of it where it asks several things."""
+        self._answer, self._index, self._questions = answer, index, questions
+        self._frame, self._language, self._sum_results = frame, frame.language, frame.sum_results
+
+    def line(self, start: int, end: int) -> str:
+        """Return the line that a sentence stands in, up to its end."""
+        return self._answer[self._answer.rfind("\n", 0, start) + 1 : end]
+
+    def read(self, start: int, end: int, *, first: bool, meaning: Meaning | None = None) -> AttributedSentence:
+        """Return a sentence with its state. `first`: no sentence before it could be checked."""
+        whole = self._answer[start:end]
+        # A remark in brackets, such as [1] or [lamp.txt], is no part of what a sentence states.
+        text = whole if whole.startswith("```") else _REMARK.sub("", whole).strip() or whole
+        return replace(self._read_bare(start, end, text, first=first, meaning=meaning), text=whole)
+
+    def _read_bare(
+        self, start: int, end: int, text: str, *, first: bool, meaning: Meaning | None
+    ) -> AttributedSentence:
+        if _REMARK.fullmatch(text):
+            return AttributedSentence(start, end, text, "not_checkable", reason="no_content")
+        said = list(placed_stems(text, self._language))
+        words = frozenset(each.stem for each in said)
+        reason = self._skip_reason(text, words)
+        if reason is not None:
+            return AttributedSentence(start, end, text, "not_checkable", reason=reason)
+        copy = self._index.copy_of(text)
+        if copy is not None:
+            carrier = Carrier.from_sentence(self._index.sentences[copy], 1.0)
+            return AttributedSentence(start, end, text, "carried", (carrier,))
+        form = manner(text, self.line(start, end))
+        if form in _NOT_A_CLAIM and not self._new_numbers(words):
+            return AttributedSentence(start, end, text, "not_checkable", reason=form)
+        bare = text[frame_length(text) :]
+        if bare != text:
+            said = list(placed_stems(bare, self._language))
+        best = self._search(bare, said, first, meaning)
+        missing: Missing | None = "quotation" if self._misquotes(text) else best.missing
+        if missing is None:
+            return AttributedSentence(start, end, text, "carried", best.carriers)
+        if missing != "quotation":
+            claimless = form is not None and not self._names_more(text, words)
+            if claimless or self._frame.is_foreign:
+                return AttributedSentence(start, end, text, "not_checkable", reason=form if claimless else "language")
+        nearest = best.nearest or next(iter(best.carriers), None)
+        parts = () if missing == "quotation" else self._parts(bare, said, first)
+        return AttributedSentence(start, end, text, "not_carried", nearest=nearest, parts=parts, reason=missing)
+
+    def _search(self, text: str, said: Sequence[Stem], first: bool, meaning: Meaning | None) -> Search:
+        """Return the first search that finds carriers beside the question or a sentence of it, else the first one."""
+        nothing: Search | None = None
+        for claim in self._claims(text, said, first):
+            found = find_carriers(self._index, claim, meaning)
+            if found.carriers:
+                return found
+            nothing = nothing or found
+        return nothing or Search((), None, "words")
+
+    def _parts(self, text: str, said: Sequence[Stem], first: bool) -> tuple[Carrier, ...]:
+        """Return the sentences that carry a clause which says more than the question, else half of them all.
+
+        The score of each is its share of the whole text.
+        """
+        spans = clause_spans(text, self._language)
+        found = self._parts_of(text, said, spans, first)
+        return found if found or len(spans) == 1 else self._parts_of(text, said, [(0, len(text))], first)
+
+    def _parts_of(
+        self, text: str, said: Sequence[Stem], spans: list[tuple[int, int]], first: bool
+    ) -> tuple[Carrier, ...]:
+        whole = self._index.weigh(frozenset(each.stem for each in said))
+        found: dict[tuple[int, int], Carrier] = {}
+        for start, end in spans:
+            within = [each for each in said if start <= each.start < end]
+            words = frozenset(each.stem for each in within)
+            if not words - self._questions[0] - self._sum_results:
+                continue
+            for carrier in self._find_parts(text, within, (start, end), first):
+                place = (carrier.document, carrier.start)
+                before = found[place].score if place in found else 0.0
+                share = carrier.score * self._index.weigh(words) / whole
+                found[place] = replace(carrier, score=round(min(1.0, before + share), 3))
+        return tuple(found.values())
+
+    def _find_parts(self, text: str, said: Sequence[Stem], span: tuple[int, int], first: bool) -> tuple[Carrier, ...]:
+        copy = self._index.copy_of(text[slice(*span)])
+        if copy is not None and self._index.sentences[copy].document != CONVERSATION:
+            return (Carrier.from_sentence(self._index.sentences[copy], 1.0),)
+        tried = (find_parts(self._index, claim) for claim in self._claims(text, said, first))
+        return next(filter(None, tried), ())
+
+    def _claims(self, text: str, said: Sequence[Stem], first: bool) -> Iterator[Claim]:
+        """Yield the claim of a text beside the question, and beside each sentence of it."""
+        for asked in self._questions:
+            yield make_claim(self._index, text, said, asked, first=first, exempt=self._sum_results)
+
+    def _skip_reason(self, text: str, words: frozenset[str]) -> Uncheckable | None:
+        """Return the reason for which a sentence needs no search, if there is one."""
+        if text.startswith("```"):
+            return "code"
+        if not words - self._sum_results:
+            return manner(text, text) or "no_content"
+        return None if self._index.sentences else "no_evidence"
+
+    def _new_numbers(self, said: frozenset[str]) -> bool:
+        return any(is_number(stem) for stem in said - self._questions[0] - self._sum_results)
+
+    def _names_more(self, text: str, said: frozenset[str]) -> bool:
+        """Test if a sentence has a number or a name that the question has not."""
+        if self._new_numbers(said):
+            return True
+        names = spans_of(text, "name", self._language) if self._language != "German" else ()
+        return any(start and stems(text[start:end], self._language) - self._questions[0] for start, end in names)
+
+    def _misquotes(self, text: str) -> bool:
+        """Test if a quotation of this sentence, or the part of one that stands in it, is not verbatim."""
+        line = " ".join(text.split())
+        return any(span[:_SEEN] in line or line[:_SEEN] in span for span in self._frame.misquoted)
+
+
+def is_foreign(language: str | None, answer: str, index: EvidenceIndex) -> bool:
+    """Test if an answer is in a language, or in a script, that no part of the evidence can be in."""
+    other_language = language is not None and None not in index.guesses and language not in index.guesses
+    scripts = languages.main_scripts(answer)
+    return other_language or bool(scripts and index.scripts and not scripts & index.scripts)
+
+
+def sum_results(answer: str, language: str | None) -> frozenset[str]:
+    """Return the stems of the numbers that an answer itself works out from others."""
+    text = figures.plain(answer)
+    found = figures.find(text)
+    if len(found) < _LEAST_OF_A_SUM:
+        return frozenset()
+    worked = sums.calculate_sums(text, found)
+    return frozenset().union(*(stems(each.text, language) for each in found if worked.shows(each)))
