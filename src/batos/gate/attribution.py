@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from batos.gate import languages
@@ -19,6 +20,8 @@ from batos.memory.sentences import sentence_spans
 
 #: Sentences of a question that are taken as questions of their own.
 _MOST_QUESTIONS = 6
+#: Questions that a process remembers: each part, the answer and its revision are read beside the same ones.
+_REMEMBERED = 16
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -90,7 +93,8 @@ class Attributor:
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.question, self.index = question, index
         self._ground = Ground(question, index.evidence)
-        self._asked: dict[str | None, tuple[frozenset[str], ...]] = {}
+        #: The newest text and its frame: the end of a stream is judged next.
+        self._framed: tuple[str, AnswerFrame] | None = None
         self._known: dict[_SentencePlace, AttributedSentence] = {}
 
     def attribute(
@@ -99,8 +103,10 @@ class Attributor:
         """Return the sentences of an answer. Those that begin before `since` are left out; `first` tells that none of
         them could be checked.
         """
-        frame = self._frame_of(answer)
-        reader = AnswerReader(answer, self.index, frame, self._question_stems(frame.language))
+        if self._framed is None or self._framed[0] != answer:
+            self._framed = answer, self._frame_of(answer)
+        frame = self._framed[1]
+        reader = AnswerReader(answer, self.index, frame, _question_stems(self.question, frame.language))
         given = vectors.answer if vectors else ()
         sentences: list[AttributedSentence] = []
         for number, (start, end) in enumerate(answer_sentences(answer)):
@@ -121,14 +127,6 @@ class Attributor:
             return known
         return reader.read(reading.start, reading.end, first=reading.first, meaning=meaning)
 
-    def _question_stems(self, language: str | None) -> tuple[frozenset[str], ...]:
-        """Return the stems of the question, and of each sentence of it where it asks several things."""
-        if language not in self._asked:
-            asked = [self.question[start:end] for start, end in sentence_spans(self.question)]
-            texts = dict.fromkeys((self.question, *asked[:_MOST_QUESTIONS]))
-            self._asked[language] = tuple(dict.fromkeys(stems(text, language) for text in texts))
-        return self._asked[language]
-
     def _frame_of(self, answer: str) -> AnswerFrame:
         own = languages.guess(languages.prose(answer))
         language = own or languages.guess(self.question) or self.index.language
@@ -147,3 +145,11 @@ class _SentencePlace:
     #: The line that it stands in, up to its end.
     line: str
     frame: AnswerFrame
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _question_stems(question: str, language: str | None) -> tuple[frozenset[str], ...]:
+    """Return the stems of a question, and of each sentence of it where it asks several things."""
+    asked = [question[start:end] for start, end in sentence_spans(question)]
+    texts = dict.fromkeys((question, *asked[:_MOST_QUESTIONS]))
+    return tuple(dict.fromkeys(stems(text, language) for text in texts))

@@ -115,7 +115,7 @@ class Triggers:
 
     def find(self, text: str, label: str) -> list[str]:
         """List the triggers of a label that occur in a text, the longest first."""
-        line = line_of(looked_at(text))
+        line = _line(looked_at(text))
         found = {trigger.strip() for trigger in self._lines[label] if _stands(trigger, line)}
         return sorted(found, key=lambda trigger: (-len(trigger), trigger))
 
@@ -152,6 +152,12 @@ def _count(lesson: Lesson) -> Counter[str]:
             if not feature.startswith("#"):  # a trigger stands within a text: it has no shape of its own
                 counts[feature] += number * TRIGGER_WEIGHT
     return counts
+
+
+@lru_cache(maxsize=4)
+def _line(text: str) -> str:
+    """Return the words of a text in one line; every label's triggers are looked for in the same."""
+    return line_of(text)
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from batos.codex.protocol_conditions import fold
 from batos.gate import languages
@@ -15,6 +16,8 @@ from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.mission_documents import ChangeDocument
 
+#: Texts whose words are remembered: each part is compared with the same answer, question and other parts.
+_REMEMBERED = 16
 #: Words for the decision between two orders that named different candidates.
 _DECIDED = {
     "agreed": "both orders named it",
@@ -56,6 +59,7 @@ def share(part: str, answer: str, question: str) -> tuple[int, int]:
     return len(brought & own_words(answer)), len(brought)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def own_words(text: str) -> frozenset[str]:
     """Return the words of a text without small words."""
     return frozenset(words(text)) - languages.SMALL_WORDS
