@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TypeAlias
 
 from batos.codex import codex as codices
@@ -118,14 +119,21 @@ class Reconciler:
 
         Raises: CodexError: a file is wrong. The codex that was read before is not used any more.
         """
-        return self._read().codex
+        return (self._unchanged() or self._read()).codex
+
+    def _folders(self) -> tuple[Path, Path]:
+        """Return the folders of the codex and of the adapters."""
+        return self.settings.home / "codex", self.settings.place / "adapters"
+
+    def _unchanged(self) -> _Read | None:
+        """Return what was read last; None if a file has changed since."""
+        last = self._last
+        return last if last is not None and file_stamps.stamp(*self._folders()).covers(last.stamp) else None
 
     def _read(self) -> _Read:
-        folders = (self.settings.home / "codex", self.settings.place / "adapters")
-        if self._last is None or not file_stamps.stamp(*folders).covers(self._last.stamp):
-            codices.install(folders[0])
-            seen = file_stamps.stamp(*folders)
-            self._last = _Read(seen, codices.load(folders[0]), self.inventory())
+        codex, adapters = self._folders()
+        codices.install(codex)
+        self._last = _Read(file_stamps.stamp(codex, adapters), codices.load(codex), self.inventory())
         return self._last
 
     def inventory(self) -> AdapterInventory:
@@ -148,7 +156,10 @@ class Reconciler:
         return with_deletions(found, self.in_use()) if prune else found
 
     async def _make_plan(self) -> Plan:
-        read = await asyncio.to_thread(self._read)
+        # A look at ten files takes less time than the way to a thread and back; reading them may take long.
+        read = self._unchanged()
+        if read is None:
+            read = await asyncio.to_thread(self._read)
         try:
             listed = await look(self.daemon, self._version)
         except OllamaError as error:
