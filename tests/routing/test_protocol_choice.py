@@ -105,7 +105,7 @@ def test_without_protocols_nothing_is_meant() -> None:
         Lesson("BRICK", (), ("Sort the rows.",), (Lesson("risk_protocol_", (), ("What can break here?",)),)),
     )
     choice = ProtocolChoice(lessons, learn_words(lessons).protocols)
-    assert choice.find("zzz") == {}
-    found = choice.find("What can break?")
+    assert choice.find("zzz", ("ROBIN", "BRICK")) == {}
+    found = choice.find("What can break?", ("ROBIN", "BRICK"))
     assert list(found) == ["BRICK"]
     assert found["BRICK"]["risk_protocol_"] > MEANT

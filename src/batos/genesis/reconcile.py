@@ -119,13 +119,13 @@ class Reconciler:
 
         Raises: CodexError: a file is wrong. The codex that was read before is not used any more.
         """
-        return (self._unchanged() or self._read()).codex
+        return (self._reuse() or self._read()).codex
 
     def _folders(self) -> tuple[Path, Path]:
         """Return the folders of the codex and of the adapters."""
         return self.settings.home / "codex", self.settings.place / "adapters"
 
-    def _unchanged(self) -> _Read | None:
+    def _reuse(self) -> _Read | None:
         """Return what was read last; None if a file has changed since."""
         last = self._last
         return last if last is not None and file_stamps.stamp(*self._folders()).covers(last.stamp) else None
@@ -157,7 +157,7 @@ class Reconciler:
 
     async def _make_plan(self) -> Plan:
         # A look at ten files takes less time than the way to a thread and back; reading them may take long.
-        read = self._unchanged()
+        read = self._reuse()
         if read is None:
             read = await asyncio.to_thread(self._read)
         try:

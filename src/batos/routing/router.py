@@ -172,9 +172,9 @@ class Router:
         route = Route(personas, found, scores[leader], said, scores, heard.embeds)
         near = f"{personas[1]} is as near" if route.has_two_voices else None
         reasons = (route.reason, near, why, heard.without)
-        protocols = self._protocols.find(text, heard.vector)
-        route = replace(route, reason="; ".join(reason for reason in reasons if reason), protocols=protocols)
-        return route.override(persona, effort, margin)
+        route = replace(route, reason="; ".join(reason for reason in reasons if reason))
+        route = route.override(persona, effort, margin)
+        return replace(route, protocols=self._protocols.find(text, route.personas, heard.vector))
 
     @property
     def embedder(self) -> Embedder | None:
