@@ -7,24 +7,20 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import TypeAlias
 
-from batos.codex import codex as codices
 from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
-from batos.genesis import adapter_check, advice, budget_check, file_stamps, graph, modelfile, provision, register
+from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register
 from batos.genesis.adapters import repository, staging
-from batos.genesis.adapters.digests import Digests
-from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
-from batos.genesis.file_stamps import Stamp
 from batos.genesis.genesis_documents import GenesisDocument
+from batos.genesis.home_files import HomeFiles
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import measure_missing
 from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
@@ -80,15 +76,6 @@ class Baseline:
 Begin: TypeAlias = Callable[[Baseline], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """The contents of the files, and their marks when they were read."""
-
-    stamp: Stamp
-    codex: Codex
-    inventory: AdapterInventory
-
-
 @dataclass(slots=True)
 class Reconciler:
     """Genesis for one open image and one daemon; `in_use` names the models that missions think with just now."""
@@ -102,11 +89,14 @@ class Reconciler:
     in_use: Callable[[], frozenset[str]] = frozenset
     #: Whoever looks and acts on what it saw holds it: codex and image change for one at a time. Not while pulling.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _last: _Read | None = field(default=None)
     _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
     _version: str | None = field(default=None)
     _formed: Plan | None = field(default=None)
     _unfit: adapter_check.UnfitAdapters = field(default_factory=adapter_check.UnfitAdapters)
+    _files: HomeFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._files = HomeFiles(self.settings)
 
     # -- reading
 
@@ -119,29 +109,11 @@ class Reconciler:
 
         Raises: CodexError: a file is wrong. The codex that was read before is not used any more.
         """
-        return (self._reuse() or self._read()).codex
-
-    def _folders(self) -> tuple[Path, Path]:
-        """Return the folders of the codex and of the adapters."""
-        return self.settings.home / "codex", self.settings.place / "adapters"
-
-    def _reuse(self) -> _Read | None:
-        """Return what was read last; None if a file has changed since."""
-        last = self._last
-        return last if last is not None and file_stamps.stamp(*self._folders()).covers(last.stamp) else None
-
-    def _read(self) -> _Read:
-        codex, adapters = self._folders()
-        codices.install(codex)
-        self._last = _Read(file_stamps.stamp(codex, adapters), codices.load(codex), self.inventory())
-        return self._last
+        return (self._files.recall() or self._files.read()).codex
 
     def inventory(self) -> AdapterInventory:
         """Read the adapters folder."""
-        digests = Digests(self.settings.digests)
-        found = discover(self.settings.place / "adapters", digests)
-        digests.save()
-        return found
+        return self._files.inventory()
 
     async def plan(self, *, prune: bool = False) -> Plan:
         """Return the steps that genesis would do, and change nothing but missing files of the codex.
@@ -157,9 +129,9 @@ class Reconciler:
 
     async def _make_plan(self) -> Plan:
         # A look at ten files takes less time than the way to a thread and back; reading them may take long.
-        read = self._reuse()
+        read = self._files.recall()
         if read is None:
-            read = await asyncio.to_thread(self._read)
+            read = await asyncio.to_thread(self._files.read)
         try:
             listed = await look(self.daemon, self._version)
         except OllamaError as error:
@@ -258,8 +230,7 @@ class Reconciler:
                 todo = await self._without(todo, unfit, tell)
             except RequestRejected as refused:
                 if refused.field == "digest":  # a file has changed and its stat did not tell: look at all of them anew
-                    self._last = None
-                    self.settings.digests.unlink(missing_ok=True)
+                    self._files.forget()
                 raise
         await asyncio.to_thread(self._write_modelfiles, done)
         return done

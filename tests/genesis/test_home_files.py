@@ -1,0 +1,68 @@
+"""A home's codex and adapters: read once, and again when a file has changed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from batos.config import Settings
+from batos.errors import CodexError
+from batos.genesis.file_stamps import SETTLED_NS
+from batos.genesis.home_files import HomeFiles
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> HomeFiles:
+    """The files of a new home."""
+    return HomeFiles(Settings(home=tmp_path / "home"))
+
+
+def settle() -> None:
+    """Wait until a change would leave its mark."""
+    time.sleep(2 * SETTLED_NS / 1e9)
+
+
+def test_nothing_is_known_before_the_first_look(files: HomeFiles) -> None:
+    """The first one copies the shipped codex."""
+    assert files.recall() is None
+    assert set(files.read().codex.personas) == {"ROBIN", "BRICK", "BABS", "ALFRED"}
+
+
+def test_unchanged_files_are_not_read_again(files: HomeFiles) -> None:
+    """What was read is the very same object, until a file changes or the contents are forgotten."""
+    read = files.read()
+    settle()
+    assert files.recall() is None, "a file that has just been written may change within the same tick"
+    read = files.read()
+    assert files.recall() is read
+    files.forget()
+    assert files.recall() is None
+
+
+def test_a_changed_file_is_read_again(files: HomeFiles, tmp_path: Path) -> None:
+    """Also a new one in the folder of the adapters."""
+    codex = tmp_path / "home" / "codex" / "robin.toml"
+    files.read()
+    settle()
+    before = files.read()
+    codex.write_text(codex.read_text(encoding="utf-8").replace("warm", "calm"), encoding="utf-8")
+    assert files.recall() is None
+    assert files.read().codex.digest != before.codex.digest
+    settle()
+    files.read()
+    (tmp_path / "home" / "adapters" / "robin" / "new").mkdir(parents=True)
+    assert files.recall() is None
+
+
+def test_a_wrong_file_is_an_error_each_time(files: HomeFiles, tmp_path: Path) -> None:
+    """The contents before it are not used in its place."""
+    files.read()
+    settle()
+    files.read()
+    (tmp_path / "home" / "codex" / "robin.toml").write_text("= nothing", encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(CodexError):
+            files.read()
+        assert files.recall() is None
