@@ -94,9 +94,14 @@ class Person:
 
 def beside(ran: TerminalRun, answer: str) -> list[str]:
     """Return the lines that stand on both terminals in the end and are no part of the answer or its footnotes."""
-    told = " ".join(answer.split())
-    own = [line for line in without_notes(ran.out.text) if " ".join(line.split()) not in told]
+    told = without_marks(answer)
+    own = [line for line in without_notes(ran.out.text) if without_marks(line) not in told]
     return [line for line in (*own, *without_notes(ran.err.text)) if line.strip()]
+
+
+def without_marks(text: str) -> str:
+    """Return a text in one line without the numbers of footnotes, which the terminal puts behind its sentences."""
+    return " ".join(re.sub(r"\[\d+\]", " ", text).split())
 
 
 def without_notes(lines: Sequence[str]) -> list[str]:
