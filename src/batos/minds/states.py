@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from batos.errors import InternalError, ObjectError
 from batos.memory.evidence import Evidence
 from batos.minds import provenance
-from batos.minds.calls import division
+from batos.minds.calls import answers, division
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
@@ -99,6 +99,7 @@ async def complete(context: MindContext, interpreter: MindInterpreter, cycle: Uv
     if context.mind.inner:
         council.keep(context, synthesis, cycle)
     else:
+        answers.settle_stream(context, synthesis)
         provenance.write(context, synthesis)
     return "IDLE"
 

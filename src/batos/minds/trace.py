@@ -83,6 +83,11 @@ class Trace:
     rules: list[RuleDocument] = field(default_factory=list)
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
+    #: The path under which the answer was streamed last, "" if none was; and if it has words that stand.
+    stream_path: str = ""
+    stream_has_words: bool = False
+    #: The places that were cited in what is streamed and not withdrawn: (document, start).
+    stream_cited: set[tuple[int, int]] = field(default_factory=set)
 
     def note_run(self, told: RanDocument) -> None:
         """Note that an intent was interpreted or a method run."""
@@ -117,6 +122,15 @@ class Trace:
     def note_evidence(self, evidence: Evidence) -> None:
         """Note what a method recalled."""
         self.seen.append(evidence)
+
+    def note_withdrawal(self, path: str) -> None:
+        """Note that what was streamed is withdrawn; what follows is streamed under this path."""
+        self.stream_path, self.stream_has_words = path, False
+        self.stream_cited.clear()
+
+    def note_words(self, path: str) -> None:
+        """Note that words of the answer are streamed under a path."""
+        self.stream_path, self.stream_has_words = path, True
 
     def note_method(self, holder: str, selector: str, method: Method) -> None:
         """Note the method that was made for a slot; the first one that was made stands."""

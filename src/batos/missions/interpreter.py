@@ -10,7 +10,6 @@ import structlog
 from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.errors import CellMissing, InternalError, ObjectError
-from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
@@ -21,7 +20,7 @@ from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, states
-from batos.minds.calls import questions, sample_paths
+from batos.minds.calls import answers, questions, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
 from batos.minds.results import PartResult
@@ -163,10 +162,7 @@ class MissionInterpreter:
             return method_results.part(self.context, ran, message, states.synthesis_of(self.cycle).evidence)
         if message.kind == "protocol":
             said = method_results.text(ran.value, message.selector)
-            path = sample_paths.protocol(self.context.mind.name, message.selector)
-            self.context.io.events.emit(
-                MISSION_TOKEN, MissionToken(mission=self.context.mission.id, path=path, text=said)
-            )
+            answers.tell(self.context, sample_paths.protocol(self.context.mind.name, message.selector), said)
             return said
         return method_results.as_plain(ran)
 

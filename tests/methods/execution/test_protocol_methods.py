@@ -36,6 +36,8 @@ async def test_a_protocol_that_is_a_method_changes_the_answer(mind: MethodMind) 
     assert mind.uvm.readings.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
     assert methods(shown)[-1] == (PROTOCOL, "method")
     assert shown["cost"]["calls"] == 6
+    names = [name for name, _ in mind.events]
+    assert "mission.citation" in names[max(at for at, name in enumerate(names) if name == "mission.retracted") :]
 
 
 @pytest.mark.parametrize(

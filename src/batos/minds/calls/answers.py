@@ -146,6 +146,8 @@ class _Teller:
         self._blanks = text[len(bare) :] if bare or self._told else ""
         if bare:
             self._cite(bare)
+            if not self._told:
+                self._context.trace.note_words(self._path)
             self._told.append(bare)
             # A literal, not a call of the type: that takes 100 ns more, for each token.
             told: MissionToken = {"mission": self._context.mission.id, "path": self._path, "text": bare}
@@ -181,6 +183,7 @@ class _Teller:
 def tell(context: MindContext, path: str, text: str) -> None:
     """Send a whole text to the listener, except that of a mind within another."""
     if not context.mind.inner:
+        context.trace.note_words(path)
         context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=text))
 
 
@@ -188,8 +191,24 @@ def tell_citations(context: MindContext, path: str, found: Iterable[Citation], e
     """Send citations to the listener, each with its file, except those of a mind within another."""
     if not context.mind.inner:
         for each in citations.in_files(found, evidence):
+            context.trace.stream_cited.add((each["document"], each["span"][0]))
             told = MissionCitation(mission=context.mission.id, path=path, **each)
             context.io.events.emit(MISSION_CITATION, told)
+
+
+def settle_stream(context: MindContext, synthesis: Synthesis) -> None:
+    """Tell what a stream has not told of the answer that stands: the text of a method, the citations of a rule's text.
+
+    An answer of which nothing was streamed is told with the mission's end.
+    """
+    trace, said = context.trace, synthesis.standing.answer
+    if not trace.stream_path:
+        return
+    if not trace.stream_has_words:
+        tell(context, trace.stream_path, said.answer)
+    left = [each for each in said.citations if (each.document, each.start) not in trace.stream_cited]
+    if left:
+        tell_citations(context, trace.stream_path, left, ground_of(context, synthesis).evidence)
 
 
 def tell_again(context: MindContext, path: str, text: str) -> None:
@@ -201,6 +220,7 @@ def tell_again(context: MindContext, path: str, text: str) -> None:
 def retract(context: MindContext, path: str) -> None:
     """Withdraw the text that was streamed under a path; nothing is streamed of a mind within another."""
     if not context.mind.inner:
+        context.trace.note_withdrawal(path)
         context.io.events.emit(MISSION_RETRACTED, MissionRetracted(mission=context.mission.id, path=path))
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from batos.codex import protocol_conditions
 from batos.errors import BatosError, ObjectError
-from batos.event_payloads import MISSION_TOKEN, MissionToken
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
 from batos.minds.calls import answers, decisions, sample_paths
@@ -100,8 +99,5 @@ async def _change_answer(
     if forged is None:
         return said.answer
     answer = f"{said.answer}\n\n{forged.line}"
-    context.io.events.emit(
-        MISSION_TOKEN,
-        MissionToken(mission=context.mission.id, path=sample_paths.protocol(context.mind.name, slot), text=answer),
-    )
+    answers.tell(context, sample_paths.protocol(context.mind.name, slot), answer)
     return answer
