@@ -17,6 +17,8 @@ from batos.gate.uncheckable import Uncheckable, frame_length, manner
 
 State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
 
+#: The share of a sentence, by rarity, that a sentence has which is cited for a clause of it (docs/decisions/0057).
+LEAST_SHARE = 0.4
 #: Numbers of the shortest sum with its result.
 _LEAST_OF_A_SUM = 3
 #: Characters by which a quotation is found again in a sentence.
@@ -129,11 +131,13 @@ class AnswerReader:
     def _parts(self, text: str, said: Sequence[Stem], first: bool) -> tuple[Carrier, ...]:
         """Return the sentences that carry a clause which says more than the question, else half of them all.
 
-        The score of each is its share of the whole text.
+        The score of each is its share of the whole text, at least LEAST_SHARE.
         """
         spans = clause_spans(text, self._language)
         found = self._parts_of(text, said, spans, first)
-        return found if found or len(spans) == 1 else self._parts_of(text, said, [(0, len(text))], first)
+        if not found and len(spans) > 1:
+            found = self._parts_of(text, said, [(0, len(text))], first)
+        return tuple(each for each in found if each.score >= LEAST_SHARE)
 
     def _parts_of(
         self, text: str, said: Sequence[Stem], spans: list[tuple[int, int]], first: bool
