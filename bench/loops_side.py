@@ -116,13 +116,13 @@ class HeardBridge(Bridge):
         call = HeardCall(request)
         self.calls.append(call)
 
-        def hear(piece: str) -> None:
+        def on_piece(piece: str) -> None:
             call.pieces.append(piece)
             if on_token is not None:
                 on_token(piece)
 
         try:
-            call.answer = await super().think(request, hear, stream=stream)
+            call.answer = await super().think(request, on_piece, stream=stream)
         except Runaway:
             call.runaway = True
             raise
@@ -175,7 +175,7 @@ async def is_honest(url: str, call: HeardCall) -> bool:
 
 
 async def hear_missions(url: str, questions: Sequence[AttachedQuestion | str]) -> LoopTally:
-    """Ask each question by a mission of one call, and hear what the model says."""
+    """Ask each question by a mission of one call, and on_piece what the model says."""
     tally, bridge = LoopTally(), HeardBridge(url)
     bridge.calls = []
     async with bridge, uvm_over(url, seams=Seams(bridge=bridge)) as uvm:

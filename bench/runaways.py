@@ -37,7 +37,7 @@ _TOKEN = re.compile(r" ?[^\W\d_]+|[0-9]{1,3}|\s+|.", re.DOTALL)
 def stopped_at(pieces: Sequence[str]) -> int:
     """Return the number of pieces at which a text is stopped, 0 if it is not."""
     watch = RepetitionWatch()
-    return next((count for count, piece in enumerate(pieces, start=1) if watch.hear(piece) is not None), 0)
+    return next((count for count, piece in enumerate(pieces, start=1) if watch.add(piece) is not None), 0)
 
 
 def delay(size: int, chance: random.Random) -> int:

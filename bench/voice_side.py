@@ -133,11 +133,11 @@ def _real_voice(model: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def uvm_over(url: str, *hear: Subscriber, seams: Seams | None = None, **also: Any) -> AsyncIterator[UVM]:
+async def uvm_over(url: str, *subscribers: Subscriber, seams: Seams | None = None, **also: Any) -> AsyncIterator[UVM]:
     """Open a UVM after genesis on a fresh home, whose calls that address answers; it writes no methods.
 
-    Every event is told to each of `hear`; `seams` put other parts in the place of the real ones, and `also` are further
-    settings.
+    Every event is told to each of `subscribers`; `seams` put other parts in the place of the real ones, and `also` are
+    further settings.
     """
     with tempfile.TemporaryDirectory(prefix="batos-bench-") as home:
         settings = Settings(
@@ -149,6 +149,6 @@ async def uvm_over(url: str, *hear: Subscriber, seams: Seams | None = None, **al
             vram="48GiB",  # room for whatever model answers
             **also,
         )
-        async with open_uvm(settings, Events(*hear, log=False), seams) as uvm:
+        async with open_uvm(settings, Events(*subscribers, log=False), seams) as uvm:
             await uvm.readiness.genesis()
             yield uvm

@@ -344,11 +344,11 @@ async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
     bridge = ScriptedBridge()
     told: list[str] = []
 
-    def hear(event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.token":
             told.append(keys["text"])
 
-    async with scripted_uvm(tmp_path, bridge, events=Events(hear, log=False)) as uvm:
+    async with scripted_uvm(tmp_path, bridge, events=Events(on_event, log=False)) as uvm:
         path = uvm.settings.home / "codex" / "brick.toml"
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace('mode = "direct"', 'mode = "reason_field"'), encoding="utf-8")
@@ -374,11 +374,11 @@ async def test_commits_are_told(tmp_path: Path) -> None:
     """Accepting and beginning, journaling and publishing are told as commits of their databases, with their changes."""
     heard: list[tuple[str, int]] = []
 
-    def hear(event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(event: str, keys: Mapping[str, Any]) -> None:
         if event == "txn.commit" and "changes" in keys:
             heard.append((keys["what"], keys["changes"]))
 
-    async with scripted_uvm(tmp_path, events=Events(hear)) as uvm:
+    async with scripted_uvm(tmp_path, events=Events(on_event)) as uvm:
         heard.clear()
         await uvm.missions.ask({"text": "Where is the pier?", "effort": "reflex"})
     assert [what for what, _ in heard[:2]] == ["image", "journal"]

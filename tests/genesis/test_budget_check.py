@@ -147,13 +147,14 @@ async def test_a_pull_is_heeded(
     told: list[StepProgress] = []
     empty = HandDaemon()
     codex = await asyncio.to_thread(codices.load, folder)
-    hear = budget_check.refuse_too_large(await plan(codex, "default", empty), settings(tmp_path, **given), told.append)
-    hear(StepProgress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
+    made = await plan(codex, "default", empty)
+    on_progress = budget_check.refuse_too_large(made, settings(tmp_path, **given), told.append)
+    on_progress(StepProgress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
     if fits:
-        hear(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
+        on_progress(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
     else:
         with pytest.raises(BudgetExceeded, match="needs more than") as raised:
-            hear(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
+            on_progress(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
         assert f'profile = "small" ({SMALL}, to be pulled first)' in raised.value.remedy
     assert len(told) == 2
 

@@ -157,12 +157,12 @@ async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
     async with emulated.serving() as url, Bridge(url) as other:
         deleting: list[asyncio.Task[None]] = []
 
-        def hear(event: str, keys: Mapping[str, Any]) -> None:
+        def on_event(event: str, keys: Mapping[str, Any]) -> None:
             if keys.get("status") == "success" and keys["step"].startswith("create") and not deleting:
                 deleting.append(asyncio.create_task(other.delete(BASE)))
 
         settings = Settings(home=home, user="tester", ollama_host=url)
-        async with open_uvm(settings, Events(hear)) as uvm:
+        async with open_uvm(settings, Events(on_event)) as uvm:
             report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
             await deleting[0]

@@ -419,11 +419,11 @@ def becomes(uvm: UVM, mission: str, word: str) -> asyncio.Future[None]:
     """Done when the mission is told to have that status."""
     told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def hear(event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.status" and (keys["mission"], keys["status"]) == (mission, word) and not told.done():
             told.set_result(None)
 
-    uvm.events.subscribe(hear)
+    uvm.events.subscribe(on_event)
     return told
 
 

@@ -117,7 +117,7 @@ async def _run_until_signal(work: Coroutine[Any, Any, T], parting: Callable[[], 
     task = asyncio.ensure_future(work)
     heard: list[int] = []
 
-    def hear(number: int) -> None:
+    def on_signal(number: int) -> None:
         heard.append(number)
         if len(heard) == 1:
             task.cancel()
@@ -131,7 +131,7 @@ async def _run_until_signal(work: Coroutine[Any, Any, T], parting: Callable[[], 
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, *terminating_signals()):
-        loop.add_signal_handler(number, hear, number)
+        loop.add_signal_handler(number, on_signal, number)
     try:
         return await task
     except asyncio.CancelledError:

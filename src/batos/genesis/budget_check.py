@@ -160,7 +160,7 @@ def refuse_too_large(plan: Plan, settings: Settings, tell: OnProgress) -> OnProg
         step.label: step.name for step in plan.steps_of("pull") if step.name and model_names.key(step.name) in whole
     }
 
-    def hear(progress: StepProgress) -> None:
+    def on_progress(progress: StepProgress) -> None:
         tell(progress)
         name = pulls.get(progress.step)
         if name is not None and progress.total is not None and progress.total + terms.reserve > terms.usable:
@@ -172,7 +172,7 @@ def refuse_too_large(plan: Plan, settings: Settings, tell: OnProgress) -> OnProg
             ]
             raise budget_error(budget.rows(_merge_runners(weighed), terms), others)
 
-    return hear
+    return on_progress
 
 
 def _unpulled_runner(use: _ModelUse, name: str, weights: int) -> Resident:

@@ -108,7 +108,7 @@ class _Meter:
         """Begin another attempt."""
         self.grown, self.has_begun = now, False
 
-    def hear(self, line: catalogue.PullProgress, now: float) -> None:
+    def add(self, line: catalogue.PullProgress, now: float) -> None:
         """Take in one line of the daemon."""
         if line.digest and line.total:
             self.has_begun = True
@@ -220,12 +220,12 @@ class _Work:
             await asyncio.sleep(PULL_PAUSE * 2**tries)
 
     async def _upload(self, adapter: Adapter, step: PlanStep) -> None:
-        def hear(sent: int, size: int) -> None:
+        def on_bytes(sent: int, size: int) -> None:
             self.on_progress(StepProgress(step.label, "sending", sent, size))
 
         for key, path in adapter.files.items():
             try:
-                await self.daemon.upload_blob(path, adapter.digests[key], hear)
+                await self.daemon.upload_blob(path, adapter.digests[key], on_bytes)
             except OllamaError as error:
                 raise advice.advise_create(error, step) from error
             except OSError as error:
@@ -253,7 +253,7 @@ class _Work:
         meter.begin(clock())
         async with aclosing(lines):
             async for line in lines:
-                meter.hear(line, clock())
+                meter.add(line, clock())
                 if clock() - meter.grown > self.patience:
                     raise OllamaTimeout("progress", self.patience)
                 done = meter.byte_count if meter.layers else None

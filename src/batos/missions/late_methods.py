@@ -81,11 +81,11 @@ class LateMethods:
         self._making: dict[str, Any] | None = None
         self._task: asyncio.Task[LearntDocument] | None = None
         self._keeping: asyncio.Task[None] | None = None
-        self._leave = parts.events.subscribe(self._hear)
+        self._leave = parts.events.subscribe(self._on_event)
 
     # -- what is heard
 
-    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Cancel the running generation when a mission is accepted or begins to run."""
         if event == "mission.accepted" or (event == "mission.status" and keys["status"] == "running"):
             self._yield()

@@ -161,7 +161,7 @@ class Router:
         embedder.
         """
         found, why = self._effort(text, files)
-        heard = await self._hear(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
+        heard = await self._score(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
         scores = _lean(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
@@ -200,7 +200,7 @@ class Router:
         """Score each persona by a text's words, and its vector if there is one; the scores sum to 1."""
         return self.learnt.personas.shares(text, vector)
 
-    async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _PersonaScores:
+    async def _score(self, text: str, vectors: Vectors, *, worth_it: bool) -> _PersonaScores:
         """Score a question by words and meaning; no vector is paid for if the asker chose the persona."""
         if not worth_it or not text.strip():
             return _PersonaScores(self.scores(text))

@@ -53,13 +53,13 @@ class LlamaEngine:
         """Yield the chunks of a completion as they come. Closing the generator stops the model at its next token."""
         loop, chunks, stop = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any] | None](), threading.Event()
 
-        def hear(chunk: dict[str, Any]) -> bool:
+        def on_chunk(chunk: dict[str, Any]) -> bool:
             loop.call_soon_threadsafe(chunks.put_nowait, chunk)
             return stop.is_set()
 
         def run() -> None:
             try:
-                self._alive.handle_completions(asked, hear)
+                self._alive.handle_completions(asked, on_chunk)
             finally:
                 loop.call_soon_threadsafe(chunks.put_nowait, None)
 

@@ -95,7 +95,7 @@ class _PartialAnswer:
         unseen = max(0, self.tokens - len(self.pieces))
         return AnswerPlan((), self.pieces, self.reason or "stop", self.prompt_tokens, unseen=unseen)
 
-    def hear(self, chunk: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    def add(self, chunk: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Take a chunk in; return its text and its choice. Raises: ApiError: 500, llama.cpp failed."""
         if "choices" not in chunk:
             raise ApiError(500, str(chunk.get("message") or chunk.get("error") or chunk))
@@ -129,7 +129,7 @@ class RealVoice:
         wanted = bool(turn.fields.get("logprobs"))
         async with aclosing(_engine(turn.runner).complete(asked)) as chunks:
             async for chunk in chunks:
-                text, choice = heard.hear(chunk)
+                text, choice = heard.add(chunk)
                 if text:
                     heard.pieces.append(text)
                     entries = _entries(choice, turn.fields) if wanted else None

@@ -39,7 +39,7 @@ class CallRecord:
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """An event."""
         self.events.append((event, dict(keys)))
 
@@ -76,7 +76,7 @@ class Doors(ABC):
         """It is acknowledged before it is run, its states and tokens are told in order, and its end is its report."""
         heard = CallRecord()
         async with self.opened(tmp_path) as way:
-            found = await way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
+            found = await way.call("submit", {"brief": CYCLE, "follow": True}, heard.on_event, heard.acknowledge)
             shown = await way.call("show", {"mission": found["id"]})
         assert (found, heard.accepted) == (shown, [found["id"]])
         assert found["status"] == "done"
@@ -176,7 +176,7 @@ class Doors(ABC):
         heard = CallRecord()
         async with self.opened(tmp_path) as way:
             args = {"receiver": "genesis_obj", "selector": "nothing_", "arguments": [1, "a"], "follow": True}
-            found = await way.call("send", args, heard.hear, heard.acknowledge)
+            found = await way.call("send", args, heard.on_event, heard.acknowledge)
         assert (found["status"], found["reason"]["code"]) == ("failed", "message_not_understood")
         assert found["brief"]["message"] == {"receiver": "genesis_obj", "selector": "nothing_", "arguments": [1, "a"]}
         assert heard.accepted == [found["id"]]
@@ -186,7 +186,7 @@ class Doors(ABC):
         bridge, heard = Waiting(), CallRecord()
         async with self.opened(tmp_path, bridge) as way:
             asked = asyncio.create_task(
-                way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
+                way.call("submit", {"brief": CYCLE, "follow": True}, heard.on_event, heard.acknowledge)
             )
             await bridge.asked.wait()
             [mission] = heard.accepted
@@ -201,7 +201,7 @@ class Doors(ABC):
         bridge, heard = Waiting(), CallRecord()
         async with self.opened(tmp_path, bridge) as way:
             asked = asyncio.create_task(
-                way.call("submit", {"brief": CYCLE, "follow": True}, heard.hear, heard.acknowledge)
+                way.call("submit", {"brief": CYCLE, "follow": True}, heard.on_event, heard.acknowledge)
             )
             await bridge.asked.wait()
             [mission] = heard.accepted
@@ -220,7 +220,7 @@ class Doors(ABC):
         heard = CallRecord()
         async with self.opened(tmp_path) as way:
             planned = await way.call("genesis", {"plan": True})
-            report = await way.call("genesis", {}, heard.hear)
+            report = await way.call("genesis", {}, heard.on_event)
         assert (planned["steps"], planned["budget"]["lines"][-1][:4]) == ([], "left")
         assert all(finding["ok"] for finding in report["audit"])
         assert {event for event, _ in heard.events} <= {"genesis.step"}

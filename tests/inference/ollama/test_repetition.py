@@ -35,7 +35,7 @@ def heard(pieces: list[str], *, structured: bool = False, instructions: str = ""
     """Return how many pieces were heard, and what stopped them."""
     watch = RepetitionWatch(structured=structured, instructions=instructions)
     for count, piece in enumerate(pieces, start=1):
-        found = watch.hear(piece)
+        found = watch.add(piece)
         if found is not None:
             return count, found
     return len(pieces), None

@@ -176,14 +176,14 @@ class Chat:
         """Send the conversation a message, and tell what it made; the exit code that it deserves."""
         name = (await self.page(door, -1, 1))["conversation"]
         message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
-        shown = as_mission(await door.call("send", {**message, "follow": True}, self._hear))
+        shown = as_mission(await door.call("send", {**message, "follow": True}, self._on_event))
         if shown["status"] != "done":
             return ChatPrinter(self.console, self._quiet, False, False).print_end(shown)
         result = shown["provenance"]["message"]["result"]
         self.tell(result, compacted_text(result, cost_text(shown)))
         return 0
 
-    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "inference.end" and not self._quiet:
             self.console.say(f"  {keys['path'].partition('/')[2].partition('/')[0]} recorded", dim=True)
 

@@ -295,14 +295,14 @@ class Bridge:
         """
         file = await asyncio.to_thread(blobs.measure, path, digest)
 
-        def hear(sent: int) -> None:
+        def on_sent(sent: int) -> None:
             timer.touch()
             if on_bytes is not None:
                 on_bytes(sent, file.size)
 
         if not await self.has_blob(file.digest):
             with PhaseTimer("progress", self.deadlines.progress) as timer:
-                await blobs.send(self._http, self._peer, file, hear)
+                await blobs.send(self._http, self._peer, file, on_sent)
         return file.digest
 
     async def delete(self, model: str) -> None:

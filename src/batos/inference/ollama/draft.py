@@ -31,12 +31,12 @@ class AnswerDraft:
         """Add a piece of the content. Raises Runaway if it repeats itself without end."""
         if self._structured and piece.isspace():
             self.wasted += 1
-        self._found = self._content.hear(piece)
+        self._found = self._content.add(piece)
         self._refuse(self._found)
 
     def ponder(self, piece: str) -> None:
         """Add a piece of the thinking. Raises Runaway if it repeats itself without end."""
-        self._refuse(self._thinking.hear(piece))
+        self._refuse(self._thinking.add(piece))
 
     def _refuse(self, found: Repetition | None) -> None:
         if found is not None:

@@ -73,7 +73,7 @@ class RepetitionWatch:
         """Return all that was heard."""
         return "".join(self.pieces)
 
-    def hear(self, piece: str) -> Repetition | None:
+    def add(self, piece: str) -> Repetition | None:
         """Add a token; return the repetition that the text ends in, if it goes on for too long."""
         if not piece:
             return None

@@ -79,12 +79,12 @@ class StreamReader:
                 began = True
                 self._began = asyncio.get_running_loop().time()
                 timer.enter("between_tokens", deadlines.between_tokens)
-            self._hear(part)
+            self._add_part(part)
             if part.done:
                 return part
         raise Runaway("length", self._most)
 
-    def _hear(self, part: ChatResponse) -> None:
+    def _add_part(self, part: ChatResponse) -> None:
         message = part.message
         if message.thinking:
             self._draft.ponder(clean(message.thinking))

@@ -99,7 +99,7 @@ async def infer_streamed(
         return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
     teller = _Teller(context, question.path, synthesis)
     indexing = asyncio.ensure_future(teller.index())
-    heard = replace(question, on_token=teller.hear, on_again=teller.again)
+    heard = replace(question, on_token=teller.on_token, on_again=teller.again)
     try:
         spoken, _ = await infer_kept(interpreter, context, synthesis, heard, shape)
     finally:
@@ -140,7 +140,7 @@ class _Teller:
             await offload(4 * sum(len(passage.text) for passage in self._ground.passages), lambda: self._ground.index)
             self._indexed = True
 
-    def hear(self, piece: str) -> None:
+    def on_token(self, piece: str) -> None:
         text = self._blanks + piece if self._told else piece.lstrip()
         bare = text.rstrip()
         self._blanks = text[len(bare) :] if bare or self._told else ""

@@ -42,7 +42,7 @@ class Bulletin:
         self.mechanism = self._gate.guard(socket, address, EVENTS)
         return socket, bind_socket(socket, address, "events")
 
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Tell watchers of an event."""
         if event in _PRIVATE:
             return

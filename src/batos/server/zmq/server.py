@@ -106,7 +106,7 @@ class Server:
             places, bulletin = self._open(context, bind, events)
             loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
             tasks += [asyncio.create_task(_keep_running(each)) for each in loops]
-            unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.hear))
+            unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.on_event))
             try:
                 yield places
             finally:
