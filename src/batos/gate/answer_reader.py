@@ -18,7 +18,7 @@ from batos.gate.uncheckable import Uncheckable, frame_length, manner
 State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
 
 #: The share of a sentence, by rarity, that a sentence has which is cited for a clause of it (docs/decisions/0057).
-LEAST_SHARE = 0.4
+LEAST_SHARE = 0.35
 #: Numbers of the shortest sum with its result.
 _LEAST_OF_A_SUM = 3
 #: Characters by which a quotation is found again in a sentence.
