@@ -284,6 +284,13 @@ def test_what_the_conversation_said_needs_no_document() -> None:
     assert [faults(check, given_) for check in ("numbers", "names", "quotations")] == [[], [], []]
 
 
+def test_a_sentence_that_is_repeated_is_one_fault() -> None:
+    """Whoever reads the faults, a model or a person, reads each once."""
+    once = checks.judge(draft("Berta Lund sang 7,777 songs.")).verdict
+    again = checks.judge(draft("Berta Lund sang 7,777 songs. " * 5)).verdict
+    assert once.faults == again.faults != ()
+
+
 async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
     """The revision is told the fault; its answer stands, and both verdicts are recorded."""
     mind.script.woven = BAD

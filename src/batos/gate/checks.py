@@ -141,7 +141,7 @@ def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: A
     """
     attributor = attributor or Attributor(draft.ground.question, draft.ground.index)
     attribution = attributor.attribute(draft.answer, vectors)
-    bare = attribution.select("not_carried") if draft.ground.passages else ()
+    bare = _each_once(attribution.select("not_carried")) if draft.ground.passages else ()
     also: dict[AttributedSentence, list[str]] = {each: [] for each in bare}
     faults: list[GateFault] = []
     for name, check in CHECKS.items():
@@ -151,8 +151,16 @@ def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: A
                 faults.append(GateFault(name, spot.what))
             else:
                 also[sentence].append(spot.what)
-    faults += [GateFault(CARRIED, _carried_fault(each, also[each])) for each in bare]
-    return Judgement(GateVerdict((*CHECKS, CARRIED), tuple(faults)), attribution)
+    faults += [GateFault(CARRIED, _carried_fault(each, tuple(dict.fromkeys(also[each])))) for each in bare]
+    return Judgement(GateVerdict((*CHECKS, CARRIED), tuple(dict.fromkeys(faults))), attribution)
+
+
+def _each_once(sentences: Sequence[AttributedSentence]) -> tuple[AttributedSentence, ...]:
+    """Return sentences without their repetitions: a model that repeats itself is told once, and so is a reader."""
+    first: dict[str, AttributedSentence] = {}
+    for each in sentences:
+        first.setdefault(each.text, each)
+    return tuple(first.values())
 
 
 def _speaks_of(spot: Spot, sentence: AttributedSentence) -> bool:
