@@ -300,8 +300,8 @@ class AnswerUnreadable(AnswerError):
 
 
 class Runaway(AnswerError):
-    """The model gave blanks, one token, the same words over and over, rows that only count on, what it was instructed,
-    or (`length`) far too much.
+    """The model gave blanks, one token, the same words over and over, rows that only count on or bring nothing new,
+    what it was instructed, or (`length`) far too much.
     """
 
     remedy = "Ask again with other words, or use another model: this one repeated itself."

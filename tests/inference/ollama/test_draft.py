@@ -71,6 +71,20 @@ def test_a_copy_of_the_system_message_does_not_stand() -> None:
     assert answer.text == "I know it."
 
 
+def test_an_answer_from_a_text_stops_at_rows_that_the_text_does_not_show() -> None:
+    """The whole sentences before them stand; an answer that need not follow from a text goes on."""
+    messages = ({"role": "user", "content": "Text: It was 24-10 with 4:51 left.\n\nQuestion: How much was left?"},)
+    said = "We compute what is left.\n\n" + "".join(f"The time that is left is {n}.\n" for n in range(30, 90))
+    answer = stopped(said, messages=messages, from_text=True)[0].salvage(1.0, 1.0)
+    assert answer is not None
+    assert answer.text == "We compute what is left.\n\nThe time that is left is 30."
+    assert answer.wasted < 100
+    draft = AnswerDraft(chat(messages=messages, keep=whole_sentences))
+    for piece in pieces_of(said):
+        draft.take(piece)
+    assert draft.content == said
+
+
 def test_thinking_may_run_away_too() -> None:
     """Nothing stands of it; what is said afterwards is watched anew."""
     draft = AnswerDraft(chat(keep=whole_sentences))

@@ -34,7 +34,8 @@ class ChatRequest:
     `schema` constrains the reply (see schema.py). With `think` None the daemon decides: a model that can think does.
     `keep_alive` is a number of seconds (negative: for ever), or a duration with its unit such as "5m". `keep` returns
     what may stand of a text from whose given place on nothing is new; without it, a text that repeats itself is a
-    Runaway.
+    Runaway. With `from_text` the answer follows from what the messages show, so that row after row of numbers that they
+    do not show is a repetition too.
     """
 
     model: str
@@ -44,6 +45,7 @@ class ChatRequest:
     think: bool | str | None = None
     keep_alive: float | str | None = None
     keep: Callable[[str, int], str] | None = None
+    from_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

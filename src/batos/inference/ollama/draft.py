@@ -6,12 +6,13 @@ from batos.errors import Runaway
 from batos.inference.ollama.chat import REPEATED, Answer, ChatRequest, answer_of
 from batos.inference.ollama.client import ChatResponse
 from batos.inference.ollama.repetition import Repetition, RepetitionWatch
+from batos.inference.ollama.stale_rows import StaleRows, numbers_in
 
 
 class AnswerDraft:
     """An answer to a request in the making; a Runaway stops it, and `salvage` returns what stands of it then."""
 
-    __slots__ = ("_content", "_found", "_keep", "_structured", "_thinking", "wasted")
+    __slots__ = ("_content", "_found", "_keep", "_rows", "_structured", "_thinking", "wasted")
 
     def __init__(self, request: ChatRequest) -> None:
         self._structured = request.schema is not None
@@ -19,6 +20,8 @@ class AnswerDraft:
         told = "\n\n".join(each["content"] for each in request.messages if each["role"] == "system")
         self._content = RepetitionWatch(structured=self._structured, instructions=told)
         self._thinking = RepetitionWatch()
+        shown = (each["content"] for each in request.messages)
+        self._rows = StaleRows(numbers_in(shown)) if request.from_text and not self._structured else None
         self._found: Repetition | None = None
         self.wasted = 0
 
@@ -31,8 +34,12 @@ class AnswerDraft:
         """Add a piece of the content. Raises Runaway if it repeats itself without end."""
         if self._structured and piece.isspace():
             self.wasted += 1
-        self._found = self._content.add(piece)
+        self._found = self._content.add(piece) or self._stale_rows(piece)
         self._refuse(self._found)
+
+    def _stale_rows(self, piece: str) -> Repetition | None:
+        found = self._rows.add(piece) if self._rows is not None else None
+        return Repetition("rows without anything new", *found) if found else None
 
     def ponder(self, piece: str) -> None:
         """Add a piece of the thinking. Raises Runaway if it repeats itself without end."""

@@ -72,7 +72,7 @@ class _Call:
     def note_form(self, context: MindContext) -> None:
         """Note the form of the call, and in lean form the part of the evidence that it was shown."""
         context.trace.note_form(context.mind.thinking.model, context.mind.voice.form)
-        if context.mind.voice.form == "lean" and self.question.task.query and self.shared.evidence.passages:
+        if is_from_text(context, self.shared.evidence, self.question):
             found = lean.select(self.shared.evidence, self.question.task.query, self.most)
             context.trace.note_focus(self.question.path, found.passages, found.omitted)
 
@@ -124,7 +124,7 @@ async def ask(
 
     Raises: ContextOverflow, AnswerCut: even then it does not fit; the error says what was left out.
     """
-    deciding = _deciding(context, question, decision)
+    deciding = _deciding(context, evidence, question, decision)
     answer = context.mind.thinking.reserved_tokens(decision)
     call = _Call(context.mission.shared.with_evidence(evidence), question, deciding.decision.guide)
     call = call.lighter(context, prompt.room(context.mind.thinking.window, answer, context.ratio))
@@ -148,14 +148,25 @@ async def ask(
     return value, ModelReply(text, call.shared.evidence, call.shortened)
 
 
-def _deciding(context: MindContext, question: Question, decision: ReplyShape[V]) -> Deciding[V]:
+def is_from_text(context: MindContext, evidence: Evidence, question: Question) -> bool:
+    """Test if a small model is shown the sentences in focus, from which its answer is to follow."""
+    return context.mind.voice.form == "lean" and bool(question.task.query and evidence.passages)
+
+
+def _deciding(context: MindContext, evidence: Evidence, question: Question, decision: ReplyShape[V]) -> Deciding[V]:
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
     if decision.format is not None and context.mind.voice.form == "lean":
         options["temperature"] = 0.0  # a small model decides best by its likeliest words
     request = ChatRequest(
-        thinking.model, (), options, schema=decision.format, think=thinking.thinks, keep=whole_sentences
+        thinking.model,
+        (),
+        options,
+        schema=decision.format,
+        think=thinking.thinks,
+        keep=whole_sentences,
+        from_text=is_from_text(context, evidence, question),
     )
     step = Step(question.path, question.on_token, question.on_again)
     return Deciding(context.io.session, request, decision, thinking.mode, step, prompt.Continuation(), question.fault)
