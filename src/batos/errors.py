@@ -35,6 +35,7 @@ BatosError
 ├── ImageError                    exit 5  the image cannot be used
 │   ├── ImageBusy                 retry   another process holds it
 │   ├── ImageDamaged                      it does not open, or its root is incomplete
+│   ├── IndexDamaged                      a segment of an index of memory cannot be read
 │   ├── ForbiddenClass                    it names a class that is not on the list
 │   └── DiskFull                          a write did not fit
 ├── NoServer                      exit 6
@@ -71,9 +72,7 @@ class BatosError(Exception):
     also: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        """Set the code from the name: NotFound is `not_found`, ImageError is `image`; a private kind inherits its
-        parent's.
-        """
+        """Set the code from the name (ImageError is `image`); a private kind inherits its parent's."""
         if not cls.__name__.startswith("_"):
             cls.code = _CAPITAL.sub("_", cls.__name__.removesuffix("Error")).lower()
 
@@ -321,10 +320,8 @@ class AnswerCut(AnswerError):
     def __init__(
         self, prompt_tokens: int, answer_tokens: int, window: int, wanted: int, message: str = "", *, text: str = ""
     ) -> None:
-        cut = (
-            f"the answer was cut after {answer_tokens} tokens: the prompt has {prompt_tokens} of the window's {window}"
-        )
-        super().__init__(message or cut)
+        cut = f"the answer was cut after {answer_tokens} tokens"
+        super().__init__(message or f"{cut}: the prompt has {prompt_tokens} of the window's {window}")
         self.prompt_tokens = prompt_tokens
         self.answer_tokens = answer_tokens
         self.window = window
@@ -383,12 +380,8 @@ class ImageBusy(ImageError):
     retry = True
 
     def __init__(self, path: str, owner: str, *, remedy: str = "") -> None:
-        super().__init__(
-            f"the image {path} is held by {owner}",
-            remedy=remedy
-            or "Run `batos serve` in a terminal of its own: then any number of clients may ask at once. "
-            "Or wait for that process.",
-        )
+        serve = "Run `batos serve` in a terminal of its own: then any number of clients may ask at once."
+        super().__init__(f"the image {path} is held by {owner}", remedy=remedy or f"{serve} Or wait for that process.")
         self.owner = owner
 
 
@@ -396,6 +389,12 @@ class ImageDamaged(ImageError):
     """The image does not open, or its root is incomplete."""
 
     remedy = "Run `batos doctor`; restore a backup if it cannot repair."
+
+
+class IndexDamaged(ImageError):
+    """A segment of an index of memory is not what was written, or is of another version."""
+
+    remedy = "Nothing that was remembered is lost: an index is built again from the entries that it was built of."
 
 
 class ForbiddenClass(ImageError):

@@ -1,0 +1,27 @@
+"""Entries that an index is built of, and hits that a search of it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """A chunk to be found: its id, the title of what it belongs to ("" where that has none), and its text."""
+
+    id: int
+    title: str
+    text: str
+
+
+#: The short name, for who builds indexes. (The journal has a class of that name.)
+Entry: TypeAlias = IndexEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry that a search found, and how well it matches: comparable within one search of one index."""
+
+    id: int
+    score: float

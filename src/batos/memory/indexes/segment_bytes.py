@@ -1,0 +1,112 @@
+"""The bytes of a segment: a header with a kind, a version and a checksum, then packed sections of numbers and words."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from batos.errors import IndexDamaged
+
+#: The version of the format; a segment of another one is refused, and is built again from its entries.
+VERSION = 1
+#: The most bytes that a segment may hold unpacked, so that a short damaged one does not fill the memory.
+MOST_BYTES = 1 << 31
+
+_HEADER = struct.Struct("<4s4sBBxxIQ")
+_MARK = b"BATX"
+
+
+def pack(kind: bytes, sections: Sequence[bytes]) -> bytes:
+    """Return a segment of a kind (four bytes) that holds these sections."""
+    lengths = struct.pack(f"<{len(sections)}Q", *map(len, sections))
+    body = b"".join((lengths, *sections))
+    packed = zlib.compress(body, 6)
+    return _HEADER.pack(_MARK, kind, VERSION, len(sections), zlib.crc32(packed), len(body)) + packed
+
+
+def unpack(kind: bytes, segment: bytes, count: int) -> list[memoryview]:
+    """Return the `count` sections of a segment of a kind.
+
+    Bytes that are no such segment raise IndexDamaged: cut, changed, of another kind or version.
+    """
+    if len(segment) < _HEADER.size:
+        raise IndexDamaged(f"a segment of {len(segment)} bytes has no whole header")
+    mark, found, version, sections, checksum, size = _HEADER.unpack_from(segment)
+    if (mark, found, sections) != (_MARK, kind, count):
+        raise IndexDamaged(f"these bytes are no segment of the kind {kind.decode()}")
+    if version != VERSION:
+        raise IndexDamaged(f"the segment has the format {version}, and this program reads {VERSION}")
+    packed = memoryview(segment)[_HEADER.size :]
+    if zlib.crc32(packed) != checksum or not 8 * count <= size <= MOST_BYTES:
+        raise IndexDamaged("the bytes of a segment are not those that were written")
+    return _split(_inflate(packed, size), count)
+
+
+def _inflate(packed: memoryview, size: int) -> memoryview:
+    inflater = zlib.decompressobj()
+    try:
+        body = inflater.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise IndexDamaged("the bytes of a segment cannot be unpacked") from error
+    if len(body) != size or not inflater.eof:
+        raise IndexDamaged("a segment does not have the length that its header tells")
+    return memoryview(body)
+
+
+def _split(body: memoryview, count: int) -> list[memoryview]:
+    lengths = struct.unpack_from(f"<{count}Q", body)
+    if sum(lengths) + 8 * count != len(body):
+        raise IndexDamaged("the sections of a segment do not fill it")
+    sections, at = [], 8 * count
+    for length in lengths:
+        sections.append(body[at : at + length])
+        at += length
+    return sections
+
+
+def number_bytes(code: str, numbers: Iterable[int]) -> bytes:
+    """Return numbers as little endian bytes; `code` is that of an array: q, I or H."""
+    found = array(code, numbers)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found.tobytes()
+
+
+def read_numbers(code: str, section: memoryview) -> array[int]:
+    """Return the numbers of a section that `number_bytes` wrote."""
+    found: array[int] = array(code)
+    if len(section) % found.itemsize:
+        raise IndexDamaged("a section of numbers ends within a number")
+    found.frombytes(section)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def text_bytes(texts: Sequence[str]) -> bytes:
+    """Return texts as bytes. None of them holds a line's end."""
+    return "\n".join(texts).encode("utf-8", "surrogatepass")
+
+
+def read_texts(section: memoryview, count: int) -> list[str]:
+    """Return the `count` texts of a section that `text_bytes` wrote."""
+    try:
+        text = bytes(section).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise IndexDamaged("the words of a segment are no text") from error
+    found = text.split("\n") if count else []
+    if len(found) != count or (not count and text):
+        raise IndexDamaged(f"a segment has {len(found)} words and tells {count}")
+    return found
+
+
+def check_ascending(numbers: Sequence[int], most: int | None = None) -> None:
+    """Raise IndexDamaged unless each number is greater than the one before it, and below `most` if that is given."""
+    if any(one >= other for one, other in pairwise(numbers)):
+        raise IndexDamaged("numbers of a segment are out of order")
+    if numbers and most is not None and not 0 <= numbers[0] <= numbers[-1] < most:
+        raise IndexDamaged("a number of a segment names nothing")

@@ -1,0 +1,123 @@
+"""The text index: what every index does, and the ranking of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.memory.indexes.conformance import Among, Index, IndexConformance, entry_lists, texts
+from zope.index.text.lexicon import Lexicon
+from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
+
+from batos.errors import IndexDamaged
+from batos.memory.indexes.entries import Entry, Hit
+from batos.memory.indexes.segment_bytes import number_bytes, pack, text_bytes
+from batos.memory.indexes.text import KIND, TextIndex, build, merge, stems
+
+
+class TestTextConformance(IndexConformance):
+    """The laws that every index keeps."""
+
+    def make(self) -> Index:
+        return TextIndex()
+
+    def build(self, entries: Iterable[Entry]) -> bytes:
+        return build(entries)
+
+    def merge(self, segments: Sequence[bytes], gone: Container[int]) -> bytes:
+        return merge(segments, gone)
+
+    def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
+        assert isinstance(index, TextIndex)
+        return index.search(query, most, among)
+
+
+def index_of(*entries: Entry) -> TextIndex:
+    index = TextIndex()
+    index.add(0, build(entries))
+    return index
+
+
+class _Stems:
+    """Our terms as an element of zope.index's pipeline."""
+
+    def process(self, texts_: Iterable[str]) -> list[str]:
+        return [stem for text in texts_ for stem in stems(text)]
+
+
+@settings(max_examples=60)
+@given(entry_lists, texts, st.sets(st.integers(0, 40), max_size=5))
+def test_entries_are_ranked_as_by_okapi(entries: list[Entry], query: str, hidden: set[int]) -> None:
+    """Each live entry has the sum of zope.index's scores of the terms, with the rarity that `ranking` takes."""
+    index = index_of(*entries)
+    index.hide(hidden)
+    reference = OkapiIndex(Lexicon(_Stems()))
+    for entry in entries:
+        if entry.id not in hidden:
+            reference.index_doc(entry.id, f"{entry.title} {entry.text}")
+    expected: dict[int, float] = {}
+    for stem in set(stems(query)):
+        found = reference.search(stem)
+        for id_, score in dict(found or {}).items():
+            rarity = index.rarity(stem) / inverse_doc_frequency(len(found or {}), reference.documentCount())
+            expected[id_] = expected.get(id_, 0.0) + score * rarity
+    hits = index.search(query, 100)
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, rel=1e-3)
+
+
+def test_words_of_the_title_count() -> None:
+    """An entry is found by a word that only its title has."""
+    index = index_of(Entry(1, "Clockwork", "Wound at night."), Entry(2, "", "Wound by day."))
+    assert [hit.id for hit in index.search("clockwork", 5)] == [1]
+
+
+def test_endings_do_not_count_and_numbers_are_whole() -> None:
+    """Forms of a long word find each other; two long numbers with the same beginning do not."""
+    index = index_of(Entry(1, "", "the lighthouses 1848121"), Entry(2, "", "a gull 1848122"))
+    assert [hit.id for hit in index.search("Lighthouse", 5)] == [1]
+    assert [hit.id for hit in index.search("1848121", 5)] == [1]
+
+
+def test_an_id_in_two_segments_is_found_once() -> None:
+    """While a merged segment stands beside those that it replaces, each entry is found once."""
+    index = TextIndex()
+    index.add("one", build([Entry(1, "", "lamp")]))
+    index.add("all", build([Entry(1, "", "lamp"), Entry(2, "", "lamp oil")]))
+    assert [hit.id for hit in index.search("lamp", 5)] == [1, 2]
+
+
+def test_the_last_segment_tells_what_an_id_is() -> None:
+    """Of an id in several segments a merge keeps what the last one holds."""
+    merged = merge([build([Entry(1, "", "lamp")]), build([Entry(1, "", "gull")])], ())
+    assert merged == build([Entry(1, "", "gull")])
+
+
+@pytest.mark.parametrize(
+    ("ids", "lengths", "words", "sizes", "places"),
+    [
+        ([2, 1], [1, 1], ["a"], [2], [0, 1]),
+        ([1, 2], [1], ["a"], [2], [0, 1]),
+        ([1, 2], [1, 1], ["b", "a"], [1, 1], [0, 1]),
+        ([1, 2], [1, 1], ["a", "b"], [2], [0, 1]),
+        ([1, 2], [1, 1], ["a"], [2], [0, 2]),
+        ([1, 2], [1, 1], ["a"], [2], [1, 0]),
+        ([1, 2], [1, 1], ["a"], [3], [0, 1]),
+        ([1, 2], [1, 1], ["a", "b"], [2, 0], [0, 1]),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(
+    ids: list[int], lengths: list[int], words: list[str], sizes: list[int], places: list[int]
+) -> None:
+    """A segment with a right checksum and parts that do not fit each other is refused, and does not crash a search."""
+    sections = (
+        number_bytes("q", ids),
+        number_bytes("I", lengths),
+        text_bytes(words),
+        number_bytes("I", sizes),
+        number_bytes("I", places),
+        number_bytes("H", [1] * len(places)),
+    )
+    with pytest.raises(IndexDamaged):
+        TextIndex().add(0, pack(KIND, sections))
