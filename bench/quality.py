@@ -7,6 +7,9 @@ passage carries (gate/attribution), of those that can be checked. Citations are 
 answers with such a citation. `wasted` is a share of the tokens. A mission that has no answer after --deadline seconds
 is cancelled and has failed.
 
+The arm `memory` asks as `reflex` does, without a file: all passages of the data were remembered before, once. Its
+`right` is compared with that of `reflex`.
+
 The questions differ much: SmolLM2-135M has fewer of the first 40 of the file right than of the next 120. Runs are
 compared by the same questions, and --skip measures on others.
 
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import re
 import string
 import sys
@@ -27,21 +31,23 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from batos.brief import as_file
+from batos.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
 from batos.errors import BatosError
 from batos.gate.attribution import attribute
 from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.memory.document_store import Incoming
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.memory.sentences import sentence_spans
 from batos.uvm import UVM
 from report import Goal, report
-from voice_side import AttachedQuestion, daemon, parser_of, questions_of, uvm_over
+from voice_side import AttachedQuestion, daemon, parser_of, questions_of, rows_of, uvm_over
 
-ARMS = ("bare", "reflex", "cycle", "council")
+ARMS = ("bare", "reflex", "cycle", "council", "memory")
 MOST_WORDS = 60
 OVERDUE, GRACE = "overdue", 20.0
-RIGHT, FAILED, WASTED = 1.15, 0, 0.02
+RIGHT, FAILED, WASTED, REMEMBERED = 1.15, 0, 0.02, 0.95
+MEMORY = "memory"
 PRECISION, RECALL = 0.9, 0.8
 BARE_SYSTEM = "Answer the question from the text in one sentence."
 BARE_USER = "Text:\n{}\n\nQuestion: {}"
@@ -185,13 +191,13 @@ async def run_until(uvm: UVM, mission: str, deadline: float) -> tuple[dict[str, 
         return uvm.readings.mission(mission), error.code
 
 
-async def ask_mission(
-    uvm: UVM, heard: Listener, asked: AttachedQuestion, effort: str, deadline: float
-) -> AnswerWithCost:
-    """Ask the product, by its own path, with the passage as a file."""
+async def ask_mission(uvm: UVM, heard: Listener, asked: AttachedQuestion, arm: str, deadline: float) -> AnswerWithCost:
+    """Ask the product, by its own path, with the passage as a file or from memory."""
     began = time.perf_counter()
-    brief = {"text": asked.text, "effort": effort}
-    mission = await uvm.missions.submit(brief, [as_file("text.txt", asked.context.encode())])
+    policy = {} if arm == MEMORY else {"policy": {"memory": NO_MEMORY}}
+    brief = {"text": asked.text, "effort": "reflex" if arm == MEMORY else arm, **policy}
+    files = [] if arm == MEMORY else [as_file("text.txt", asked.context.encode())]
+    mission = await uvm.missions.submit(brief, files)
     shown, failed = await run_until(uvm, mission, deadline)
     cost, first = shown["cost"], heard.first.get(mission)
     citations = (shown.get("provenance") or {}).get("citations", ())
@@ -208,12 +214,25 @@ async def ask_mission(
     )
 
 
+async def remember_passages(uvm: UVM, rows: Sequence[AttachedQuestion]) -> None:
+    """Remember each passage of the data once, under its place among them."""
+    passages_ = dict.fromkeys(each.context for each in rows)
+    given = [
+        Incoming(uvm.settings.asker, DEFAULT_SCOPE, f"passage {number}", f"passage {number}", "text/plain", text,
+                 hashlib.sha256(text.encode()).hexdigest(), "external")
+        for number, text in enumerate(passages_, start=1)
+    ]  # fmt: skip
+    await uvm.document_store.remember(given)
+
+
 async def measure(given: argparse.Namespace, questions: Sequence[AttachedQuestion]) -> dict[str, Any]:
     """Ask every question of every arm, one after another."""
     arms = {name: Arm(questions) for name in given.arms.split(",")}
     heard = Listener()
     async with daemon(given) as url, uvm_over(url, heard) as uvm, Bridge(url) as bridge:
         model = uvm.reconciler.codex().model_for("BABS")
+        if MEMORY in arms:
+            await remember_passages(uvm, rows_of(given))
         for number, asked in enumerate(questions, start=1):
             for name, arm in arms.items():
                 answered = (
@@ -241,6 +260,10 @@ def goals_of(arms: Mapping[str, Mapping[str, Any]]) -> list[Goal]:
         found.append(
             Goal("right by reflex over right by a bare call", arms["reflex"]["right"] / bare, RIGHT, "at_least")
         )
+    attached = arms.get("reflex", {}).get("right")
+    if attached and MEMORY in arms:
+        share = arms[MEMORY]["right"] / attached
+        found.append(Goal("right from memory over right with the file", share, REMEMBERED, "at_least"))
     return found
 
 

@@ -34,6 +34,8 @@ ARGUMENTS_LIMIT = 8
 #: Bytes of a message's arguments as JSON text, and how deep they may be nested.
 ARGUMENTS_BYTES = 64 * 1024
 ARGUMENTS_DEPTH = 32
+#: The scope of what is remembered for every question, and the policy of a mission that uses nothing of it.
+DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 #: Longest file name, in characters.
 NAME_LIMIT = 255
 
@@ -139,6 +141,8 @@ class MissionPolicy(BaseModel):
     interpret: Interpret | None = None
     #: With the daemon away it waits until it is back, instead of failing.
     wait_ollama: bool = Field(default=False, strict=True)
+    #: The scope of the memories that it uses, or NO_MEMORY; absent: `default` and the conversation's.
+    memory: _Line | None = Field(default=None, min_length=1, max_length=128)
 
 
 class Message(BaseModel):

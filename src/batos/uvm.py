@@ -22,6 +22,7 @@ from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
+from batos.memory.document_store import DocumentStore
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import OpenedRuntime, RuntimeParts, open_method_runtime
@@ -81,6 +82,7 @@ class UVM(OpenedImage):
     learning: LateMethods
     running_missions: RunningMissions
     counters: Counters
+    document_store: DocumentStore
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -164,11 +166,9 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events = opened.settings, opened.image, opened.events
-    digests: dict[str, str] = {}
-    thinking: dict[object, frozenset[str]] = {}
+    digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking)
-    rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
-    lifecycle = MethodLifecycle(image, events, opened.clock, rules)
+    lifecycle = MethodLifecycle(image, events, opened.clock, _rules(settings))
     publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, opened.clock)
     readings = Readings(settings, image, opened.journal, lifecycle, opened.clock)
 
@@ -193,7 +193,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     )  # fmt: skip
     method_runtime = await stack.enter_async_context(open_method_runtime(making))
     running = ReadinessParts(
-        settings, image, opened.journal, publisher, events, opened.clock, method_runtime.methods, digests, thinking
+        settings, image, opened.journal, publisher, events, opened.clock, method_runtime.methods, digests, thinking,
+        readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     stack.push_async_callback(_finish, workers.stop)
@@ -209,7 +210,12 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters,
+        DocumentStore(image, opened.clock),
     )  # fmt: skip
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
 
 def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]]) -> Reconciler:

@@ -157,7 +157,7 @@ def check_runaways(document: Mapping[str, Any]) -> None:
 
 def check_quality(document: Mapping[str, Any]) -> None:
     """Each arm answered every question, and has all of its figures."""
-    assert list(document["arms"]) == ["bare", "reflex", "cycle", "council"]
+    assert list(document["arms"]) == ["bare", "reflex", "cycle", "council", "memory"]
     for name, arm in document["arms"].items():
         assert (arm["failed"], arm["calls"] > 0, arm["tokens"] > 0) == (0, True, True), name
         for key in ("right", "by_rule", "carried", "citation_precision", "citation_recall", "wasted"):

@@ -22,6 +22,7 @@ OURS: frozenset[tuple[str, str]] = frozenset(
         ("batos.image.records", "Brief"),
         ("batos.image.records", "Chronicle"),
         ("batos.image.records", "Lineage"),
+        ("batos.image.records", "Segment"),
         ("batos.image.records", "Status"),
         ("batos.inference.journal", "Entry"),
         ("batos.inference.journal", "MissionLog"),

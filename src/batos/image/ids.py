@@ -50,6 +50,11 @@ def conversation_id(now: datetime) -> str:
     return f"c-{ulid(now)}"
 
 
+def document_id(now: datetime) -> str:
+    """Return a new document's id."""
+    return f"d-{ulid(now)}"
+
+
 def approval_id(now: datetime) -> str:
     """Return a new approval's id."""
     return f"a-{ulid(now)}"

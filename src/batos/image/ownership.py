@@ -27,9 +27,11 @@ ABSENT: Final = _Absent()
 
 
 def owner(root: Root, obj: UvmObject) -> str | None:
-    """Return the user whose words an object is made of (a conversation, a thought, a summary); None if no user's."""
+    """Return the user whose words an object is made of (a conversation, a thought, a document); None if no user's."""
     slots = own_slots(obj)
-    if slots.keys() >= {"user", "turns", "view"}:
+    if slots.keys() >= {"document", "number", "text"}:  # a chunk
+        slots = own_slots(slots["document"])
+    if slots.keys() >= {"user", "turns", "view"} or slots.keys() >= {"user", "scope", "chunks"}:
         return str(slots["user"])
     mission = slots.get("mission")
     found = roots.find_record(root, mission) if isinstance(mission, str) and roots.MISSIONS in root else None

@@ -1,4 +1,4 @@
-"""Define the persistent records: of missions, of the files that they came with, of methods, and of approvals."""
+"""Define the persistent records: of missions, of the files that they came with, of methods, approvals and memories."""
 
 from __future__ import annotations
 
@@ -143,6 +143,14 @@ class Attachment(Persistent):
         with self.blob.open("r") as file:
             content: bytes = file.read()
         return content
+
+
+class Segment(Persistent):
+    """A part of an index over memories, never changed: `kind` is the index, `data` the bytes that it reads."""
+
+    def __init__(self, kind: str, data: bytes) -> None:
+        self.kind = kind
+        self.data = data
 
 
 class MissionRecord(NamedTuple):

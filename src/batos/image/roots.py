@@ -66,6 +66,10 @@ AWAITED: Final = "awaited"
 ASKED: Final = "asked"
 #: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method that is to be made: image/wishes.py
 WISHES: Final = "wishes"
+#: document id -> UvmObject: what is remembered (image/memory_records.py)
+DOCUMENTS: Final = "documents"
+#: chunks of the documents, and the segments of the indexes over them (image/memory_records.py)
+MEMORIES: Final = "memories"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
@@ -86,6 +90,8 @@ RECORDS: Final = (
     AWAITED,
     ASKED,
     WISHES,
+    DOCUMENTS,
+    MEMORIES,
 )
 
 #: the slot of the orchestrator that holds what conversations delegate to
@@ -126,6 +132,8 @@ class Root(TypedDict, total=False):
     awaited: OOTreeSet[str]
     asked: OOBTree[str, str]
     wishes: OOBTree[str, WishDocument]
+    documents: OOBTree[str, UvmObject]
+    memories: PersistentMapping[str, Any]
 
 
 def root_of(connection: Connection) -> Root:
@@ -164,12 +172,13 @@ def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
 
 def prepare(root: Root) -> bool:
     """Make the record trees that are missing; says whether any was."""
-    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER), PersistentMapping)
+    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES), PersistentMapping)
     kinds: Mapping[str, type] = {
         UNFOLDED: OOTreeSet,
         AWAITED: OOTreeSet,
         MISSIONS: Chronicle,
         CONVERSATIONS: Chronicle,
+        DOCUMENTS: Chronicle,
         **mappings,
     }
     missing = [name for name in RECORDS if name not in root]
@@ -177,6 +186,10 @@ def prepare(root: Root) -> bool:
         cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
+    if MEMORIES in missing:
+        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments")})
+        root[MEMORIES].update({name: OOBTree() for name in ("sources", "digests")})
+        root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0})
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from batos.memory.evidence import Passage
 from batos.memory.sentences import sentence_spans
-from batos.memory.terms import terms
+from batos.memory.terms import stems
 
 #: Sentences in focus: so many, and at most the second number where more of them match about as well.
 USUAL, MOST = 2, 4
@@ -20,8 +20,6 @@ FAINT = 0.3
 COVERED = 0.05
 #: A further sentence comes into focus if it matches at least so well, as a share of the match before it.
 ALIKE = 0.9
-#: Letters of a word that are compared: what follows is taken for its ending.
-STEM = 6
 #: The share of a word's rarity that counts if the word is short and no number: such words say little in any language.
 SHORT_WORD, SHORT_LETTERS = 0.25, 3
 #: The part of a match that each word of a sentence costs, so that of two equal matches the shorter sentence is better.
@@ -69,20 +67,16 @@ def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
 
 def _candidates(passages: Sequence[Passage]) -> list[_Candidate]:
     return [
-        _Candidate(place, start, end, _stems(passage.text[start:end]))
+        _Candidate(place, start, end, frozenset(stems(passage.text[start:end])))
         for place, passage in enumerate(passages)
         for start, end in sentence_spans(passage.text)
     ]
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(term if term.isdigit() else term[:STEM] for term in terms(text))
-
-
 def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     """Return the places of the candidates in focus, the best first; only those with a word of the question."""
     holding = Counter(term for each in candidates for term in each.terms)
-    weights = {term: _rarity(term, holding[term], len(candidates)) for term in _stems(question)}
+    weights = {term: _rarity(term, holding[term], len(candidates)) for term in stems(question)}
     scores = [sum(weights[term] for term in each.terms & weights.keys()) for each in candidates]
     if max(scores, default=0) < COVERED * sum(weights.values()):
         return []

@@ -15,6 +15,10 @@ _TERM = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}][\\w{_MARKS}]*")
 _RUN = re.compile(f"[{_UNSPACED}]")
 
 
+#: Letters of a word that are compared: what follows is taken for its ending.
+STEM = 6
+
+
 def words(text: str) -> list[str]:
     """Return the words of a text, compatible forms unified and case folded.
 
@@ -42,6 +46,15 @@ def terms(text: str) -> Iterator[str]:
             yield word
         else:
             yield from map("".join, pairwise(word))
+
+
+def stems(text: str) -> Iterator[str]:
+    """Yield the terms of a text without their endings; what has a digit stays whole.
+
+    >>> list(stems("Lighthouses of 1848121 灯塔的"))
+    ['lighth', 'of', '1848121', '灯塔', '塔的']
+    """
+    return (term[:STEM] if term.isalpha() else term for term in terms(text))
 
 
 def placed_terms(text: str) -> Iterator[tuple[str, int, int]]:

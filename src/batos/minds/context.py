@@ -20,6 +20,7 @@ from batos.inference.decisions.free_text import ReplyShape
 from batos.inference.decisions.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
+from batos.memory.recollection import Recollection
 from batos.method_documents import UsePayload
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
@@ -153,6 +154,8 @@ class MissionIO:
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: None: there is no embedder, and words alone decide what carries an answer.
     meanings: Meanings | None = None
+    #: Recalls from the documents of the image; None: nothing is remembered.
+    recollection: Recollection | None = None
 
 
 @dataclass(frozen=True, slots=True)

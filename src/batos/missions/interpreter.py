@@ -19,7 +19,7 @@ from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
 from batos.methods.execution.write_buffer import WriteBuffer
-from batos.minds import provenance, states
+from batos.minds import provenance, remembered, states
 from batos.minds.calls import answers, questions, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
@@ -178,7 +178,7 @@ async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 
 
 async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
-    """Recall evidence for a query from the mission's own files and its conversation, within `room` bytes.
+    """Recall evidence for a query from the mission's files, from memory and its conversation, within `room` bytes.
 
     A third argument is the room for turns, which are recalled beside the passages then.
     """
@@ -188,7 +188,8 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
         room if context.mission.past.count else 0
     )
-    return await offload(size, lambda: recall(context.mission.passages, context.mission.past, query, room, *turns))
+    candidates = (*context.mission.passages, *await remembered.find_passages(context, query))
+    return await offload(size, lambda: recall(candidates, context.mission.past, query, room, *turns))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:

@@ -19,6 +19,7 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
+from batos.memory.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
 from batos.missions.runner import Inference, MissionRunner
@@ -63,6 +64,7 @@ class ReadinessParts:
     methods: MethodRuntime
     digests: dict[str, str]
     thinking: dict[object, frozenset[str]]
+    recollection: Recollection
 
 
 class Readiness:
@@ -181,6 +183,7 @@ class Readiness:
             digests=parts.digests,
             parallel=limits.parallel,
             methods=parts.methods,
+            recollection=parts.recollection,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

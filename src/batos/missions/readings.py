@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,9 @@ from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
+from batos.memory.chunk_search import MemoryReach
+from batos.memory.recollection import Recollection
+from batos.memory_documents import MemoriesPage, RecalledPage, WholeMemory
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
 from batos.missions import reports
@@ -27,6 +30,7 @@ class Readings:
     journal: Entries
     lifecycle: MethodReader
     clock: Callable[[], datetime] = utc_now
+    recollection: Recollection = field(default_factory=Recollection)
 
     def mission(self, mission: str) -> dict[str, Any]:
         """Return the report of a mission. Raises: NotFound."""
@@ -76,3 +80,25 @@ class Readings:
         """Return an object or a slot, as a named user may see it. Raises: NotFound."""
         with self.image.snapshot() as root:
             return reports.inspect_object(root, reference, user or "")
+
+    # -- memory; where no user is named, the settings' own
+
+    def recall(self, query: str, most: int, scope: str | None = None, user: str | None = None) -> RecalledPage:
+        """Return the parts of what is remembered that match a query best."""
+        with self.image.snapshot() as root:
+            return self.recollection.recall(root, query, self._reach(scope, user), most)
+
+    def memories(
+        self, most: int, *, scope: str | None = None, sha256: Sequence[str] = (), user: str | None = None
+    ) -> MemoriesPage:
+        """Return the newest documents that are remembered, optionally only those with one of these contents."""
+        with self.image.snapshot() as root:
+            return self.recollection.list_memories(root, self._reach(scope, user), most, sha256)
+
+    def memory(self, named: str, user: str | None = None) -> WholeMemory:
+        """Return a document with its parts. Raises: NotFound."""
+        with self.image.snapshot() as root:
+            return self.recollection.show(root, named, user or self.settings.asker)
+
+    def _reach(self, scope: str | None, user: str | None) -> MemoryReach:
+        return MemoryReach(user or self.settings.asker, None if scope is None else frozenset({scope}))

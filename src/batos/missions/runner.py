@@ -46,6 +46,7 @@ from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
+from batos.memory.recollection import Recollection
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
 from batos.minds.choices import MissionChoices
@@ -133,6 +134,8 @@ class MissionRunner:
     parallel: int = ALL
     #: The runtime of methods.
     methods: MethodRuntime = field(default_factory=MethodRuntime)
+    #: Recalls from the documents of the image; None: nothing is remembered.
+    recollection: Recollection | None = None
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -319,7 +322,8 @@ class MissionRunner:
         )
         mind = council.mind_of(root, route, brief.text, MindPolicy.from_brief(brief, self.methods))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
-        io = MissionIO(session, self.events, partial(self._note, attempt), transaction.doom, self.methods, meanings)
+        note = partial(self._note, attempt)
+        io = MissionIO(session, self.events, note, transaction.doom, self.methods, meanings, self.recollection)
         if before is not None:
             generated, learned = before.trace.generated, before.trace.learned
         else:

@@ -14,7 +14,8 @@ from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Entry, Hit
 from batos.memory.indexes.segment_bytes import number_bytes, pack, text_bytes
-from batos.memory.indexes.text import KIND, TextIndex, build, merge, stems
+from batos.memory.indexes.text import KIND, TextIndex, build, merge
+from batos.memory.terms import stems
 
 
 class TestTextConformance(IndexConformance):

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 import click
 
-from batos.brief import Combine, EffortChoice, File, Install, Interpret, PersonaName, as_file, read_file
+from batos.brief import NO_MEMORY, Combine, EffortChoice, File, Install, Interpret, PersonaName, as_file, read_file
 from batos.cli.shared_options import file_names
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs import standard_input
@@ -131,6 +131,7 @@ _PLACES: Final = {
     "install": ("policy", "install"),
     "interpret": ("policy", "interpret"),
     "wait_ollama": ("policy", "wait_ollama"),
+    "memory": ("policy", "memory"),
 }
 
 
@@ -177,13 +178,20 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
                   help="The largest budget: calls=5,tokens=2000,seconds=60, or some of these.")  # fmt: skip
     @click.option("--ancestor", metavar="MISSION", help="Reuse the calls that this mission (or `last`) paid for.")
     @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
+    @click.option("--memory", metavar="SCOPE", help="Use what is remembered in this scope only.")
+    @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered.")
     @click.option("--wait-ollama", is_flag=True, default=None, help="Wait while Ollama is away; do not fail.")
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
     @functools.wraps(verb)
-    def run_verb(*, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, **given: Any) -> Any:
+    def run_verb(
+        *, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, no_memory: bool, **given: Any
+    ) -> Any:
         if goes_on and given["conversation"] not in (None, "last"):
             raise _wrong("conversation", "--continue means the newest conversation, and another is named")
+        if no_memory and given["memory"] is not None:
+            raise _wrong("memory", "--no-memory means none, and a scope is named")
+        given["memory"] = NO_MEMORY if no_memory else given["memory"]
         given["conversation"] = "last" if goes_on else given["conversation"]
         names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", *_PLACES)
         fields: dict[str, Any] = {}

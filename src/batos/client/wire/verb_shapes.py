@@ -239,6 +239,69 @@ class ToolsArgs(StrictModel):
     """List the methods that are tools and can be called."""
 
 
+class RememberedFile(StrictModel):
+    """A file to be remembered, whose bytes were sent by `attach`."""
+
+    name: str = Field(min_length=1, max_length=255, description="Its name.")
+    media_type: _Name = Field(description="Its media type, such as `text/markdown`.")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="The digest of its content.")
+    source: str = Field(
+        default="", max_length=4_096, description="The place that it came from: a later file from there replaces it."
+    )
+    title: str | None = Field(
+        default=None, min_length=1, max_length=255, description="Its title; absent: its first heading, else its name."
+    )
+
+
+class RememberArgs(StrictModel):
+    """Texts to be remembered: files that were sent by `attach`, or one text."""
+
+    files: list[RememberedFile] = Field(default_factory=list, max_length=64, description="The files.")
+    text: str | None = Field(default=None, min_length=1, max_length=20_000, description="Or a text of its own.")
+    source: str | None = Field(default=None, max_length=4_096, description="The place that the text came from.")
+    title: str | None = Field(default=None, min_length=1, max_length=255, description="The title of the text.")
+    scope: _Name | None = Field(default=None, description="The scope that they belong to; absent: `default`.")
+    owner: _Name | None = Field(
+        default=None,
+        description="Their owner, where no `user` is given; absent: the server's own user.",
+    )
+    user: _Name | None = Field(
+        default=None, description="The user who remembers them; only this user's files may be named then."
+    )
+
+
+class RecallArgs(StrictModel):
+    """The parts of what is remembered that match a query best."""
+
+    query: str = Field(min_length=1, max_length=20_000, description="The question or the words that are looked for.")
+    limit: int = Field(default=5, ge=1, le=10_000, description="Most parts in the list.")
+    scope: _Name | None = Field(default=None, description="Only what belongs to this scope; absent: all of them.")
+    user: _Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
+class MemoriesArgs(StrictModel):
+    """The documents that are remembered, the newest first; or all of one."""
+
+    document: str | None = Field(
+        default=None, min_length=1, max_length=4_096, description="Show this one: its id, the id's beginning, a source."
+    )
+    limit: int = Field(default=20, ge=1, le=10_000, description="Most documents in the list.")
+    scope: _Name | None = Field(default=None, description="Only those of this scope.")
+    sha256: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
+        default_factory=list, max_length=1_000, description="Only those with one of these contents."
+    )
+    user: _Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
+class ForgetArgs(StrictModel):
+    """Documents to be forgotten: all of them, or none."""
+
+    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
+        min_length=1, max_length=1_000, description="Their ids, beginnings of them, or sources."
+    )
+    user: _Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
 #: The arguments of every verb.
 ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "hello": HelloArgs,
@@ -267,4 +330,8 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "method_make": MethodMakeArgs,
     "method_redefine": MethodRedefineArgs,
     "tools": ToolsArgs,
+    "remember": RememberArgs,
+    "recall": RecallArgs,
+    "memories": MemoriesArgs,
+    "forget": ForgetArgs,
 }

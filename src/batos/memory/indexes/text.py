@@ -22,25 +22,13 @@ from batos.memory.indexes.segment_bytes import (
     text_bytes,
     unpack,
 )
-from batos.memory.terms import terms
+from batos.memory.terms import stems
 
 KIND = b"text"
 #: BM25: how soon a term's repetitions stop to count, and how much the length of an entry counts.
 K1, B = 1.2, 0.75
 #: The most times that a term is counted in one entry.
 MOST_TIMES = 65535
-#: Letters of a word that are compared: what follows is taken for its ending.
-STEM = 6
-
-
-def stems(text: str) -> Iterator[str]:
-    """Yield the terms of a text as the index compares them: words without their endings, numbers whole.
-
-    >>> list(stems("Lighthouses of 1848121 灯塔的"))
-    ['lighth', 'of', '1848121', '灯塔', '塔的']
-    """
-    for term in terms(text):
-        yield term if term.isdigit() else term[:STEM]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from batos.genesis.provision import StepProgress
 from batos.image import ownership, roots
 from batos.mission_documents import as_plain
 from batos.server.dispatch import adapter_choice, approval_answers, method_changes
+from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Dispatcher:
             "reject": self._reject,
             **self._reader.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
+            **MemoryChanges(uvm, self._content, self._run_shielded).verbs(),
         }
 
     def announce(self, about: Mapping[str, Any]) -> None:

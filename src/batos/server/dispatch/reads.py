@@ -10,11 +10,13 @@ from batos.approvals import documents
 from batos.client.wire.verb_shapes import (
     ApprovalsArgs,
     InspectArgs,
+    MemoriesArgs,
     MethodHistoryArgs,
     MethodListArgs,
     MethodShowArgs,
     MissionArgs,
     MissionsArgs,
+    RecallArgs,
     ShowArgs,
     ToolsArgs,
     TurnsArgs,
@@ -50,6 +52,8 @@ class Reader:
             "method_show": self._method,
             "method_history": self._history,
             "tools": self._tools,
+            "recall": self._recall,
+            "memories": self._memories,
         }
 
     async def read(self, what: Callable[..., T], *args: Any, **more: Any) -> T:
@@ -113,3 +117,15 @@ class Reader:
 
     async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
         return {"tools": await self.read(self._of.lifecycle.tools)}
+
+    # -- memory
+
+    async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
+        return as_plain(await self.read(self._of.recall, given.query, given.limit, given.scope, given.user))
+
+    async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
+        if given.document is not None:
+            return as_plain(await self.read(self._of.memory, given.document, given.user))
+        return as_plain(
+            await self.read(self._of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)
+        )

@@ -1,0 +1,239 @@
+"""The memories of the image: documents in chunks, whose they are, and the segments of the indexes over their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from batos.errors import NotFound
+from batos.image import roots
+from batos.image.records import Segment
+from batos.image.roots import Root
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The object that documents and chunks delegate to.
+_CATALOG: Final = "knowledge_catalog_obj"
+
+#: Returns an index segment without some chunks; b"" if it has no others.
+Without: TypeAlias = Callable[[bytes, Container[int]], bytes]
+
+
+class ChunkText(NamedTuple):
+    """A chunk of a document: where it begins in the document's text, the headings above it, and its words."""
+
+    start: int
+    heading: str
+    text: str
+
+
+class ChunkRange(NamedTuple):
+    """The last chunk of a document, with what a search asks before it loads anything: whose it is, and its scope."""
+
+    last: int
+    document: str
+    user: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document that is to be remembered. `source` is where it came from: what comes from there again replaces it."""
+
+    name: str
+    user: str
+    scope: str
+    source: str
+    title: str
+    media_type: str
+    sha256: str
+    size: int
+    trust: str
+    at: str
+    chunks: tuple[ChunkText, ...]
+
+
+def chunk_count(root: Root) -> int:
+    """Return the number of chunks that are remembered."""
+    return sum(each.last - first + 1 for first, each in ranges_of(root))
+
+
+def reserve(root: Root, count: int) -> int:
+    """Set so many chunk numbers aside, which are never given again, and return the first of them."""
+    kept = _trees(root)
+    first: int = kept["next_chunk"]
+    kept["next_chunk"] = first + count
+    return first
+
+
+def add(root: Root, documents: Sequence[NewDocument], first: int, segment: bytes, without: Without) -> list[str]:
+    """Add documents with their chunks, numbered from `first` on, and the text segment over these.
+
+    A document that came from the same source before, for the same user and scope, goes in the same change. Returns the
+    names of the documents that went.
+    """
+    kept, gone, begin = _trees(root), [], first
+    for document in documents:
+        before = find_by_source(root, document.user, document.scope, document.source)
+        if before is not None:
+            forget(root, before, without)
+            gone.append(before)
+        first = _add_document(root, document, first)
+    missing = [number for number in range(begin, first) if number not in kept["chunks"]]
+    _add_segment(kept, without(segment, missing) if missing else segment)  # a source may come twice in a batch
+    return gone
+
+
+def _add_document(root: Root, document: NewDocument, first: int) -> int:
+    """Write a document and its chunks; return the number behind its last chunk."""
+    kept, last = _trees(root), first + len(document.chunks) - 1
+    parents = (root["knowledge_catalog_obj"],) if _CATALOG in root else ()
+    slots: dict[str, Any] = {
+        "name": document.name,
+        "user": document.user,
+        "scope": document.scope,
+        "source": document.source,
+        "title": document.title,
+        "media_type": document.media_type,
+        "sha256": document.sha256,
+        "size": document.size,
+        "trust": document.trust,
+        "remembered_at": document.at,
+        "chunks": (first, last),
+    }
+    root[roots.DOCUMENTS][document.name] = made = UvmObject(slots, parents)
+    for number, chunk in enumerate(document.chunks, start=first):
+        about = {"document": made, "number": number, "start": chunk.start, "heading": chunk.heading, "text": chunk.text}
+        kept["chunks"][number] = UvmObject(about, parents)
+    kept["ranges"][first] = tuple(ChunkRange(last, document.name, document.user, document.scope))
+    kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
+    if document.source:
+        kept["sources"][_key(document.user, document.scope, document.source)] = document.name
+    return last + 1
+
+
+def forget(root: Root, name: str, without: Without) -> int:
+    """Take a document, its chunks and their words out of the image as it is now; return how many chunks went."""
+    kept, slots = _trees(root), own_slots(root[roots.DOCUMENTS][name])
+    first, last = slots["chunks"]
+    gone = range(first, last + 1)
+    for number in gone:
+        del kept["chunks"][number]
+    del kept["ranges"][first]
+    for tree, value in (("digests", slots["sha256"]), ("sources", slots["source"])):
+        key = _key(slots["user"], slots["scope"], value)
+        if kept[tree].get(key) == name:
+            del kept[tree][key]
+    del root[roots.DOCUMENTS][name]
+    for number, segment in list(kept["segments"].items()):
+        if (less := without(segment.data, gone)) != segment.data:
+            del kept["segments"][number]
+            if less:
+                _add_segment(kept, less)
+    kept["change"] += 1
+    return len(gone)
+
+
+def replace_segments(root: Root, numbers: Sequence[int], merged: bytes) -> bool:
+    """Put one segment in the place of several; return False if one of them is gone meanwhile."""
+    kept = _trees(root)
+    if any(number not in kept["segments"] for number in numbers):
+        return False
+    for number in numbers:
+        del kept["segments"][number]
+    _add_segment(kept, merged)
+    return True
+
+
+def segments_of(root: Root) -> Iterator[tuple[int, Segment]]:
+    """Yield the segments of the text index by their numbers, the oldest first."""
+    yield from _trees(root)["segments"].items()
+
+
+def ranges_of(root: Root) -> Iterator[tuple[int, ChunkRange]]:
+    """Yield the first chunk of each document with the rest of its range, in the order of their numbers."""
+    for first, found in _trees(root)["ranges"].items():
+        yield first, ChunkRange(*found)
+
+
+def change_of(root: Root) -> int:
+    """Return a number that grows with each change of the indexes."""
+    return int(_trees(root)["change"])
+
+
+def find_chunk(root: Root, number: int) -> UvmObject | None:
+    """Return a chunk by its number; None if there is none."""
+    found: UvmObject | None = _trees(root)["chunks"].get(number)
+    return found
+
+
+def has_chunk(root: Root, number: int) -> bool:
+    """Tell whether there is a chunk of this number, without loading it."""
+    return number in _trees(root)["chunks"]
+
+
+def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
+    """Return the name of a user's document that came from there."""
+    return _find(root, "sources", user, scope, source) if source else None
+
+
+def find_by_content(root: Root, user: str, scope: str, sha256: str) -> str | None:
+    """Return the name of a user's document that has this content."""
+    return _find(root, "digests", user, scope, sha256)
+
+
+def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
+    """Return a document by its name, by an unambiguous beginning of it, or by its source.
+
+    Raises: NotFound: there is none, or it is another user's.
+    """
+    users = (user,) if user is not None else sorted({each.user for _, each in ranges_of(root)})
+    found = {name for each in users for name in _from_source(root, each, named)}
+    if len(named) > len("d-"):
+        found |= {name for name, _ in documents_of(root, user) if name.startswith(named)}
+    if len(found) != 1:
+        what = "several documents are" if found else "there is no document"
+        remedy = "Give more of its name; " if found else ""
+        raise NotFound(f"{what} named {named!r}", field="name", remedy=f"{remedy}`batos memories` lists them.")
+    document: UvmObject = root[roots.DOCUMENTS][found.pop()]
+    return document
+
+
+def documents_of(root: Root, user: str | None = None) -> Iterator[tuple[str, UvmObject]]:
+    """Yield the documents that are remembered, the newest first; of one user, or of all."""
+    for name, document in reversed(list(root[roots.DOCUMENTS].items())):
+        if user is None or own_slots(document)["user"] == user:
+            yield name, document
+
+
+def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
+    """Return the chunks of a document in their order."""
+    first, last = own_slots(document)["chunks"]
+    values: Iterable[UvmObject] = _trees(root)["chunks"].values(first, last)
+    return values
+
+
+def _from_source(root: Root, user: str, source: str) -> Iterator[str]:
+    beginning = f"{user}\0"
+    for key, name in _trees(root)["sources"].items(beginning, f"{user}\1"):
+        if key.rpartition("\0")[2] == source:
+            yield name
+
+
+def _trees(root: Root) -> Any:
+    return root[roots.MEMORIES]
+
+
+def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | None:
+    found: str | None = _trees(root)[tree].get(_key(user, scope, value))
+    return found
+
+
+def _add_segment(kept: Any, data: bytes) -> None:
+    kept["segments"][kept["next_segment"]] = Segment("text", data)
+    kept["next_segment"] += 1
+    kept["change"] += 1
+
+
+def _key(user: str, scope: str, value: str) -> str:
+    return f"{user}\0{scope}\0{value}"

@@ -1,0 +1,212 @@
+"""The catalogue: remembers documents, each commit a batch of them, and forgets them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import PurePath
+from typing import Final, Literal
+
+from batos.errors import NotFound
+from batos.image import memory_records
+from batos.image.ids import document_id, iso
+from batos.image.image import LivingImage
+from batos.image.memory_records import ChunkText, NewDocument
+from batos.image.roots import Root
+from batos.memory.indexes import text as text_index
+from batos.memory.indexes.entries import Entry
+from batos.memory.passages import passages
+from batos.memory.recollection import line_of
+from batos.memory_documents import ForgottenPage, MemoryLine, RememberedLine, RememberedPage
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
+MERGED, TIER = 8, 8
+#: The places that still hold the bytes of a document that was forgotten.
+STILL_HELD: Final = (
+    "The present image no longer has it. Until the database is packed its history does, and so do the answers and the"
+    " journal entries of missions that used it."
+)
+
+_EMPTY: Final = text_index.build(())
+_HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A text that is to be remembered. `source` is where it came from, "" for words that a person typed."""
+
+    user: str
+    scope: str
+    source: str
+    title: str
+    media_type: str
+    text: str
+    sha256: str
+    trust: str
+
+
+class DocumentStore:
+    """Keeps what an image remembers. All changes go through the image's writer, a batch of documents in one commit."""
+
+    def __init__(self, image: LivingImage, clock: Callable[[], datetime]) -> None:
+        self._image = image
+        self._clock = clock
+        self._writing = asyncio.Lock()
+
+    async def remember(self, given: Sequence[Incoming]) -> RememberedPage:
+        """Remember texts, and return what became of each.
+
+        A text that its user has in the same scope already is not stored again. A text from the source of an older one
+        takes its place, in the same commit.
+        """
+        async with self._writing:
+            lines, fresh = await asyncio.to_thread(self._sort_out, given)
+            if fresh:
+                gone = await self._write(fresh)
+                for number, document in fresh.items():
+                    lines[number] = _remembered_line(document, "replaced" if document.source in gone else "new")
+                await self._merge()
+        return {"remembered": [lines[number] for number in sorted(lines)]}
+
+    def _sort_out(self, given: Sequence[Incoming]) -> tuple[dict[int, RememberedLine], dict[int, NewDocument]]:
+        """Return, by their places, the lines of texts that are known and the documents of those that are not."""
+        lines: dict[int, RememberedLine] = {}
+        fresh: dict[int, NewDocument] = {}
+        seen: dict[tuple[str, str, str], NewDocument] = {}
+        now = self._clock()
+        with self._image.snapshot() as root:
+            for place, each in enumerate(given):
+                known = memory_records.find_by_content(root, each.user, each.scope, each.sha256)
+                twin = seen.get((each.user, each.scope, each.sha256))
+                if known is not None:
+                    lines[place] = _known_line(memory_records.find_document(root, known))
+                elif twin is not None:
+                    lines[place] = _remembered_line(twin, "known")
+                else:
+                    fresh[place] = _cut(each, document_id(now), iso(now))
+                    seen[each.user, each.scope, each.sha256] = fresh[place]
+        return lines, fresh
+
+    async def _write(self, fresh: dict[int, NewDocument]) -> set[str]:
+        """Write new documents, and return the sources of those whose place they took."""
+        documents = list(fresh.values())
+        count = sum(len(each.chunks) for each in documents)
+        first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
+        segment = await asyncio.to_thread(_segment_of, documents, first)
+
+        def change(root: Root) -> set[str]:
+            before = {
+                each.source
+                for each in documents
+                if memory_records.find_by_source(root, each.user, each.scope, each.source) is not None
+            }
+            memory_records.add(root, documents, first, segment, _without)
+            return before
+
+        return await self._image.writer.apply(change)
+
+    async def _merge(self) -> None:
+        """Make one segment of several of about the same length, as long as there are enough of them."""
+        while True:
+            several = await asyncio.to_thread(self._alike)
+            if not several:
+                return
+            merged = await asyncio.to_thread(text_index.merge, list(several.values()), frozenset())
+            replace = partial(memory_records.replace_segments, numbers=list(several), merged=merged)
+            await self._image.writer.apply(replace)
+
+    def _alike(self) -> dict[int, bytes]:
+        """Return the data of the segments that are to be merged, by their numbers."""
+        with self._image.snapshot() as root:
+            sized = sorted((len(each.data), number) for number, each in memory_records.segments_of(root))
+            for at in range(len(sized) - MERGED + 1):
+                run = sized[at : at + MERGED]
+                if run[-1][0] <= TIER * run[0][0]:
+                    found = dict(memory_records.segments_of(root))
+                    return {number: found[number].data for number in sorted(number for _, number in run)}
+        return {}
+
+    async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
+        """Take documents out of the present image: all that are named, or none.
+
+        Raises: NotFound: one of them is not there, or is another user's.
+        """
+        async with self._writing:
+
+            def change(root: Root) -> list[MemoryLine] | NotFound:
+                try:
+                    found = [memory_records.find_document(root, each, user) for each in named]
+                except NotFound as error:
+                    return error  # a refusal that is raised would fail the other changes of the same commit
+                lines = {own_slots(each)["name"]: line_of(each) for each in found}
+                for name in lines:
+                    memory_records.forget(root, name, _without)
+                return list(lines.values())
+
+            told = await self._image.writer.apply(change)
+        if isinstance(told, NotFound):
+            raise told
+        return {"forgotten": told, "note": STILL_HELD}
+
+
+def _cut(given: Incoming, name: str, at: str) -> NewDocument:
+    """Return a text as a document in chunks."""
+    parts = passages([(given.title, given.sha256, given.text)])
+    chunks = tuple(ChunkText(each.start, "", each.text) for each in parts)
+    return NewDocument(
+        name, given.user, given.scope, given.source, given.title, given.media_type, given.sha256,
+        len(given.text.encode()), given.trust, at, chunks,
+    )  # fmt: skip
+
+
+def title_of(name: str, text: str) -> str:
+    """Return a document's title: its first line where that is a heading, else its file's name without the ending.
+
+    >>> title_of("lamp.md", "# The lamp\\n\\nIt burns.")
+    'The lamp'
+    >>> title_of("notes/lamp.txt", "It burns.")
+    'lamp'
+    """
+    heading = _HEADING.match(text)
+    return heading[1].strip() if heading else PurePath(name).stem or name
+
+
+def _segment_of(documents: Sequence[NewDocument], first: int) -> bytes:
+    entries: list[Entry] = []
+    for document in documents:
+        for chunk in document.chunks:
+            title = " ".join(filter(None, (document.title, chunk.heading)))
+            entries.append(Entry(first + len(entries), title, chunk.text))
+    return text_index.build(entries)
+
+
+def _without(segment: bytes, gone: Container[int]) -> bytes:
+    """Return a segment without some chunks: itself where it has none of them, b"" where it has no others."""
+    left = text_index.merge([segment], gone)
+    return b"" if left == _EMPTY else left
+
+
+def _remembered_line(document: NewDocument, state: Literal["new", "known", "replaced"]) -> RememberedLine:
+    return {
+        "document": document.name,
+        "title": document.title,
+        "source": document.source,
+        "chunks": len(document.chunks),
+        "state": state,
+    }
+
+
+def _known_line(document: UvmObject) -> RememberedLine:
+    line = line_of(document)
+    return {
+        "document": line["document"],
+        "title": line["title"],
+        "source": line["source"],
+        "chunks": line["chunks"],
+        "state": "known",
+    }

@@ -1,0 +1,142 @@
+"""Reads what an image remembers: lists of documents, and the parts of them that match a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from batos.image import memory_records
+from batos.image.memory_records import ChunkRange
+from batos.image.roots import Root
+from batos.memory.chunk_search import ChunkSearch, FoundChunk, MemoryReach
+from batos.memory.evidence import Passage
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems, terms
+from batos.memory_documents import ChunkDocument, MemoriesPage, MemoryLine, RecalledChunk, RecalledPage, WholeMemory
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Words that a recall names as the reason why a part was found: so many, at least so rare as a share of the rarest.
+NAMED_WORDS, TELLING = 6, 0.3
+#: The least that a part must have of a question to be shown to a mission (decision 0059).
+LEAST_COVERED: Final = 0.325
+
+
+class Recollection:
+    """Recalls from any root of one image; the indexes are read into memory by the first search."""
+
+    def __init__(self) -> None:
+        self._search = ChunkSearch()
+
+    def list_memories(self, root: Root, reach: MemoryReach, limit: int, sha256: Sequence[str] = ()) -> MemoriesPage:
+        """Return the newest documents within reach; with digests, only those that have one of these contents."""
+        found = [each for _, each in memory_records.documents_of(root, reach.user) if _is_within(each, reach)]
+        chunks = sum(_size(each) for each in found)
+        wanted = frozenset(sha256)
+        shown = [each for each in found if not wanted or own_slots(each)["sha256"] in wanted]
+        return {"memories": [line_of(each) for each in shown[:limit]], "documents": len(found), "chunks": chunks}
+
+    def show(self, root: Root, named: str, user: str | None) -> WholeMemory:
+        """Return a document with its parts. Raises: NotFound: there is none, or it is another user's."""
+        document = memory_records.find_document(root, named, user)
+        return {**line_of(document), "parts": [_part(each) for each in memory_records.chunks_of(root, document)]}
+
+    def recall(self, root: Root, query: str, reach: MemoryReach, most: int) -> RecalledPage:
+        """Return the parts that match a query best, and how many have a word of it."""
+        found = self._search.search(root, query, reach)
+        return {"recalled": [_recalled_chunk(each, found.rarity) for each in found.best(most)], "of": found.count}
+
+    def find_passages(self, root: Root, query: str, reach: MemoryReach, most: int) -> tuple[tuple[int, Passage], ...]:
+        """Return the parts that match a query best: the number of each chunk, and the chunk as evidence."""
+        found = self._search.search(root, query, reach, most)
+        best = [each.chunk for each in found.best(most) if coverage(found.rarity, each.chunk) >= LEAST_COVERED]
+        return tuple((own_slots(each)["number"], _passage(each)) for each in best)
+
+    def passages_of(self, root: Root, numbers: Sequence[int], reach: MemoryReach) -> tuple[Passage, ...]:
+        """Return the chunks of these numbers as evidence, those that are still there and within reach."""
+        found = (memory_records.find_chunk(root, number) for number in numbers)
+        return tuple(_passage(each) for each in found if each is not None and reach.holds(_range_of(each)))
+
+
+def _is_within(document: UvmObject, reach: MemoryReach) -> bool:
+    slots = own_slots(document)
+    return reach.scopes is None or slots["scope"] in reach.scopes
+
+
+def _size(document: UvmObject) -> int:
+    first, last = own_slots(document)["chunks"]
+    return int(last - first + 1)
+
+
+def line_of(document: UvmObject) -> MemoryLine:
+    """Return the line of a document."""
+    slots = own_slots(document)
+    return {
+        "document": slots["name"],
+        "title": slots["title"],
+        "source": slots["source"],
+        "scope": slots["scope"],
+        "user": slots["user"],
+        "media_type": slots["media_type"],
+        "sha256": slots["sha256"],
+        "size": slots["size"],
+        "trust": slots["trust"],
+        "at": slots["remembered_at"],
+        "chunks": _size(document),
+    }
+
+
+def _part(chunk: UvmObject) -> ChunkDocument:
+    slots = own_slots(chunk)
+    return {
+        "chunk": slots["number"],
+        "heading": slots["heading"],
+        "span": [slots["start"], slots["start"] + len(slots["text"])],
+        "text": slots["text"],
+    }
+
+
+def _range_of(chunk: UvmObject) -> ChunkRange:
+    document = own_slots(own_slots(chunk)["document"])
+    return ChunkRange(document["chunks"][1], document["name"], document["user"], document["scope"])
+
+
+def _passage(chunk: UvmObject) -> Passage:
+    """Return a chunk as evidence; who shows it numbers it."""
+    slots = own_slots(chunk)
+    document = own_slots(slots["document"])
+    return Passage(0, document["title"], document["sha256"], slots["start"], slots["text"])
+
+
+def coverage(rarity: Mapping[str, float], chunk: UvmObject) -> float:
+    """Return how much of a query a chunk has: the mean of the chunk's share and that of the best of its sentences.
+
+    A share is that of the weight of the query's stems by their rarity. The title's stems are each sentence's too.
+    """
+    slots = own_slots(chunk)
+    title, text = frozenset(stems(own_slots(slots["document"])["title"])), slots["text"]
+    sentences = (frozenset(stems(text[start:end])) for start, end in sentence_spans(text))
+    whole = _share(rarity, title.union(stems(text)))
+    return (whole + max((_share(rarity, title | each) for each in sentences), default=0.0)) / 2
+
+
+def _share(rarity: Mapping[str, float], there: frozenset[str]) -> float:
+    return sum(weight for stem, weight in rarity.items() if stem in there) / (sum(rarity.values()) or 1.0)
+
+
+def _recalled_chunk(found: FoundChunk, rarity: Mapping[str, float]) -> RecalledChunk:
+    line = line_of(own_slots(found.chunk)["document"])
+    there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{line['title']}")}
+    shared = sorted((stem for stem in rarity if stem in there), key=lambda stem: -rarity[stem])
+    words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
+    return {
+        **_part(found.chunk),
+        "document": line["document"],
+        "title": line["title"],
+        "source": line["source"],
+        "scope": line["scope"],
+        "at": line["at"],
+        "trust": line["trust"],
+        "sha256": line["sha256"],
+        "score": round(found.score, 3),
+        "why": f"words: {', '.join(words)}" if words else "words",
+    }

@@ -1,0 +1,89 @@
+"""The documents of what is remembered, key by key: what `remember`, `recall`, `memories` and `forget` answer."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class MemoryLine(TypedDict):
+    """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts."""
+
+    document: str
+    title: str
+    source: str
+    scope: str
+    user: str
+    media_type: str
+    sha256: str
+    size: int
+    trust: str
+    at: str
+    chunks: int
+
+
+class ChunkDocument(TypedDict):
+    """A part of a document: its number in the image, and its place in the document's text."""
+
+    chunk: int
+    heading: str
+    span: list[int]
+    text: str
+
+
+class WholeMemory(MemoryLine):
+    """A document with all its parts."""
+
+    parts: list[ChunkDocument]
+
+
+class MemoriesPage(TypedDict):
+    """Documents, the newest first, and how many documents and chunks there are in all."""
+
+    memories: list[MemoryLine]
+    documents: int
+    chunks: int
+
+
+class RememberedLine(TypedDict):
+    """The fate of a document: `known` was here already, `replaced` is in the place of an older one."""
+
+    document: str
+    title: str
+    source: str
+    chunks: int
+    state: Literal["new", "known", "replaced"]
+
+
+class RememberedPage(TypedDict):
+    """The fate of each document that was given."""
+
+    remembered: list[RememberedLine]
+
+
+class RecalledChunk(ChunkDocument):
+    """A part that was recalled: how well it matches, and why it was found."""
+
+    document: str
+    title: str
+    source: str
+    scope: str
+    at: str
+    trust: str
+    sha256: str
+    score: float
+    why: str
+
+
+class RecalledPage(TypedDict):
+    """The parts that match a query best, and how many match at all."""
+
+    recalled: list[RecalledChunk]
+    of: int
+    note: NotRequired[str]
+
+
+class ForgottenPage(TypedDict):
+    """The documents that are gone from the present image, and what still holds their words."""
+
+    forgotten: list[MemoryLine]
+    note: str

@@ -1,0 +1,55 @@
+"""Finds what is remembered for a mission's question: the same parts in every attempt, as long as they are there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Final
+
+from batos.brief import DEFAULT_SCOPE, NO_MEMORY
+from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.image import memory_records
+from batos.memory.chunk_search import MemoryReach
+from batos.memory.evidence import Passage
+from batos.memory.recollection import Recollection
+from batos.minds.context import MindContext
+
+#: The most parts that are recalled beside the mission's own files.
+MOST_REMEMBERED: Final = 8
+#: The journal note of the parts that were found has them under this name.
+NOTE: Final = "remembered"
+
+
+async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]:
+    """Return the remembered parts that match a query, numbered from 1; none where the brief wants none.
+
+    A later attempt finds the same parts again, so that its prompts are the same and paid answers are used.
+    """
+    recollection, reach = context.io.recollection, _reach(context)
+    if recollection is None or reach is None or not memory_records.change_of(context.mission.root):
+        return ()
+    root, key = context.mission.root, hashlib.sha256(query.encode()).hexdigest()[:16]
+    for note in context.trace.decided.notes():
+        if NOTE in note and note[NOTE]["query"] == key:
+            return recollection.passages_of(root, note[NOTE]["chunks"], reach)
+    found = await _search(recollection, context, query, reach)
+    context.trace.decided.note(**{NOTE: {"query": key, "chunks": [number for number, _ in found]}})
+    return tuple(passage for _, passage in found)
+
+
+async def _search(
+    recollection: Recollection, context: MindContext, query: str, reach: MemoryReach
+) -> tuple[tuple[int, Passage], ...]:
+    """Search in a thread: the indexes are read there for the first time."""
+    work = asyncio.to_thread(recollection.find_passages, context.mission.root, query, reach, MOST_REMEMBERED)
+    return await finish_despite_cancel(asyncio.ensure_future(work))
+
+
+def _reach(context: MindContext) -> MemoryReach | None:
+    """Return the memories that the mission may use; None: it wants none."""
+    brief = context.mission.brief
+    asked = brief.policy.memory if brief.policy else None
+    if asked == NO_MEMORY:
+        return None
+    scopes = {asked} if asked else {DEFAULT_SCOPE, *([brief.conversation] if brief.conversation else [])}
+    return MemoryReach(brief.user, frozenset(scopes))

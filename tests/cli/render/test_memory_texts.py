@@ -1,0 +1,43 @@
+"""The texts on memory: what came of files, and words of documents that hold orders for a terminal."""
+
+from __future__ import annotations
+
+from batos.cli.render import memory_texts
+
+LINE = {
+    "document": "d-1",
+    "title": "la\x1b[31mmp",
+    "source": "/a\x07",
+    "scope": "default",
+    "at": "2026-11-24T00:00:00.000Z",
+    "trust": "external",
+    "size": 20,
+    "chunks": 2,
+}
+
+
+def test_no_text_orders_a_terminal() -> None:
+    """Titles, sources, reasons and words are shown without control characters."""
+    part = {"span": [0, 9], "text": "It \x1b[2J burns.\nOil.", "heading": "", "chunk": 1}
+    recalled = {**LINE, **part, "score": 1.0, "why": "words: lamp"}
+    shown = [
+        memory_texts.remembered_text({"remembered": [{**LINE, "state": "new"}], "skipped": []}),
+        memory_texts.remembered_text({"remembered": [], "skipped": [{"source": "/x\x07", "reason": "no\x1btext"}]}),
+        memory_texts.recalled_text({"recalled": [recalled], "of": 3}),
+        memory_texts.listing_text({"memories": [LINE], "documents": 1, "chunks": 2}),
+        memory_texts.whole_text({**LINE, "parts": [part]}),
+        memory_texts.forgotten_text({"forgotten": [LINE], "note": "That is all."}),
+    ]
+    assert not any(each in text for text in shown for each in "\x1b\x07")
+
+
+def test_many_documents_are_counted() -> None:
+    """One is told by its title, several by their states; of many skipped files the first are told."""
+    lines = [{**LINE, "state": state} for state in ("new", "new", "known", "replaced")]
+    skipped = [{"source": f"/{number}", "reason": "no text"} for number in range(12)]
+    told = memory_texts.remembered_text({"remembered": lines, "skipped": skipped})
+    assert told.startswith("Remembered: 2 new, 1 replaced, 1 known; 6 parts added.")
+    assert "And 2 more files skipped" in told
+    assert "--all" in memory_texts.recalled_text(
+        {"recalled": [{**LINE, "text": "x", "why": "words: x", "score": 1}], "of": 2}
+    )

@@ -1,0 +1,145 @@
+"""What is remembered in the image: numbers are given once, a source has one document, and what goes leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.image.open_image import open_image
+
+from batos.errors import NotFound
+from batos.image import memory_records, ownership, roots
+from batos.image.memory_records import ChunkText, NewDocument
+from batos.image.roots import Root
+from batos.objects.prototype import own_slots
+
+
+def document(name: str, source: str = "", user: str = "ann", scope: str = "default", chunks: int = 2) -> NewDocument:
+    """A document of as many chunks."""
+    parts = tuple(ChunkText(10 * number, "", f"part {number} of {name}") for number in range(chunks))
+    return NewDocument(
+        name, user, scope, source, name, "text/plain", name, 20, "external", "2026-11-24T00:00:00Z", parts
+    )
+
+
+def without(segment: bytes, gone: Container[int]) -> bytes:
+    """A segment is the numbers of its chunks."""
+    return bytes(number for number in segment if number not in gone)
+
+
+def add(root: Root, *documents: NewDocument) -> list[str]:
+    """Add documents as the store does."""
+    count = sum(len(each.chunks) for each in documents)
+    first = memory_records.reserve(root, count)
+    return memory_records.add(root, documents, first, bytes(range(first, first + count)), without)
+
+
+@contextmanager
+def held(root: Root) -> Iterator[list[bytes]]:
+    """The data of the segments."""
+    yield [segment.data for _, segment in memory_records.segments_of(root)]
+
+
+async def test_numbers_are_given_once() -> None:
+    """Chunks of a later document never have the number of an earlier one, also where that is gone."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"), document("d-2", chunks=3))
+            assert [first for first, _ in memory_records.ranges_of(root)] == [1, 3]
+            memory_records.forget(root, "d-2", without)
+            add(root, document("d-3"))
+            assert [first for first, _ in memory_records.ranges_of(root)] == [1, 6]
+            assert not memory_records.has_chunk(root, 3)
+            assert own_slots(memory_records.find_chunk(root, 7))["text"] == "part 1 of d-3"  # type: ignore[arg-type]
+
+        await image.writer.apply(change)
+
+
+async def test_a_source_has_one_document() -> None:
+    """What comes from there again takes its place, for the same user and scope only."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            others = (document("d-2", "/a", "bob"), document("d-3", "/a", scope="work"), document("d-4"))
+            assert add(root, document("d-1", "/a"), *others, document("d-5")) == []
+            assert add(root, document("d-6", "/a")) == ["d-1"]
+            assert add(root, document("d-7", "/b", chunks=3), document("d-8", "/b")) == ["d-7"]
+            segments = [segment.data for _, segment in memory_records.segments_of(root)]
+            assert sum(map(len, segments)) == memory_records.chunk_count(root)
+            memory_records.forget(root, "d-8", without)
+            assert set(root[roots.DOCUMENTS]) == {"d-2", "d-3", "d-4", "d-5", "d-6"}
+            assert memory_records.find_by_source(root, "ann", "default", "/a") == "d-6"
+            assert memory_records.find_by_content(root, "ann", "default", "d-1") is None
+
+        await image.writer.apply(change)
+
+
+async def test_what_is_forgotten_leaves_nothing() -> None:
+    """Neither chunks nor names nor segments; segments of others stay as they are."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1", "/a"))
+            add(root, document("d-2"), document("d-3"))
+            before = memory_records.change_of(root)
+            assert memory_records.forget(root, "d-3", without) == 2
+            assert memory_records.change_of(root) > before
+            assert memory_records.forget(root, "d-1", without) == 2
+            assert [data.data for _, data in memory_records.segments_of(root)] == [b"\3\4"]
+            assert memory_records.forget(root, "d-2", without) == 2
+            trees = {
+                name: len(root[roots.MEMORIES][name]) for name in ("chunks", "ranges", "sources", "digests", "segments")
+            }
+            assert (trees, len(root[roots.DOCUMENTS])) == (dict.fromkeys(trees, 0), 0)
+
+        await image.writer.apply(change)
+
+
+async def test_documents_are_named_by_id_beginning_or_source() -> None:
+    """Only by their own user; what means several, or none, is said."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-AB1", "/a"), document("d-AB2", "/b"), document("d-XY1", "/a", "bob"))
+            for named, name in (("d-AB2", "d-AB2"), ("d-AB1", "d-AB1"), ("/b", "d-AB2")):
+                assert own_slots(memory_records.find_document(root, named, "ann"))["name"] == name
+            assert own_slots(memory_records.find_document(root, "/a", "bob"))["name"] == "d-XY1"
+            for named in ("d-AB", "d-XY1", "/c", "d-", ""):
+                with pytest.raises(NotFound, match="document"):
+                    memory_records.find_document(root, named, "ann")
+            with pytest.raises(NotFound, match="several"):
+                memory_records.find_document(root, "/a")
+            assert [name for name, _ in memory_records.documents_of(root, "ann")] == ["d-AB2", "d-AB1"]
+
+        await image.writer.apply(change)
+
+
+async def test_segments_are_replaced_together_or_not() -> None:
+    """One that is gone meanwhile leaves all as they are."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"))
+            add(root, document("d-2"))
+            assert not memory_records.replace_segments(root, [1, 9], b"x")
+            assert memory_records.replace_segments(root, [1, 2], b"\1\2\3\4")
+            assert dict(memory_records.segments_of(root)).keys() == {3}
+
+        await image.writer.apply(change)
+
+
+async def test_documents_and_chunks_are_their_users() -> None:
+    """Another user who inspects one is told that there is none."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"))
+            found = root[roots.DOCUMENTS]["d-1"]
+            for each in (found, *memory_records.chunks_of(root, found)):
+                assert ownership.owner(root, each) == "ann"
+                with pytest.raises(NotFound):
+                    ownership.check(root, each, "bob")
+
+        await image.writer.apply(change)

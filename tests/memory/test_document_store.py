@@ -1,0 +1,98 @@
+"""Remembering: known content once, a source once, segments merged, and forgotten words found by nobody."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+import pytest
+from tests.image.open_image import open_image
+
+from batos.errors import NotFound
+from batos.image import memory_records
+from batos.image.image import LivingImage
+from batos.memory.chunk_search import MemoryReach
+from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
+from batos.memory.recollection import Recollection
+
+EVERYONE = MemoryReach(None)
+
+
+def incoming(text: str, source: str = "", user: str = "ann", scope: str = "default") -> Incoming:
+    """A text of a user's."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Incoming(user, scope, source, text[:20], "text/plain", text, digest, "external")
+
+
+def store_of(image: LivingImage) -> DocumentStore:
+    """A store over an image, whose clock stands still."""
+    return DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
+
+
+def find(image: LivingImage, recollection: Recollection, query: str, reach: MemoryReach = EVERYONE) -> list[str]:
+    """The texts that a query finds."""
+    with image.snapshot() as root:
+        return [each["text"] for each in recollection.recall(root, query, reach, 9)["recalled"]]
+
+
+async def test_known_content_is_not_stored_again() -> None:
+    """For the same user in the same scope; of two equal texts that come together one is stored."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        first = (await store.remember([incoming("The lamp burns.", "/a")]))["remembered"]
+        assert [each["state"] for each in first] == ["new"]
+        again = (await store.remember([incoming("The lamp burns.", "/b"), incoming("Oil.")]))["remembered"]
+        assert [each["state"] for each in again] == ["known", "new"]
+        assert again[0]["document"] == first[0]["document"]
+        other = await store.remember([incoming("The lamp burns.", user="bob"), incoming("The lamp burns.", scope="s")])
+        assert [each["state"] for each in other["remembered"]] == ["new", "new"]
+        twice = await store.remember([incoming("Fog.", "/c"), incoming("Fog.", "/d")])
+        assert [each["state"] for each in twice["remembered"]] == ["new", "known"]
+
+
+async def test_a_changed_source_takes_the_place_of_the_older() -> None:
+    """Nobody finds the older words any more; who asks for the new ones finds them at once."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("The lamp burns oil.", "/a")])
+        assert find(image, recollection, "oil") == ["The lamp burns oil."]
+        (line,) = (await store.remember([incoming("The lamp burns gas.", "/a")]))["remembered"]
+        assert line["state"] == "replaced"
+        assert find(image, recollection, "oil gas") == ["The lamp burns gas."]
+        assert find(image, Recollection(), "oil gas") == ["The lamp burns gas."]
+
+
+async def test_segments_stay_few() -> None:
+    """Those of one size are merged, and everything is found as before."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        for number in range(3 * MERGED):
+            await store.remember([incoming(f"Lamp number{number} burns.")])
+        with image.snapshot() as root:
+            assert len(list(memory_records.segments_of(root))) < MERGED
+        assert find(image, recollection, "number7") == ["Lamp number7 burns."]
+        assert find(image, Recollection(), f"number{3 * MERGED - 1}") == [f"Lamp number{3 * MERGED - 1} burns."]
+
+
+async def test_documents_are_forgotten_together_or_not() -> None:
+    """One that is not there, or is another's, leaves all; what is forgotten is found by no search, old or new."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember(
+            [incoming("Lamp one.", "/a"), incoming("Lamp two.", "/b"), incoming("Lamp three.", user="bob")]
+        )
+        assert len(find(image, recollection, "lamp")) == 3
+        with pytest.raises(NotFound):
+            await store.forget(["/a", "/none"], "ann")
+        assert len(find(image, recollection, "lamp")) == 3
+        told = await store.forget(["/a", "/b"], "ann")
+        assert [each["source"] for each in told["forgotten"]] == ["/a", "/b"]
+        assert "history" in told["note"]
+        assert find(image, recollection, "lamp one two") == find(image, Recollection(), "lamp") == ["Lamp three."]
+
+
+def test_a_title_is_the_first_heading_or_the_files_name() -> None:
+    """A heading further down is none."""
+    assert title_of("a/lamp.md", "\n# The lamp\nIt burns.") == "The lamp"
+    assert title_of("a/lamp.md", "It burns.\n# The lamp") == "lamp"
+    assert title_of(".env", "x") == ".env"

@@ -1,0 +1,75 @@
+"""Recall: within reach, never newer than the root that reads, with a reason, and what has enough of a question."""
+
+from __future__ import annotations
+
+from tests.image.open_image import open_image
+from tests.memory.test_document_store import incoming, store_of
+
+from batos.memory.chunk_search import MemoryReach
+from batos.memory.recollection import LEAST_COVERED, Recollection
+
+LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."
+
+
+async def test_a_search_keeps_within_reach() -> None:
+    """Of one user, in the scopes that are named."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Lamp a."), incoming("Lamp b.", scope="work"), incoming("Lamp c.", user="bob")])
+        with image.snapshot() as root:
+
+            def found(reach: MemoryReach) -> set[str]:
+                return {each["text"] for each in recollection.recall(root, "lamp", reach, 9)["recalled"]}
+
+            assert found(MemoryReach("ann")) == {"Lamp a.", "Lamp b."}
+            assert found(MemoryReach("ann", frozenset({"work"}))) == {"Lamp b."}
+            assert found(MemoryReach("bob", frozenset({"default"}))) == {"Lamp c."}
+            assert found(MemoryReach("eve")) == set()
+            listed = recollection.list_memories(root, MemoryReach("ann", frozenset({"work"})), 9)
+            assert [each["title"] for each in listed["memories"]] == ["Lamp b."]
+            assert (listed["documents"], listed["chunks"]) == (1, 1)
+
+
+async def test_an_older_root_sees_nothing_newer() -> None:
+    """The indexes in memory follow the newest root, and what is not in an older one is left out there."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Lamp one.", "/a")])
+        with image.snapshot() as before:
+            await store.remember([incoming("Lamp two.", "/b")])
+            with image.snapshot() as after:
+                assert recollection.recall(after, "lamp", MemoryReach(None), 9)["of"] == 2
+            (found,) = recollection.recall(before, "lamp", MemoryReach(None), 9)["recalled"]
+            assert found["text"] == "Lamp one."
+            assert len(recollection.list_memories(before, MemoryReach(None), 9)["memories"]) == 1
+
+
+async def test_a_part_tells_where_it_stands_and_why_it_was_found() -> None:
+    """Its span in the text, its document, and the rare words that it shares with the query."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming(LAMP, "/lamp"), *(incoming(f"The hour of the day {n}.") for n in range(9))])
+        with image.snapshot() as root:
+            page = recollection.recall(root, "Who winds the clockwork of the lamp?", MemoryReach("ann"), 1)
+            (found,) = page["recalled"]
+            assert (found["text"], found["span"], found["source"]) == (LAMP, [0, len(LAMP)], "/lamp")
+            assert found["why"].startswith("words: ")
+            assert {"winds", "clockwork", "lamp"} <= set(found["why"].removeprefix("words: ").split(", "))
+            assert page["of"] == 10
+            shown = recollection.show(root, found["document"], "ann")
+            assert [each["text"] for each in shown["parts"]] == [LAMP]
+
+
+async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
+    """A question about something else finds nothing, though it shares common words."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming(LAMP), *(incoming(f"The hour of the day {n}.") for n in range(9))])
+        with image.snapshot() as root:
+            reach = MemoryReach("ann")
+            ((number, passage),) = recollection.find_passages(root, "Who winds the clockwork of the lamp?", reach, 8)
+            assert (passage.text, passage.start) == (LAMP, 0)
+            assert recollection.find_passages(root, "What is the capital of Bolivia?", reach, 8) == ()
+            assert recollection.passages_of(root, [number, 99], reach) == (passage,)
+            assert recollection.passages_of(root, [number], MemoryReach("bob")) == ()
+    assert 0 < LEAST_COVERED < 1

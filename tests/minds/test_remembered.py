@@ -1,0 +1,92 @@
+"""A mission uses what is remembered: within its reach, the same in every attempt, and nothing where it wants none."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batos.memory.document_store import Incoming
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+LAMP = "The keeper Maro winds the clockwork of the lamp every four hours."
+QUESTION = "Who winds the clockwork of the lamp?"
+
+
+async def remember(uvm: UVM, text: str, **about: Any) -> None:
+    """Remember a text of the tester's."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    given = {"user": "tester", "scope": "default", "source": "/lamp", "title": "lamp", "trust": "external", **about}
+    await uvm.document_store.remember([Incoming(media_type="text/plain", text=text, sha256=digest, **given)])
+
+
+async def ask(uvm: UVM, text: str = QUESTION, **brief: Any) -> dict[str, Any]:
+    """The report of a mission that is done."""
+    return await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief})
+
+
+def seen(bridge: ScriptedBridge) -> list[str]:
+    """The prompts of the text calls, whole."""
+    return ["\n".join(each["content"] for each in request.messages) for request in bridge.history]
+
+
+async def test_a_question_is_answered_from_what_is_remembered(tmp_path: Path) -> None:
+    """The part stands in the prompt, is reported as recalled, and is cited like a file's."""
+    bridge = ScriptedBridge.saying(LAMP)
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        await remember(uvm, LAMP)
+        told = await ask(uvm)
+        assert LAMP in seen(bridge)[-1]
+        (recalled,) = told["provenance"]["recalled"]
+        assert (recalled["name"], recalled["start"], recalled["length"]) == ("lamp", 0, len(LAMP))
+        assert [each["quote"] for each in told["provenance"]["citations"]] == [LAMP]
+
+
+@pytest.mark.parametrize(
+    ("brief", "about"),
+    [
+        ({"policy": {"memory": "none"}}, {}),
+        ({"policy": {"memory": "work"}}, {}),
+        ({}, {"scope": "work"}),
+        ({}, {"user": "bob"}),
+        ({"text": "What is the capital of Bolivia?"}, {}),
+    ],
+)
+async def test_what_is_out_of_reach_is_not_shown(tmp_path: Path, brief: dict[str, Any], about: dict[str, Any]) -> None:
+    """Of another user, in another scope, about something else, or where the question wants nothing of it."""
+    bridge = ScriptedBridge()
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        await remember(uvm, LAMP, **about)
+        told = await ask(uvm, **brief)
+        assert told["provenance"]["recalled"] == []
+        assert not any("clockwork of the lamp every" in each for each in seen(bridge))
+
+
+async def test_a_named_scope_and_that_of_the_conversation_are_within_reach(tmp_path: Path) -> None:
+    """The first only where it is asked for, the second by itself."""
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        await remember(uvm, LAMP, scope="work")
+        assert (await ask(uvm, policy={"memory": "work"}))["provenance"]["recalled"]
+        first = await ask(uvm, "How are you?", conversation="new")
+        conversation = first["brief"]["conversation"]
+        await remember(uvm, LAMP, scope=conversation)
+        named = [each.get("name") for each in (await ask(uvm, conversation=conversation))["provenance"]["recalled"]]
+        assert "lamp" in named
+
+
+async def test_a_later_attempt_is_shown_the_same_parts(tmp_path: Path) -> None:
+    """What came to be remembered meanwhile does not change its prompts, so that its paid calls are found again."""
+    bridge = ScriptedBridge.saying(LAMP)
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        await remember(uvm, LAMP)
+        first = await ask(uvm)
+        await remember(uvm, f"{LAMP} Who winds the clockwork of the lamp? Anna does.", source="/other")
+        calls = len(bridge.history)
+        again = await ask(uvm, ancestor=first["id"])
+        assert len(bridge.history) == calls
+        assert again["provenance"]["recalled"] == first["provenance"]["recalled"]
+        fresh = await ask(uvm)
+        assert len(fresh["provenance"]["recalled"]) == 2

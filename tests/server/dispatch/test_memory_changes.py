@@ -1,0 +1,93 @@
+"""Remember and forget through the dispatcher: files that were sent, texts, whose they are, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batos.errors import BriefError, NotFound, ProtocolError
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.uploads import Uploads
+from batos.testing import ScriptedBridge, scripted_uvm
+
+GUEST = "key laptop 0a1b"
+
+
+@pytest.fixture
+async def door(tmp_path: Path) -> AsyncIterator[Dispatcher]:
+    """A dispatcher over a mind in memory."""
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        yield Dispatcher(uvm, Uploads(tmp_path / "uploads", 2**20))
+
+
+async def ask(door: Dispatcher, verb: str, came_in: str = "token 0a1b", **args: Any) -> dict[str, Any]:
+    """One request of a client."""
+    return await door.handle(verb, limit_guest(verb, args, came_in), lambda *_: None, lambda *_: None)
+
+
+async def send(door: Dispatcher, data: bytes, came_in: str = "token 0a1b", **about: Any) -> dict[str, Any]:
+    """Send a file, and return how `remember` names it."""
+    digest = hashlib.sha256(data).hexdigest()
+    await ask(door, "attach", came_in, sha256=digest, data=base64.b64encode(data).decode())
+    return {"name": "lamp.md", "media_type": "text/markdown", "sha256": digest, "source": "/lamp.md", **about}
+
+
+async def test_files_are_remembered_shown_and_forgotten(door: Dispatcher) -> None:
+    """By their title; a text of its own too, which is its user's word."""
+    file = await send(door, b"# The lamp\n\nIt burns oil.\n")
+    (line,) = (await ask(door, "remember", files=[file]))["remembered"]
+    assert (line["title"], line["state"], line["source"]) == ("The lamp", "new", "/lamp.md")
+    (text,) = (await ask(door, "remember", text="Oil is dear this winter."))["remembered"]
+    found = (await ask(door, "recall", query="oil"))["recalled"]
+    assert {each["trust"] for each in found} == {"external", "user"}
+    listed = await ask(door, "memories")
+    assert [each["document"] for each in listed["memories"]] == [text["document"], line["document"]]
+    assert (await ask(door, "memories", sha256=[file["sha256"]]))["memories"] == listed["memories"][1:]
+    whole = await ask(door, "memories", document="/lamp.md")
+    assert [each["text"] for each in whole["parts"]] == ["# The lamp\n\nIt burns oil."]
+    told = await ask(door, "forget", documents=["/lamp.md", text["document"]])
+    assert len(told["forgotten"]) == 2
+    assert (await ask(door, "recall", query="oil")) == {"recalled": [], "of": 0}
+
+
+async def test_what_cannot_be_remembered_is_refused(door: Dispatcher) -> None:
+    """Both or neither, blanks, what was not sent, what is no text; and nothing is stored then."""
+    file = await send(door, b"It burns.")
+    for args in ({}, {"text": "a b", "files": [file]}, {"text": " \n"}):
+        with pytest.raises(BriefError):
+            await ask(door, "remember", **args)
+    with pytest.raises(BriefError, match="was not sent"):
+        await ask(door, "remember", files=[file, {**file, "sha256": "0" * 64}])
+    with pytest.raises(BriefError, match="not"):
+        await ask(door, "remember", files=[await send(door, b"\xff\xfe\x00")])
+    for wrong in ({"text": ""}, {"text": "a", "scope": ""}, {"text": "a", "mood": 1}):
+        with pytest.raises(ProtocolError):
+            await ask(door, "remember", **wrong)
+    assert (await ask(door, "memories"))["documents"] == 0
+
+
+async def test_a_guest_has_memories_of_its_own(door: Dispatcher) -> None:
+    """A guest remembers for nobody else, and neither sees nor forgets what is another's."""
+    await ask(door, "remember", text="The oil of the home.")
+    await ask(door, "remember", text="The oil of Bob.", owner="bob")
+    file = await send(door, b"The oil of the guest.", GUEST)
+    (line,) = (await ask(door, "remember", GUEST, files=[file], owner="bob"))["remembered"]
+    found = [
+        *(await ask(door, "recall", GUEST, query="oil"))["recalled"],
+        *(await ask(door, "memories", GUEST))["memories"],
+    ]
+    assert [each["document"] for each in found] == 2 * [line["document"]]
+    assert [each["user"] for each in (await ask(door, "memories", user="bob"))["memories"]] == ["bob"]
+    (home,) = (await ask(door, "memories"))["memories"]
+    with pytest.raises(NotFound):
+        await ask(door, "forget", GUEST, documents=[home["document"]])
+    with pytest.raises(NotFound):
+        await ask(door, "memories", GUEST, document=home["document"])
+    with pytest.raises(NotFound):
+        await ask(door, "inspect", GUEST, object=f"documents.{home['document']}")
