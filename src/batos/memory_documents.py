@@ -6,7 +6,10 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class MemoryLine(TypedDict):
-    """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts."""
+    """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts.
+
+    `at` is when it was said or written, else when it was remembered. Texts that are unknown are "".
+    """
 
     document: str
     title: str
@@ -19,6 +22,12 @@ class MemoryLine(TypedDict):
     trust: str
     at: str
     chunks: int
+    kind: str
+    standing: str
+    mission: str
+    persona: str
+    conversation: str
+    speaker: str
 
 
 class ChunkDocument(TypedDict):
@@ -70,6 +79,8 @@ class RecalledChunk(ChunkDocument):
     at: str
     trust: str
     sha256: str
+    kind: str
+    standing: str
     score: float
     why: str
 

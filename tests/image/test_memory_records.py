@@ -143,3 +143,20 @@ async def test_documents_and_chunks_are_their_users() -> None:
                     ownership.check(root, each, "bob")
 
         await image.writer.apply(change)
+
+
+async def test_a_standing_is_told_by_the_document_and_by_its_range() -> None:
+    """What is superseded stays with its chunks; the search asks its range, and the change is seen."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1", "/a"), document("d-2"))
+            before = memory_records.change_of(root)
+            memory_records.set_standing(root, "d-1", "superseded")
+            assert memory_records.change_of(root) > before
+            standings = {each.document: each.standing for _, each in memory_records.ranges_of(root)}
+            assert standings == {"d-1": "superseded", "d-2": "current"}
+            assert own_slots(memory_records.find_document(root, "d-1"))["standing"] == "superseded"
+            assert memory_records.chunk_count(root) == 4
+
+        await image.writer.apply(change)

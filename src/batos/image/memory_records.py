@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
 from batos.image import roots
@@ -14,6 +14,12 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: The object that documents and chunks delegate to.
 _CATALOG: Final = "knowledge_catalog_obj"
+
+#: The kind of a memory: a text that was given, an exchange of a mission, a turn of another program's conversation, a
+#: fact with a key, or a summary of other memories.
+MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"]
+#: The standing of a memory: only a current one is recalled. The others stay, as marked history.
+Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "summarised"]
 
 #: Returns an index segment without some chunks; b"" if it has no others.
 Without: TypeAlias = Callable[[bytes, Container[int]], bytes]
@@ -28,17 +34,32 @@ class ChunkText(NamedTuple):
 
 
 class ChunkRange(NamedTuple):
-    """The last chunk of a document, with what a search asks before it loads anything: whose it is, and its scope."""
+    """The last chunk of a document, with what a search asks of it before it loads anything; texts are "" where unknown.
+
+    `at` is when it was said or written where that is known, else when it was remembered (ISO 8601, UTC).
+    """
 
     last: int
     document: str
     user: str
     scope: str
+    kind: MemoryKind
+    standing: Standing
+    trust: str
+    at: str
+    source: str
+    mission: str
+    persona: str
+    conversation: str
 
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document that is to be remembered. `source` is where it came from: what comes from there again replaces it."""
+    """A document that is to be remembered. `source` is where it came from: what comes from there again replaces it.
+
+    `at` is when it is remembered, `said_at` when it was said or written ("": unknown). `mission`, `persona`,
+    `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke.
+    """
 
     name: str
     user: str
@@ -51,6 +72,19 @@ class NewDocument:
     trust: str
     at: str
     chunks: tuple[ChunkText, ...]
+    kind: MemoryKind = "document"
+    said_at: str = ""
+    mission: str = ""
+    persona: str = ""
+    conversation: str = ""
+    speaker: str = ""
+
+    def range(self, last: int) -> ChunkRange:
+        """Return the range of its chunks, by the last of them."""
+        return ChunkRange(
+            last, self.name, self.user, self.scope, self.kind, "current", self.trust, self.said_at or self.at,
+            self.source, self.mission, self.persona, self.conversation,
+        )  # fmt: skip
 
 
 def chunk_count(root: Root) -> int:
@@ -100,12 +134,19 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
         "trust": document.trust,
         "remembered_at": document.at,
         "chunks": (first, last),
+        "kind": document.kind,
+        "standing": "current",
+        "said_at": document.said_at,
+        "mission": document.mission,
+        "persona": document.persona,
+        "conversation": document.conversation,
+        "speaker": document.speaker,
     }
     root[roots.DOCUMENTS][document.name] = made = UvmObject(slots, parents)
     for number, chunk in enumerate(document.chunks, start=first):
         about = {"document": made, "number": number, "start": chunk.start, "heading": chunk.heading, "text": chunk.text}
         kept["chunks"][number] = UvmObject(about, parents)
-    kept["ranges"][first] = tuple(ChunkRange(last, document.name, document.user, document.scope))
+    kept["ranges"][first] = tuple(document.range(last))
     kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
     if document.source:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
@@ -132,6 +173,15 @@ def forget(root: Root, name: str, without: Without) -> int:
                 _add_segment(kept, less)
     kept["change"] += 1
     return len(gone)
+
+
+def set_standing(root: Root, name: str, standing: Standing) -> None:
+    """Change whether a document is recalled. The document, its chunks and their words in the indexes stay."""
+    kept, document = _trees(root), root[roots.DOCUMENTS][name]
+    document.standing = standing
+    first = own_slots(document)["chunks"][0]
+    kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(standing=standing))
+    kept["change"] += 1
 
 
 def replace_segments(root: Root, numbers: Sequence[int], merged: bytes) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.image import memory_records
-from batos.image.memory_records import ChunkRange
+from batos.image.memory_records import ChunkRange, MemoryKind, Standing
 from batos.image.roots import Root
 from batos.memory.indexes.entries import Hit
 from batos.memory.indexes.text import TextIndex
@@ -22,14 +22,37 @@ EVERY: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class MemoryReach:
-    """The memories that a question may use: of one user (None: of all), in these scopes (None: in all)."""
+    """The memories that a question may use: of one user (None: of all), and where others are given, only those.
+
+    `since` and `until` are moments (ISO 8601, UTC): from the first on, and before the second.
+    """
 
     user: str | None
     scopes: frozenset[str] | None = None
+    kinds: frozenset[MemoryKind] | None = None
+    standings: frozenset[Standing] | None = frozenset({"current"})
+    sources: frozenset[str] | None = None
+    missions: frozenset[str] | None = None
+    personas: frozenset[str] | None = None
+    since: str = ""
+    until: str = ""
 
     def holds(self, found: ChunkRange) -> bool:
         """Tell whether a document is within reach."""
-        return self.user in (None, found.user) and (self.scopes is None or found.scope in self.scopes)
+        asked = (
+            (self.scopes, found.scope),
+            (self.kinds, found.kind),
+            (self.standings, found.standing),
+            (self.sources, found.source),
+            (self.missions, found.mission),
+            (self.personas, found.persona),
+        )
+        return (
+            self.user in (None, found.user)
+            and all(wanted is None or value in wanted for wanted, value in asked)
+            and self.since <= found.at
+            and (not self.until or found.at < self.until)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,9 @@ class Recollection:
 
     def list_memories(self, root: Root, reach: MemoryReach, limit: int, sha256: Sequence[str] = ()) -> MemoriesPage:
         """Return the newest documents within reach; with digests, only those that have one of these contents."""
-        found = [each for _, each in memory_records.documents_of(root, reach.user) if _is_within(each, reach)]
+        found = [
+            each for _, each in memory_records.documents_of(root, reach.user) if reach.holds(_range_of_document(each))
+        ]
         chunks = sum(_size(each) for each in found)
         wanted = frozenset(sha256)
         shown = [each for each in found if not wanted or own_slots(each)["sha256"] in wanted]
@@ -57,11 +59,6 @@ class Recollection:
         return tuple(_passage(each) for each in found if each is not None and reach.holds(_range_of(each)))
 
 
-def _is_within(document: UvmObject, reach: MemoryReach) -> bool:
-    slots = own_slots(document)
-    return reach.scopes is None or slots["scope"] in reach.scopes
-
-
 def _size(document: UvmObject) -> int:
     first, last = own_slots(document)["chunks"]
     return int(last - first + 1)
@@ -80,8 +77,14 @@ def line_of(document: UvmObject) -> MemoryLine:
         "sha256": slots["sha256"],
         "size": slots["size"],
         "trust": slots["trust"],
-        "at": slots["remembered_at"],
+        "at": slots["said_at"] or slots["remembered_at"],
         "chunks": _size(document),
+        "kind": slots["kind"],
+        "standing": slots["standing"],
+        "mission": slots["mission"],
+        "persona": slots["persona"],
+        "conversation": slots["conversation"],
+        "speaker": slots["speaker"],
     }
 
 
@@ -96,8 +99,16 @@ def _part(chunk: UvmObject) -> ChunkDocument:
 
 
 def _range_of(chunk: UvmObject) -> ChunkRange:
-    document = own_slots(own_slots(chunk)["document"])
-    return ChunkRange(document["chunks"][1], document["name"], document["user"], document["scope"])
+    return _range_of_document(own_slots(chunk)["document"])
+
+
+def _range_of_document(document: UvmObject) -> ChunkRange:
+    slots = own_slots(document)
+    return ChunkRange(
+        slots["chunks"][1], slots["name"], slots["user"], slots["scope"], slots["kind"], slots["standing"],
+        slots["trust"], slots["said_at"] or slots["remembered_at"], slots["source"], slots["mission"],
+        slots["persona"], slots["conversation"],
+    )  # fmt: skip
 
 
 def _passage(chunk: UvmObject) -> Passage:
@@ -137,6 +148,8 @@ def _recalled_chunk(found: FoundChunk, rarity: Mapping[str, float]) -> RecalledC
         "at": line["at"],
         "trust": line["trust"],
         "sha256": line["sha256"],
+        "kind": line["kind"],
+        "standing": line["standing"],
         "score": round(found.score, 3),
         "why": f"words: {', '.join(words)}" if words else "words",
     }
