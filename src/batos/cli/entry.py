@@ -44,7 +44,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "approvals": ("batos.cli.verbs.approval_verbs", "List the methods that wait for approval, or show one."),
     "approve": ("batos.cli.verbs.approval_verbs", "Approve methods: each is installed exactly as it was shown."),
     "reject": ("batos.cli.verbs.approval_verbs", "Reject a method, and give the reason."),
-    "remember": ("batos.cli.verbs.memory_verbs", "Remember a file, a folder, or a text."),
+    "remember": ("batos.cli.verbs.remember_verb", "Remember a file, a folder, or a text."),
     "recall": ("batos.cli.verbs.memory_verbs", "Find what is remembered about something."),
     "memories": ("batos.cli.verbs.memory_verbs", "List what is remembered, or show one document."),
     "forget": ("batos.cli.verbs.memory_verbs", "Forget documents."),

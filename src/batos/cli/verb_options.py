@@ -7,7 +7,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,13 @@ class VerbCall:
         """Say something beside the result, unless only the result is wanted."""
         if not self.quiet:
             self.console.say(text, dim=True)
+
+    def answer(self, found: Mapping[str, Any], text: Callable[[Mapping[str, Any]], str]) -> None:
+        """Write the verb's result: as a document for a program, in words for a person."""
+        if self.console.as_json:
+            self.console.document(found)
+        else:
+            self.console.write(text(found))
 
 
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,3 +52,11 @@ def _files_in(folder: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _PASSED_OVER)
         yield from (Path(where, each) for each in sorted(files) if not each.startswith("."))
+
+
+def exists(path: str) -> bool:
+    """Tell whether there is a file or folder of this name; a text is none."""
+    try:
+        return bool(path) and Path(path).exists()
+    except (OSError, ValueError):  # a text that is too long for a path
+        return False
