@@ -113,7 +113,10 @@ class SentenceDocument(TypedDict):
 
 @final
 class RecalledPassage(TypedDict):
-    """A passage of a file that a model was shown; `start` and `length` in characters."""
+    """A passage of a file that a model was shown; `start` and `length` in characters.
+
+    Of what is remembered, `memory` is the name of the document, and `chunk` the number of its part.
+    """
 
     document: int
     name: str
@@ -121,6 +124,8 @@ class RecalledPassage(TypedDict):
     start: int
     length: int
     trust: str
+    memory: NotRequired[str]
+    chunk: NotRequired[int]
 
 
 @final

@@ -150,3 +150,23 @@ async def test_trust_is_lowered_with_the_slot_that_it_is_of() -> None:
             await transaction.commit(answer(thought_in(image, transaction, mission)))
         with image.snapshot() as root:
             assert root["traits_obj"].slot_trust == {"notes": "external"}
+
+
+@pytest.mark.parametrize(("said", "kept", "lineage"), [("user", "external", "model"), ("external", None, "tool")])
+async def test_no_lineage_is_better_than_what_was_recalled(said: str, kept: str | None, lineage: str) -> None:
+    """The class of a memory is the image's, and not what the thought says of it."""
+
+    def remember(root: Any) -> None:
+        root[roots.DOCUMENTS]["d-1"] = UvmObject({"trust": kept})
+
+    async with open_image(None) as image:
+        if kept is not None:
+            await image.writer.apply(remember)
+        mission = await image.accept(brief())
+        await image.move(mission, "running")
+        with image.transaction(mission) as transaction:
+            thought = answer(thought_in(image, transaction, mission))
+            thought.provenance = {**thought.provenance, "recalled": [{"memory": "d-1", "trust": said}]}
+            thought.lineage_trust = lineage
+            with pytest.raises(Refused, match="'external'"):
+                await transaction.commit(thought)

@@ -121,12 +121,13 @@ async def test_trust_is_the_minimum_through_conversation_turns(mind: Mind) -> No
         assert shown["trust"]["lineage"] == "external"
 
 
-@given(turns=st.lists(st.sampled_from(TRUST), max_size=4), documents=st.integers(0, 2))
-def test_lineage_trust_is_never_better_than_any_source(turns: list[str], documents: int) -> None:
-    """The least trusted of question, model, turns and documents."""
-    passages = tuple(Passage(number, "a", "0" * 64, 0, "x") for number in range(documents))
-    evidence = Evidence(passages, tuple(Turn("m-1", "q", "a", trust) for trust in turns))
-    sources = ["user", "model", *turns, *["external"] * documents]
+@given(turns=st.lists(st.sampled_from(TRUST), max_size=4), passages=st.lists(st.sampled_from(TRUST), max_size=3))
+def test_lineage_trust_is_never_better_than_any_source(turns: list[str], passages: list[str]) -> None:
+    """The least trusted of question, model, turns, files and memories; a passage without a class is external."""
+    shown = tuple(Passage(number, "a", "0" * 64, 0, "x", trust) for number, trust in enumerate(passages))
+    evidence = Evidence(shown, tuple(Turn("m-1", "q", "a", trust) for trust in turns))
+    sources = ["user", "model", *turns, *passages]
+    assert lineage_trust(Evidence((Passage(1, "a", "0" * 64, 0, "x"),))) == "external"
     assert TRUST.index(lineage_trust(evidence)) == max(map(TRUST.index, sources))
 
 

@@ -45,6 +45,21 @@ async def test_a_question_is_answered_from_what_is_remembered(tmp_path: Path) ->
         assert [each["quote"] for each in told["provenance"]["citations"]] == [LAMP]
 
 
+@pytest.mark.parametrize(("trust", "lineage"), [("user", "model"), ("tool", "tool"), ("external", "external")])
+async def test_an_answer_is_trusted_no_more_than_what_was_recalled_for_it(
+    tmp_path: Path, trust: str, lineage: str
+) -> None:
+    """What the user said leaves the class of the model; the class and the part are in the provenance."""
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying(LAMP)) as uvm:
+        await remember(uvm, LAMP, trust=trust)
+        told = await ask(uvm)
+        (recalled,) = told["provenance"]["recalled"]
+        assert (recalled["trust"], told["trust"]["lineage"]) == (trust, lineage)
+        with uvm.image.snapshot() as root:
+            (name,) = root["documents"]
+        assert (recalled["memory"], recalled["chunk"]) == (name, 1)
+
+
 @pytest.mark.parametrize(
     ("brief", "about"),
     [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from batos.errors import Refused
+from batos.image import roots
 from batos.image.protection import protected_changes
-from batos.image.records import TRUST
+from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots
@@ -33,6 +34,22 @@ def has_trust(transaction: MissionTransaction) -> None:
     if trust not in TRUST[1:] or lineage not in TRUST or TRUST.index(lineage) < TRUST.index(trust):
         what = f"the thought's trust ({trust!r}, lineage {lineage!r}) is not one that it can have"
         raise Refused(what, remedy="Please report this.")
+
+
+def keeps_the_least_trust(transaction: MissionTransaction) -> None:
+    """Check that the lineage of a thought has no better class than what the mission recalled for it.
+
+    The class of what is remembered is read from the image, whatever the thought says of it.
+
+    Raises: Refused: the lineage has a better class.
+    """
+    thought = transaction.thought
+    for told in thought.provenance.get("recalled", ()):
+        found = transaction.root[roots.DOCUMENTS].get(told.get("memory", ""))
+        trust = told["trust"] if found is None else least_trust(told["trust"], own_slots(found)["trust"])
+        if TRUST.index(thought.lineage_trust) < TRUST.index(trust):
+            what = f"the thought's lineage has the class {thought.lineage_trust!r}, and it recalled {trust!r}"
+            raise Refused(what, remedy="Please report this.")
 
 
 def makes_no_behaviour(transaction: MissionTransaction) -> None:
@@ -76,4 +93,11 @@ def keeps_the_organisation(transaction: MissionTransaction) -> None:
     transaction.uphold_organisation()
 
 
-VOTERS = (has_provenance, has_trust, makes_no_behaviour, leaves_the_kernels_slots, keeps_the_organisation)
+VOTERS = (
+    has_provenance,
+    has_trust,
+    keeps_the_least_trust,
+    makes_no_behaviour,
+    leaves_the_kernels_slots,
+    keeps_the_organisation,
+)

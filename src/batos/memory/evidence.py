@@ -19,13 +19,19 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A span of a file: `number` is what citations name, `start` its place in the file in characters."""
+    """A span of a file: `number` is what citations name, `start` its place in the file in characters.
+
+    `trust` is the class of its text. A remembered one has the name of its `document` and the number of its `chunk`.
+    """
 
     number: int
     name: str
     sha256: str
     start: int
     text: str
+    trust: str = "external"
+    document: str = ""
+    chunk: int = 0
 
     def block(self) -> str:
         """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""

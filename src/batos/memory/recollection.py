@@ -115,7 +115,10 @@ def _passage(chunk: UvmObject) -> Passage:
     """Return a chunk as evidence; who shows it numbers it."""
     slots = own_slots(chunk)
     document = own_slots(slots["document"])
-    return Passage(0, document["title"], document["sha256"], slots["start"], slots["text"])
+    return Passage(
+        0, document["title"], document["sha256"], slots["start"], slots["text"],
+        document["trust"], document["name"], slots["number"],
+    )  # fmt: skip
 
 
 def coverage(rarity: Mapping[str, float], chunk: UvmObject) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.focus import focus
@@ -104,7 +104,7 @@ def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
 
 
 def _head(passage: Passage, end: int) -> Passage:
-    return Passage(passage.number, passage.name, passage.sha256, passage.start, passage.text[:end])
+    return replace(passage, text=passage.text[:end])
 
 
 def text_lines(texts: Iterable[str]) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from batos.gate import citations
 from batos.image import tool_declarations, wishes
-from batos.image.records import Attachment, least_trust
+from batos.image.records import least_trust
 from batos.inference.session import Session
-from batos.memory.evidence import Evidence
+from batos.memory.evidence import Evidence, Passage
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
@@ -58,8 +58,7 @@ def attempt_record(context: MindContext) -> ProvenanceDocument | None:
 def lineage_trust(recalled: Evidence) -> str:
     """Return the least trusted class of everything an answer was made from: question, model, and recalled evidence."""
     turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))
-    files = (Attachment.trust for _ in recalled.passages[:1])
-    return least_trust("user", "model", *turns, *files)
+    return least_trust("user", "model", *turns, *(each.trust for each in recalled.passages))
 
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
@@ -112,22 +111,26 @@ def _gate(synthesis: Synthesis) -> GateDocument:
 
 
 def _recalled_documents(evidence: Evidence) -> list[Recalled]:
-    passages = [
-        RecalledPassage(
-            document=each.number,
-            name=each.name,
-            sha256=each.sha256,
-            start=each.start,
-            length=len(each.text),
-            trust=Attachment.trust,
-        )
-        for each in evidence.passages
-    ]
+    passages = [_recalled_passage(each) for each in evidence.passages]
     view = [
         RecalledView(turns=[each.first, each.last], by_model=each.by_model, trust=each.trust) for each in evidence.view
     ]
     turns = [RecalledTurn(mission=turn.mission, turn=turn.position, trust=turn.trust) for turn in evidence.turns]
     return [*passages, *view, *turns]
+
+
+def _recalled_passage(passage: Passage) -> RecalledPassage:
+    told = RecalledPassage(
+        document=passage.number,
+        name=passage.name,
+        sha256=passage.sha256,
+        start=passage.start,
+        length=len(passage.text),
+        trust=passage.trust,
+    )
+    if passage.document:
+        told["memory"], told["chunk"] = passage.document, passage.chunk
+    return told
 
 
 def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, Any]]:
