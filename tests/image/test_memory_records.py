@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container
 
 import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_records, ownership, roots
+from batos.image import memory_records, memory_segments, ownership, roots
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
@@ -23,7 +22,7 @@ def document(name: str, source: str = "", user: str = "ann", scope: str = "defau
     )
 
 
-def without(segment: bytes, gone: Container[int]) -> bytes:
+def without(kind: str, segment: bytes, gone: Container[int]) -> bytes:
     """A segment is the numbers of its chunks."""
     return bytes(number for number in segment if number not in gone)
 
@@ -32,13 +31,12 @@ def add(root: Root, *documents: NewDocument) -> list[str]:
     """Add documents as the store does."""
     count = sum(len(each.chunks) for each in documents)
     first = memory_records.reserve(root, count)
-    return memory_records.add(root, documents, first, bytes(range(first, first + count)), without)
+    return memory_records.add(root, documents, first, {"text": bytes(range(first, first + count))}, without)
 
 
-@contextmanager
-def held(root: Root) -> Iterator[list[bytes]]:
+def data_of(root: Root) -> list[bytes]:
     """The data of the segments."""
-    yield [segment.data for _, segment in memory_records.segments_of(root)]
+    return [row.segment.data for _, row in memory_segments.segments_of(root)]
 
 
 async def test_numbers_are_given_once() -> None:
@@ -48,7 +46,7 @@ async def test_numbers_are_given_once() -> None:
         def change(root: Root) -> None:
             add(root, document("d-1"), document("d-2", chunks=3))
             assert [first for first, _ in memory_records.ranges_of(root)] == [1, 3]
-            memory_records.forget(root, "d-2", without)
+            memory_records.forget(root, ["d-2"], without)
             add(root, document("d-3"))
             assert [first for first, _ in memory_records.ranges_of(root)] == [1, 6]
             assert not memory_records.has_chunk(root, 3)
@@ -66,9 +64,8 @@ async def test_a_source_has_one_document() -> None:
             assert add(root, document("d-1", "/a"), *others, document("d-5")) == []
             assert add(root, document("d-6", "/a")) == ["d-1"]
             assert add(root, document("d-7", "/b", chunks=3), document("d-8", "/b")) == ["d-7"]
-            segments = [segment.data for _, segment in memory_records.segments_of(root)]
-            assert sum(map(len, segments)) == memory_records.chunk_count(root)
-            memory_records.forget(root, "d-8", without)
+            assert sum(map(len, data_of(root))) == memory_records.chunk_count(root)
+            memory_records.forget(root, ["d-8"], without)
             assert set(root[roots.DOCUMENTS]) == {"d-2", "d-3", "d-4", "d-5", "d-6"}
             assert memory_records.find_by_source(root, "ann", "default", "/a") == "d-6"
             assert memory_records.find_by_content(root, "ann", "default", "d-1") is None
@@ -83,14 +80,15 @@ async def test_what_is_forgotten_leaves_nothing() -> None:
         def change(root: Root) -> None:
             add(root, document("d-1", "/a"))
             add(root, document("d-2"), document("d-3"))
-            before = memory_records.change_of(root)
-            assert memory_records.forget(root, "d-3", without) == 2
-            assert memory_records.change_of(root) > before
-            assert memory_records.forget(root, "d-1", without) == 2
-            assert [data.data for _, data in memory_records.segments_of(root)] == [b"\3\4"]
-            assert memory_records.forget(root, "d-2", without) == 2
+            before = memory_segments.change_of(root)
+            assert memory_records.forget(root, ["d-3"], without) == 2
+            assert memory_segments.change_of(root) > before
+            assert memory_records.forget(root, ["d-1"], without) == 2
+            assert data_of(root) == [b"\3\4"]
+            assert memory_records.forget(root, ["d-2"], without) == 2
             trees = {
-                name: len(root[roots.MEMORIES][name]) for name in ("chunks", "ranges", "sources", "digests", "segments")
+                name: len(root[roots.MEMORIES][name])
+                for name in ("chunks", "ranges", "sources", "digests", "segments", "present")
             }
             assert (trees, len(root[roots.DOCUMENTS])) == (dict.fromkeys(trees, 0), 0)
 
@@ -116,20 +114,6 @@ async def test_documents_are_named_by_id_beginning_or_source() -> None:
         await image.writer.apply(change)
 
 
-async def test_segments_are_replaced_together_or_not() -> None:
-    """One that is gone meanwhile leaves all as they are."""
-    async with open_image(None) as image:
-
-        def change(root: Root) -> None:
-            add(root, document("d-1"))
-            add(root, document("d-2"))
-            assert not memory_records.replace_segments(root, [1, 9], b"x")
-            assert memory_records.replace_segments(root, [1, 2], b"\1\2\3\4")
-            assert dict(memory_records.segments_of(root)).keys() == {3}
-
-        await image.writer.apply(change)
-
-
 async def test_documents_and_chunks_are_their_users() -> None:
     """Another user who inspects one is told that there is none."""
     async with open_image(None) as image:
@@ -151,9 +135,9 @@ async def test_a_standing_is_told_by_the_document_and_by_its_range() -> None:
 
         def change(root: Root) -> None:
             add(root, document("d-1", "/a"), document("d-2"))
-            before = memory_records.change_of(root)
+            before = memory_segments.change_of(root)
             memory_records.set_standing(root, "d-1", "superseded")
-            assert memory_records.change_of(root) > before
+            assert memory_segments.change_of(root) > before
             standings = {each.document: each.standing for _, each in memory_records.ranges_of(root)}
             assert standings == {"d-1": "superseded", "d-2": "current"}
             assert own_slots(memory_records.find_document(root, "d-1"))["standing"] == "superseded"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
 import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image.memory_records import ChunkRange
-from batos.memory.chunk_search import ChunkSearch, MemoryReach
+from batos.image import memory_records
+from batos.image.memory_records import ChunkRange, ChunkText, NewDocument
+from batos.memory.chunk_search import ChunkSearch, MemoryReach, UncommittedMemories, VectorQuery
+from batos.memory.chunk_vectors import add_vectors
 
 SAID = ChunkRange(
     4, "d-1", "ann", "work", "mission", "current", "model", "2026-11-24T10:00:00Z", "/a.md", "m-1", "babs", "c-1"
@@ -62,3 +65,35 @@ async def test_threads_search_while_documents_come_and_go() -> None:
             found = search.search(root, "lamp", MemoryReach(None))
             assert found.count == len(root["documents"]) == 28
             assert len(list(found.best(5))) == 5
+
+
+async def test_uncommitted_memories_are_searched_beside_those_of_the_root() -> None:
+    """By words and by vectors, within reach only; the next search does not know them."""
+    async with open_image(None) as image:
+        await store_of(image).remember([incoming("The lamp burns oil.")])
+        await image.writer.apply(lambda root: add_vectors(root, "m", [1], np.eye(2)[:1]))
+        parts = (ChunkText(0, "", "The lamp burns gas."), ChunkText(20, "", "Gulls cry."))
+        own = NewDocument("d-x", "ann", "default", "", "Own", "text/plain", "0", 9, "model", "2026-11-25", parts)
+        extra, search = UncommittedMemories((own,), np.eye(2)[::-1]), ChunkSearch()
+        with image.snapshot() as root:
+            found = search.search(root, "lamp gas", MemoryReach("ann"), extra=extra)
+            assert [hit.id for hit in found.hits] == [-1, 1]
+            best = next(found.best(1)).chunk
+            assert (best.text, best.document.title, best.number) == ("The lamp burns gas.", "Own", -1)
+            nearest = search.search(root, VectorQuery("m", [1.0, 0.0]), MemoryReach(None), extra=extra)
+            assert [(hit.id, hit.score) for hit in nearest.hits] == [(-2, 1.0), (1, 1.0), (-1, 0.0)]
+            assert search.search(root, "gas", MemoryReach("bob"), extra=extra).count == 0
+            assert search.search(root, "gas", MemoryReach("ann")).count == 0
+
+
+async def test_a_reader_of_an_older_root_sees_standings_of_that_root() -> None:
+    """And nothing that came after it, also where the search has seen the newest."""
+    async with open_image(None) as image:
+        store, search = store_of(image), ChunkSearch()
+        name = (await store.remember([incoming("The lamp burns oil.")]))["remembered"][0]["document"]
+        with image.snapshot() as old:
+            await store.remember([incoming("The lamp burns gas.")])
+            await image.writer.apply(lambda root: memory_records.set_standing(root, name, "superseded"))
+            with image.snapshot() as new:
+                assert [hit.id for hit in search.search(new, "lamp", MemoryReach(None)).hits] == [2]
+            assert [hit.id for hit in search.search(old, "lamp", MemoryReach(None)).hits] == [1]

@@ -9,7 +9,7 @@ import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_records
+from batos.image import memory_segments
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import MemoryReach
 from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
@@ -69,7 +69,7 @@ async def test_segments_stay_few() -> None:
         for number in range(3 * MERGED):
             await store.remember([incoming(f"Lamp number{number} burns.")])
         with image.snapshot() as root:
-            assert len(list(memory_records.segments_of(root))) < MERGED
+            assert len(list(memory_segments.segments_of(root))) < MERGED
         assert find(image, recollection, "number7") == ["Lamp number7 burns."]
         assert find(image, Recollection(), f"number{3 * MERGED - 1}") == [f"Lamp number{3 * MERGED - 1} burns."]
 

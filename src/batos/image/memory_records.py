@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
 from batos.image import roots
-from batos.image.records import Segment
+from batos.image.memory_segments import (
+    NewSegment,
+    Without,
+    add_segment,
+    count_change,
+    note_present,
+    present_ranges,
+    take_out,
+    trees_of,
+)
+from batos.image.number_ranges import has_number
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -20,9 +30,6 @@ _CATALOG: Final = "knowledge_catalog_obj"
 MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"]
 #: The standing of a memory: only a current one is recalled. The others stay, as marked history.
 Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "summarised"]
-
-#: Returns an index segment without some chunks; b"" if it has no others.
-Without: TypeAlias = Callable[[bytes, Container[int]], bytes]
 
 
 class ChunkText(NamedTuple):
@@ -89,40 +96,43 @@ class NewDocument:
 
 def chunk_count(root: Root) -> int:
     """Return the number of chunks that are remembered."""
-    return sum(each.last - first + 1 for first, each in ranges_of(root))
+    return sum(last - first + 1 for first, last in present_ranges(root))
 
 
 def reserve(root: Root, count: int) -> int:
     """Set so many chunk numbers aside, which are never given again, and return the first of them."""
-    kept = _trees(root)
+    kept = trees_of(root)
     first: int = kept["next_chunk"]
     kept["next_chunk"] = first + count
     return first
 
 
-def add(root: Root, documents: Sequence[NewDocument], first: int, segment: bytes, without: Without) -> list[str]:
-    """Add documents with their chunks, numbered from `first` on, and the text segment over these.
+def add(
+    root: Root, documents: Sequence[NewDocument], first: int, segments: Mapping[str, bytes], without: Without
+) -> list[str]:
+    """Add documents with their chunks, numbered from `first` on, and the segments over these, one for each index.
 
     A document that came from the same source before, for the same user and scope, goes in the same change. Returns the
     names of the documents that went.
     """
-    kept, gone, begin = _trees(root), [], first
+    gone, old, begin = [], [], first
     for document in documents:
         before = find_by_source(root, document.user, document.scope, document.source)
         if before is not None:
-            forget(root, before, without)
             gone.append(before)
+            old.append(_remove_document(root, before))
         first = _add_document(root, document, first)
-    missing = [number for number in range(begin, first) if number not in kept["chunks"]]
-    _add_segment(kept, without(segment, missing) if missing else segment)  # a source may come twice in a batch
+    take_out(root, old, without)
+    missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
+    for kind, data in segments.items():
+        left = without(kind, data, missing) if missing else data
+        add_segment(root, NewSegment(kind, left, begin, first - 1))
     return gone
 
 
-def _add_document(root: Root, document: NewDocument, first: int) -> int:
-    """Write a document and its chunks; return the number behind its last chunk."""
-    kept, last = _trees(root), first + len(document.chunks) - 1
-    parents = (root["knowledge_catalog_obj"],) if _CATALOG in root else ()
-    slots: dict[str, Any] = {
+def document_slots(document: NewDocument, first: int) -> dict[str, Any]:
+    """Return the slots of a document whose chunks are numbered from `first` on."""
+    return {
         "name": document.name,
         "user": document.user,
         "scope": document.scope,
@@ -133,7 +143,7 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
         "size": document.size,
         "trust": document.trust,
         "remembered_at": document.at,
-        "chunks": (first, last),
+        "chunks": (first, first + len(document.chunks) - 1),
         "kind": document.kind,
         "standing": "current",
         "said_at": document.said_at,
@@ -142,23 +152,49 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
         "conversation": document.conversation,
         "speaker": document.speaker,
     }
-    root[roots.DOCUMENTS][document.name] = made = UvmObject(slots, parents)
+
+
+def chunk_slots(document: UvmObject, number: int, chunk: ChunkText) -> dict[str, Any]:
+    """Return the slots of a chunk of a document."""
+    return {
+        "document": document,
+        "number": number,
+        "start": chunk.start,
+        "heading": chunk.heading,
+        "text": chunk.text,
+    }
+
+
+def _add_document(root: Root, document: NewDocument, first: int) -> int:
+    """Write a document and its chunks; return the number behind its last chunk."""
+    kept, last = trees_of(root), first + len(document.chunks) - 1
+    parents = (root["knowledge_catalog_obj"],) if _CATALOG in root else ()
+    root[roots.DOCUMENTS][document.name] = made = UvmObject(document_slots(document, first), parents)
     for number, chunk in enumerate(document.chunks, start=first):
-        about = {"document": made, "number": number, "start": chunk.start, "heading": chunk.heading, "text": chunk.text}
-        kept["chunks"][number] = UvmObject(about, parents)
+        kept["chunks"][number] = UvmObject(chunk_slots(made, number, chunk), parents)
     kept["ranges"][first] = tuple(document.range(last))
+    note_present(root, first, last)
     kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
     if document.source:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
     return last + 1
 
 
-def forget(root: Root, name: str, without: Without) -> int:
-    """Take a document, its chunks and their words out of the image as it is now; return how many chunks went."""
-    kept, slots = _trees(root), own_slots(root[roots.DOCUMENTS][name])
+def forget(root: Root, names: Sequence[str], without: Without) -> int:
+    """Take documents, their chunks and these in the indexes out of the image as it is now; return how many chunks went.
+
+    A segment that holds some of them is written anew, once.
+    """
+    gone = [_remove_document(root, name) for name in names]
+    take_out(root, gone, without)
+    return sum(map(len, gone))
+
+
+def _remove_document(root: Root, name: str) -> range:
+    """Take a document and its chunks out of the records, and return the chunks' numbers."""
+    kept, slots = trees_of(root), own_slots(root[roots.DOCUMENTS][name])
     first, last = slots["chunks"]
-    gone = range(first, last + 1)
-    for number in gone:
+    for number in range(first, last + 1):
         del kept["chunks"][number]
     del kept["ranges"][first]
     for tree, value in (("digests", slots["sha256"]), ("sources", slots["source"])):
@@ -166,60 +202,33 @@ def forget(root: Root, name: str, without: Without) -> int:
         if kept[tree].get(key) == name:
             del kept[tree][key]
     del root[roots.DOCUMENTS][name]
-    for number, segment in list(kept["segments"].items()):
-        if (less := without(segment.data, gone)) != segment.data:
-            del kept["segments"][number]
-            if less:
-                _add_segment(kept, less)
-    kept["change"] += 1
-    return len(gone)
+    return range(first, last + 1)
 
 
 def set_standing(root: Root, name: str, standing: Standing) -> None:
     """Change whether a document is recalled. The document, its chunks and their words in the indexes stay."""
-    kept, document = _trees(root), root[roots.DOCUMENTS][name]
+    kept, document = trees_of(root), root[roots.DOCUMENTS][name]
     document.standing = standing
     first = own_slots(document)["chunks"][0]
     kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(standing=standing))
-    kept["change"] += 1
-
-
-def replace_segments(root: Root, numbers: Sequence[int], merged: bytes) -> bool:
-    """Put one segment in the place of several; return False if one of them is gone meanwhile."""
-    kept = _trees(root)
-    if any(number not in kept["segments"] for number in numbers):
-        return False
-    for number in numbers:
-        del kept["segments"][number]
-    _add_segment(kept, merged)
-    return True
-
-
-def segments_of(root: Root) -> Iterator[tuple[int, Segment]]:
-    """Yield the segments of the text index by their numbers, the oldest first."""
-    yield from _trees(root)["segments"].items()
+    count_change(root)
 
 
 def ranges_of(root: Root) -> Iterator[tuple[int, ChunkRange]]:
     """Yield the first chunk of each document with the rest of its range, in the order of their numbers."""
-    for first, found in _trees(root)["ranges"].items():
+    for first, found in trees_of(root)["ranges"].items():
         yield first, ChunkRange(*found)
-
-
-def change_of(root: Root) -> int:
-    """Return a number that grows with each change of the indexes."""
-    return int(_trees(root)["change"])
 
 
 def find_chunk(root: Root, number: int) -> UvmObject | None:
     """Return a chunk by its number; None if there is none."""
-    found: UvmObject | None = _trees(root)["chunks"].get(number)
+    found: UvmObject | None = trees_of(root)["chunks"].get(number)
     return found
 
 
 def has_chunk(root: Root, number: int) -> bool:
     """Tell whether there is a chunk of this number, without loading it."""
-    return number in _trees(root)["chunks"]
+    return has_number(trees_of(root)["present"], number)
 
 
 def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
@@ -259,30 +268,20 @@ def documents_of(root: Root, user: str | None = None) -> Iterator[tuple[str, Uvm
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
     """Return the chunks of a document in their order."""
     first, last = own_slots(document)["chunks"]
-    values: Iterable[UvmObject] = _trees(root)["chunks"].values(first, last)
+    values: Iterable[UvmObject] = trees_of(root)["chunks"].values(first, last)
     return values
 
 
 def _from_source(root: Root, user: str, source: str) -> Iterator[str]:
     beginning = f"{user}\0"
-    for key, name in _trees(root)["sources"].items(beginning, f"{user}\1"):
+    for key, name in trees_of(root)["sources"].items(beginning, f"{user}\1"):
         if key.rpartition("\0")[2] == source:
             yield name
 
 
-def _trees(root: Root) -> Any:
-    return root[roots.MEMORIES]
-
-
 def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | None:
-    found: str | None = _trees(root)[tree].get(_key(user, scope, value))
+    found: str | None = trees_of(root)[tree].get(_key(user, scope, value))
     return found
-
-
-def _add_segment(kept: Any, data: bytes) -> None:
-    kept["segments"][kept["next_segment"]] = Segment("text", data)
-    kept["next_segment"] += 1
-    kept["change"] += 1
 
 
 def _key(user: str, scope: str, value: str) -> str:

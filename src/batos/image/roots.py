@@ -187,8 +187,8 @@ def prepare(root: Root) -> bool:
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
     if MEMORIES in missing:
-        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments")})
-        root[MEMORIES].update({name: OOBTree() for name in ("sources", "digests")})
+        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments", "present")})
+        root[MEMORIES].update({name: OOBTree() for name in ("sources", "digests", "embedded")})
         root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0})
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT

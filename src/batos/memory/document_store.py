@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import PurePath
 from typing import Final, Literal
 
 from batos.errors import NotFound
-from batos.image import memory_records
+from batos.image import memory_records, memory_segments
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import ChunkText, NewDocument
+from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
-from batos.memory.indexes import text as text_index
+from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.passages import passages
 from batos.memory.recollection import line_of
@@ -32,7 +32,6 @@ STILL_HELD: Final = (
     " journal entries of missions that used it."
 )
 
-_EMPTY: Final = text_index.build(())
 _HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 
 
@@ -97,7 +96,7 @@ class DocumentStore:
         documents = list(fresh.values())
         count = sum(len(each.chunks) for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
-        segment = await asyncio.to_thread(_segment_of, documents, first)
+        segments = await asyncio.to_thread(_segments_of, documents, first)
 
         def change(root: Root) -> set[str]:
             before = {
@@ -105,31 +104,42 @@ class DocumentStore:
                 for each in documents
                 if memory_records.find_by_source(root, each.user, each.scope, each.source) is not None
             }
-            memory_records.add(root, documents, first, segment, _without)
+            memory_records.add(root, documents, first, segments, kinds.without)
             return before
 
         return await self._image.writer.apply(change)
 
-    async def _merge(self) -> None:
+    async def merge(self) -> None:
         """Make one segment of several of about the same length, as long as there are enough of them."""
+        async with self._writing:
+            await self._merge()
+
+    async def _merge(self) -> None:
         while True:
             several = await asyncio.to_thread(self._alike)
             if not several:
                 return
-            merged = await asyncio.to_thread(text_index.merge, list(several.values()), frozenset())
-            replace = partial(memory_records.replace_segments, numbers=list(several), merged=merged)
-            await self._image.writer.apply(replace)
+            merged = await asyncio.to_thread(_merge_rows, several)
+            numbers = [number for number, _, _ in several]
 
-    def _alike(self) -> dict[int, bytes]:
-        """Return the data of the segments that are to be merged, by their numbers."""
+            def change(root: Root, numbers: list[int] = numbers, merged: NewSegment = merged) -> None:
+                memory_segments.replace_segments(root, numbers, merged)
+
+            await self._image.writer.apply(change)
+
+    def _alike(self) -> list[tuple[int, SegmentRow, bytes]]:
+        """Return segments of one kind, and about the same, that are to be merged, with their data."""
         with self._image.snapshot() as root:
-            sized = sorted((len(each.data), number) for number, each in memory_records.segments_of(root))
-            for at in range(len(sized) - MERGED + 1):
-                run = sized[at : at + MERGED]
-                if run[-1][0] <= TIER * run[0][0]:
-                    found = dict(memory_records.segments_of(root))
-                    return {number: found[number].data for number in sorted(number for _, number in run)}
-        return {}
+            alike: dict[tuple[str, str], list[tuple[int, int, SegmentRow]]] = {}
+            for number, row in memory_segments.segments_of(root):
+                alike.setdefault((row.kind, row.about), []).append((row.size, number, row))
+            for rows in alike.values():
+                rows.sort()
+                for at in range(len(rows) - MERGED + 1):
+                    run = rows[at : at + MERGED]
+                    if run[-1][0] <= TIER * run[0][0]:
+                        return sorted((number, row, row.segment.data) for _, number, row in run)
+        return []
 
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none.
@@ -144,8 +154,7 @@ class DocumentStore:
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
                 lines = {own_slots(each)["name"]: line_of(each) for each in found}
-                for name in lines:
-                    memory_records.forget(root, name, _without)
+                memory_records.forget(root, list(lines), kinds.without)
                 return list(lines.values())
 
             told = await self._image.writer.apply(change)
@@ -176,19 +185,20 @@ def title_of(name: str, text: str) -> str:
     return heading[1].strip() if heading else PurePath(name).stem or name
 
 
-def _segment_of(documents: Sequence[NewDocument], first: int) -> bytes:
+def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, bytes]:
     entries: list[Entry] = []
     for document in documents:
         for chunk in document.chunks:
             title = " ".join(filter(None, (document.title, chunk.heading)))
             entries.append(Entry(first + len(entries), title, chunk.text))
-    return text_index.build(entries)
+    return kinds.build_each(entries)
 
 
-def _without(segment: bytes, gone: Container[int]) -> bytes:
-    """Return a segment without some chunks: itself where it has none of them, b"" where it has no others."""
-    left = text_index.merge([segment], gone)
-    return b"" if left == _EMPTY else left
+def _merge_rows(several: Sequence[tuple[int, SegmentRow, bytes]]) -> NewSegment:
+    rows = [row for _, row, _ in several]
+    data = kinds.merge(rows[0].kind, [each for _, _, each in several])
+    first, last = min(row.first for row in rows), max(row.last for row in rows)
+    return NewSegment(rows[0].kind, data, first, last, rows[0].about)
 
 
 def _remembered_line(document: NewDocument, state: Literal["new", "known", "replaced"]) -> RememberedLine:

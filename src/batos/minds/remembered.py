@@ -8,7 +8,7 @@ from typing import Final
 
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.image import memory_records
+from batos.image import memory_segments
 from batos.memory.chunk_search import MemoryReach
 from batos.memory.evidence import Passage
 from batos.memory.recollection import Recollection
@@ -26,7 +26,7 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     A later attempt finds the same parts again, so that its prompts are the same and paid answers are used.
     """
     recollection, reach = context.io.recollection, _reach(context)
-    if recollection is None or reach is None or not memory_records.change_of(context.mission.root):
+    if recollection is None or reach is None or not memory_segments.change_of(context.mission.root):
         return ()
     root, key = context.mission.root, hashlib.sha256(query.encode()).hexdigest()[:16]
     for note in context.trace.decided.notes():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import Protocol
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batos.errors import IndexDamaged
@@ -70,6 +70,10 @@ divided = entry_lists.flatmap(
         st.just(entries), st.lists(st.integers(0, 3), min_size=len(entries), max_size=len(entries))
     )
 )
+
+
+#: Each heir is a class of its own, which is what this check is about.
+INHERITED = [HealthCheck.differing_executors]
 
 
 class Index(Protocol):
@@ -240,7 +244,7 @@ class IndexConformance:
         entries = [Entry(-(2**63), HOLM.title, HOLM.text), Entry(2**63 - 1, SKARN.title, SKARN.text)]
         assert self.found(self.built(entries)) == {-(2**63), 2**63 - 1}
 
-    @settings(max_examples=40)
+    @settings(max_examples=40, suppress_health_check=INHERITED)
     @given(divided, st.randoms(use_true_random=False))
     def test_a_merge_is_a_segment_of_all(
         self, entries_numbers: tuple[list[Entry], list[int]], chance: random.Random
@@ -255,7 +259,7 @@ class IndexConformance:
         assert self.merge(segments, gone) == self.build(kept)
         assert self.merge([self.merge(segments[:2], gone), self.merge(segments[2:], ())], gone) == self.build(kept)
 
-    @settings(max_examples=40)
+    @settings(max_examples=40, suppress_health_check=INHERITED)
     @given(divided, texts, st.permutations(range(4)))
     def test_the_order_of_segments_does_not_matter(
         self, entries_numbers: tuple[list[Entry], list[int]], query: str, order: list[int]
@@ -271,7 +275,7 @@ class IndexConformance:
         assert self.ask(other, query, 100) == found
         assert self.ask(self.built(entries), query, 100) == found
 
-    @settings(max_examples=60)
+    @settings(max_examples=60, suppress_health_check=INHERITED)
     @given(st.data())
     def test_bytes_that_are_not_a_segment_are_refused(self, data: st.DataObject) -> None:
         """Cut, changed or foreign bytes raise IndexDamaged and nothing else."""

@@ -16,16 +16,16 @@ VERSION = 1
 #: The most bytes that a segment may hold unpacked, so that a short damaged one does not fill the memory.
 MOST_BYTES = 1 << 31
 
-_HEADER = struct.Struct("<4s4sBBxxIQ")
+_HEADER = struct.Struct("<4s4sBBHIQ")
 _MARK = b"BATX"
 
 
-def pack(kind: bytes, sections: Sequence[bytes]) -> bytes:
-    """Return a segment of a kind (four bytes) that holds these sections."""
+def pack(kind: bytes, sections: Sequence[bytes], level: int = 6) -> bytes:
+    """Return a segment of a kind (four bytes) that holds these sections, deflated at a level (0: not at all)."""
     lengths = struct.pack(f"<{len(sections)}Q", *map(len, sections))
     body = b"".join((lengths, *sections))
-    packed = zlib.compress(body, 6)
-    return _HEADER.pack(_MARK, kind, VERSION, len(sections), zlib.crc32(packed), len(body)) + packed
+    packed = zlib.compress(body, level)
+    return _HEADER.pack(_MARK, kind, VERSION, len(sections), 0, zlib.crc32(packed), len(body)) + packed
 
 
 def unpack(kind: bytes, segment: bytes, count: int) -> list[memoryview]:
@@ -35,8 +35,8 @@ def unpack(kind: bytes, segment: bytes, count: int) -> list[memoryview]:
     """
     if len(segment) < _HEADER.size:
         raise IndexDamaged(f"a segment of {len(segment)} bytes has no whole header")
-    mark, found, version, sections, checksum, size = _HEADER.unpack_from(segment)
-    if (mark, found, sections) != (_MARK, kind, count):
+    mark, found, version, sections, unused, checksum, size = _HEADER.unpack_from(segment)
+    if (mark, found, sections, unused) != (_MARK, kind, count, 0):
         raise IndexDamaged(f"these bytes are no segment of the kind {kind.decode()}")
     if version != VERSION:
         raise IndexDamaged(f"the segment has the format {version}, and this program reads {VERSION}")

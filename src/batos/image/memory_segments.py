@@ -1,0 +1,166 @@
+"""The segments of the indexes over what is remembered: their kinds, and the chunks that each may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from BTrees.IOBTree import IOBTree
+
+from batos.image import roots
+from batos.image.number_ranges import add_range, difference, remove_range
+from batos.image.records import Segment
+from batos.image.roots import Root
+
+#: Returns the bytes of a segment of a kind without some chunks; b"" if it has no others.
+Without: TypeAlias = Callable[[str, bytes, Container[int]], bytes]
+
+#: The segments of vectors: `about` is the digest of the model that made them.
+VECTORS: Final = "vectors"
+
+
+class SegmentRow(NamedTuple):
+    """A segment as the image lists it, so that nobody reads its bytes to know whether they are wanted.
+
+    `about` is what the kind's segments differ in (of vectors: the digest of the model), `first` and `last` are the
+    numbers between which its chunks are, `size` is the length of its bytes.
+    """
+
+    kind: str
+    about: str
+    first: int
+    last: int
+    size: int
+    segment: Segment
+
+
+class NewSegment(NamedTuple):
+    """A segment that is to be added."""
+
+    kind: str
+    data: bytes
+    first: int
+    last: int
+    about: str = ""
+
+
+def segments_of(root: Root, kind: str | None = None) -> Iterator[tuple[int, SegmentRow]]:
+    """Yield the segments of a kind (None: of all) by their numbers, the oldest first."""
+    for number, found in trees_of(root)["segments"].items():
+        row = SegmentRow(*found)
+        if kind in (None, row.kind):
+            yield number, row
+
+
+def change_of(root: Root) -> int:
+    """Return a number that grows with each change of what is remembered."""
+    return int(trees_of(root)["change"])
+
+
+def count_change(root: Root) -> None:
+    """Say that what is remembered has changed, so that who holds indexes in memory looks."""
+    trees_of(root)["change"] += 1
+
+
+def add_segment(root: Root, new: NewSegment) -> None:
+    """Add a segment; one without bytes is left out."""
+    kept = trees_of(root)
+    if new.data:
+        segment = Segment(new.kind, new.data)
+        row = SegmentRow(new.kind, new.about, new.first, new.last, len(new.data), segment)
+        kept["segments"][kept["next_segment"]] = tuple(row)
+        kept["next_segment"] += 1
+    count_change(root)
+
+
+def replace_segments(root: Root, numbers: Sequence[int], merged: NewSegment) -> bool:
+    """Put one segment in the place of several; return False if one of them is gone meanwhile."""
+    kept = trees_of(root)
+    if any(number not in kept["segments"] for number in numbers):
+        return False
+    for number in numbers:
+        del kept["segments"][number]
+    add_segment(root, merged)
+    return True
+
+
+def take_out(root: Root, gone: Sequence[range], without: Without) -> None:
+    """Take chunks out of every index: the segments that hold one of them are written anew, once each."""
+    kept = trees_of(root)
+    for each in gone:
+        remove_range(kept["present"], each.start, each.stop - 1)
+        for embedded in kept["embedded"].values():
+            remove_range(embedded, each.start, each.stop - 1)
+    for number, row in list(segments_of(root)):
+        within = {one for each in gone for one in each if row.first <= one <= row.last}
+        if within and (less := without(row.kind, row.segment.data, within)) != row.segment.data:
+            del kept["segments"][number]
+            add_segment(root, NewSegment(row.kind, less, row.first, row.last, row.about))
+    count_change(root)
+
+
+def note_present(root: Root, first: int, last: int) -> None:
+    """Write down that there are chunks of these numbers."""
+    if first <= last:
+        add_range(trees_of(root)["present"], first, last)
+
+
+def present_ranges(root: Root) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of all chunks as ranges, first and last."""
+    yield from trees_of(root)["present"].items()
+
+
+def note_embedded(root: Root, digest: str, numbers: Sequence[int]) -> None:
+    """Write down that chunks have a vector of a model."""
+    embedded = trees_of(root)["embedded"]
+    if digest not in embedded:
+        embedded[digest] = IOBTree()
+    for first, last in as_ranges(numbers):
+        add_range(embedded[digest], first, last)
+
+
+def missing_vectors(root: Root, digest: str) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of the chunks that have no vector of a model, as ranges; the cost is that of the ranges."""
+    kept = trees_of(root)
+    yield from difference(kept["present"], kept["embedded"].get(digest) or IOBTree())
+
+
+def embedded_digests(root: Root) -> list[str]:
+    """Return the digests of the models that some chunk has a vector of."""
+    return list(trees_of(root)["embedded"])
+
+
+def drop_vectors(root: Root, digest: str) -> int:
+    """Drop all vectors of a model; return how many segments went."""
+    kept = trees_of(root)
+    gone = [number for number, row in segments_of(root, VECTORS) if row.about == digest]
+    for number in gone:
+        del kept["segments"][number]
+    if digest in kept["embedded"]:
+        del kept["embedded"][digest]
+    count_change(root)
+    return len(gone)
+
+
+def as_ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield numbers as ranges.
+
+    >>> list(as_ranges([7, 2, 3, 8]))
+    [(2, 3), (7, 8)]
+    """
+    first = last = None
+    for number in sorted(numbers):
+        if first is None or last is None:
+            first = last = number
+        elif number <= last + 1:
+            last = number
+        else:
+            yield first, last
+            first = last = number
+    if first is not None and last is not None:
+        yield first, last
+
+
+def trees_of(root: Root) -> Any:
+    """Return the records of what is remembered."""
+    return root[roots.MEMORIES]

@@ -1,0 +1,206 @@
+"""Find entries by the meaning of a query: vectors in half precision in immutable segments, searched one by one."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from batos.errors import IndexDamaged
+from batos.memory.indexes.entries import Hit
+from batos.memory.indexes.segment_bytes import pack, unpack
+
+KIND: Final = b"vect"
+#: The most numbers that a vector has.
+MOST_DIMENSIONS: Final = 65535
+
+Numbers: TypeAlias = NDArray[np.int64]
+Matrix: TypeAlias = NDArray[np.float32]
+Allowed: TypeAlias = NDArray[np.bool_]
+#: Tells which of an array of ids may be found.
+Among: TypeAlias = Callable[[Numbers], Allowed]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPart:
+    """A segment as it is read: ids in order, and the vector of each in half precision, of length 1."""
+
+    ids: Numbers
+    matrix: NDArray[np.float16]
+
+
+def build(vectors: Mapping[int, Sequence[float]]) -> bytes:
+    """Return a segment of the vectors of some ids."""
+    ids = np.fromiter(vectors, np.int64, len(vectors))
+    return build_matrix(ids, np.array([*vectors.values()], np.float32).reshape(len(ids), -1 if vectors else 0))
+
+
+def build_matrix(ids: Numbers, matrix: NDArray[Any]) -> bytes:
+    """Return a segment of vectors, a row for each id. Each is made of length 1; what is not finite is made zero."""
+    order = np.argsort(ids, kind="stable")
+    whole = np.nan_to_num(matrix[order].astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    lengths = np.linalg.norm(whole, axis=1, keepdims=True) if whole.size else np.ones((len(whole), 1), np.float32)
+    lengths[lengths == 0] = 1
+    return _write(ids[order], (whole / lengths).astype("<f2"))
+
+
+def _write(ids: Numbers, matrix: NDArray[np.float16]) -> bytes:
+    dimensions = matrix.shape[1] if len(ids) else 0
+    sections = (dimensions.to_bytes(8, "little"), ids.astype("<i8").tobytes(), matrix.astype("<f2").tobytes())
+    return pack(KIND, sections, level=0)
+
+
+#: A segment of no vectors.
+EMPTY: Final = _write(np.empty(0, np.int64), np.empty((0, 0), np.float16))
+
+
+def read(segment: bytes) -> VectorPart:
+    """Return what a segment holds; IndexDamaged if the parts do not fit each other."""
+    head, ids_bytes, matrix_bytes = unpack(KIND, segment, 3)
+    dimensions = int.from_bytes(head, "little")
+    count = len(ids_bytes) // 8
+    if len(head) != 8 or len(ids_bytes) % 8 or dimensions > MOST_DIMENSIONS:
+        raise IndexDamaged("the parts of a segment of vectors do not fit each other")
+    if len(matrix_bytes) != 2 * dimensions * count or bool(count) != bool(dimensions):
+        raise IndexDamaged("a segment of vectors does not have as many as it tells")
+    ids = np.frombuffer(ids_bytes, "<i8").astype(np.int64, copy=False)
+    if np.any(ids[1:] <= ids[:-1]):
+        raise IndexDamaged("numbers of a segment are out of order")
+    matrix = np.frombuffer(matrix_bytes, "<f2").reshape(count, dimensions)
+    if not np.isfinite(matrix).all():
+        raise IndexDamaged("a vector of a segment is not finite")
+    return VectorPart(ids, matrix)
+
+
+def merge(segments: Sequence[bytes], gone: Container[int] = frozenset()) -> bytes:
+    """Return one segment of all vectors of some segments but those of ids that are gone.
+
+    Of an id in several segments the last one counts.
+    """
+    parts = [part for part in map(read, segments) if len(part.ids)]
+    if not parts:
+        return EMPTY
+    if len({part.matrix.shape[1] for part in parts}) != 1:
+        raise IndexDamaged("segments of vectors of different lengths cannot be one")
+    ids = np.concatenate([part.ids for part in parts])
+    matrix = np.concatenate([part.matrix for part in parts])
+    _, last = np.unique(ids[::-1], return_index=True)
+    rows = len(ids) - 1 - last
+    kept = rows[[id_ not in gone for id_ in ids[rows].tolist()]]
+    return _write(ids[kept], matrix[kept])
+
+
+class _FlatPart:
+    """A segment in the index: ids, and the vectors as faiss holds them, which are the bytes of the segment."""
+
+    def __init__(self, part: VectorPart) -> None:
+        self.ids, self.dimensions = part.ids, part.matrix.shape[1]
+        self._flat = faiss.IndexScalarQuantizer(
+            self.dimensions, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        )
+        self._flat.is_trained = True
+        self._flat.add_sa_codes(np.ascontiguousarray(part.matrix).view(np.uint8))
+        codes = faiss.rev_swig_ptr(self._flat.codes.data(), 2 * part.matrix.size)
+        #: The vectors where faiss holds them, so that they are in memory once.
+        self.matrix = codes.view("<f2").reshape(part.matrix.shape)
+
+    def nearest(self, vector: Matrix, most: int, allowed: Allowed | None) -> Iterator[tuple[int, float]]:
+        """Yield the ids and scores of the nearest vectors: all that are as near as the last one among them."""
+        count = len(self.ids) if allowed is None else int(np.count_nonzero(allowed))
+        chosen = None
+        if allowed is not None:
+            bits = np.packbits(allowed, bitorder="little")
+            chosen = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
+        wanted = min(most, count)
+        while wanted:
+            asked = min(wanted + 1, count)
+            scores, rows = self._flat.search(vector[None], asked, params=chosen)
+            if asked == count or scores[0, wanted - 1] > scores[0, wanted]:
+                yield from zip(self.ids[rows[0]].tolist(), scores[0].tolist(), strict=True)
+                return
+            wanted = min(2 * wanted, count)
+
+
+class VectorIndex:
+    """The segments of vectors of one model by their keys, searched as one; what is hidden is not found.
+
+    An id stands in one segment. An id that is hidden stays so in segments that come later, until it is shown.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, _FlatPart] = {}
+        self._hidden: set[int] = set()
+
+    def add(self, key: Hashable, segment: bytes) -> None:
+        """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
+        part = read(segment)
+        others = [each for other, each in self._parts.items() if other != key]
+        if others and len(part.ids) and part.matrix.shape[1] != others[0].dimensions:
+            raise IndexDamaged("the vectors of a segment have another length than those that are there")
+        self._parts.pop(key, None)
+        if len(part.ids):
+            self._parts[key] = _FlatPart(part)
+
+    def drop(self, key: Hashable) -> None:
+        """Leave out the segment of a key; an unknown key is no fault."""
+        self._parts.pop(key, None)
+
+    def hide(self, ids: Iterable[int]) -> None:
+        """Hide entries, also such as come later: they are not found."""
+        self._hidden.update(ids)
+
+    def show(self, ids: Iterable[int]) -> None:
+        """Show entries again that were hidden."""
+        self._hidden.difference_update(ids)
+
+    def ids(self) -> set[int]:
+        """Return the ids of all entries that can be found."""
+        return {id_ for part in self._parts.values() for id_ in part.ids.tolist()} - self._hidden
+
+    @property
+    def dimensions(self) -> int:
+        """Return how many numbers a vector has; 0 while there is none."""
+        return next((part.dimensions for part in self._parts.values()), 0)
+
+    def vectors_of(self, ids: Sequence[int] | Numbers) -> tuple[Numbers, Matrix]:
+        """Return those of some ids that have a vector and are not hidden, each once, in order, and their vectors."""
+        wanted = np.unique(np.asarray(ids, np.int64))
+        if self._hidden:
+            wanted = wanted[~np.isin(wanted, [*self._hidden])]
+        matrix: Matrix = np.zeros((len(wanted), self.dimensions), np.float32)
+        found: Allowed = np.zeros(len(wanted), bool)
+        for part in self._parts.values():
+            rows = np.minimum(np.searchsorted(part.ids, wanted), len(part.ids) - 1)
+            here = part.ids[rows] == wanted
+            matrix[here], found[here] = part.matrix[rows[here]], True
+        return wanted[found], matrix[found]
+
+    def search(self, query: Sequence[float] | Matrix, most: int, among: Among | None = None) -> list[Hit]:
+        """Return the entries that are nearest to a query, at most `most`, the best first and ties by id.
+
+        A score is the cosine of the angle. `among` takes an array of ids and tells of each if it may be found.
+        """
+        vector = np.nan_to_num(np.asarray(query, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+        length = float(np.linalg.norm(vector))
+        if most < 1 or length == 0.0 or vector.shape != (self.dimensions,):
+            return []
+        found: dict[int, float] = {}
+        for part in self._parts.values():
+            for id_, score in part.nearest(vector / length, most, self._choose(part.ids, among)):
+                if score > found.get(id_, -2.0):
+                    found[id_] = score
+        best = heapq.nsmallest(most, found.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [Hit(id_, score) for id_, score in best]
+
+    def _choose(self, ids: Numbers, among: Among | None) -> Allowed | None:
+        """Return which of some ids may be found; None: all."""
+        allowed = None if among is None else among(ids)
+        if self._hidden:
+            shown = ~np.isin(ids, [*self._hidden])
+            allowed = shown if allowed is None else allowed & shown
+        return allowed

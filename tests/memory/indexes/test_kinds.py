@@ -1,0 +1,19 @@
+"""Kinds of index: each has its segments, and a segment without anything is none."""
+
+from __future__ import annotations
+
+from batos.memory.indexes import kinds, vectors
+from batos.memory.indexes.entries import Entry
+
+
+def test_a_segment_is_built_for_each_index_of_entries() -> None:
+    """Vectors come later."""
+    assert kinds.build_each([Entry(1, "", "lamp")]).keys() == {"text"}
+
+
+def test_a_segment_without_its_entries_is_none() -> None:
+    """Of each kind; what has none of those that go stays byte for byte."""
+    made = {**kinds.build_each([Entry(1, "", "lamp")]), "vectors": vectors.build({1: [1.0]})}
+    for kind, data in made.items():
+        assert kinds.without(kind, data, {1}) == b""
+        assert kinds.without(kind, data, {2}) == data
