@@ -15,9 +15,9 @@ from batos.image.memory_records import ChunkRange, MemoryKind, NewDocument, Stan
 from batos.image.memory_segments import VECTORS
 from batos.image.roots import Root
 from batos.memory.indexes import text, vectors
-from batos.memory.indexes.entries import Entry, Hit
+from batos.memory.indexes.entries import Entry, Hit, Numbers
 from batos.memory.indexes.text import TextIndex
-from batos.memory.indexes.vectors import Matrix, Numbers, VectorIndex
+from batos.memory.indexes.vectors import Matrix, VectorIndex
 from batos.memory.terms import stems
 from batos.objects.prototype import UvmObject
 
@@ -185,7 +185,7 @@ class ChunkSearch:
         if entries:
             self._text.add(EXTRA, text.build(entries))
         try:
-            found = self._text.search(query, most, within.holds)
+            found = self._text.search(query, most, within.mask)
             return found, {stem: self._text.rarity(stem) for stem in stems(query)}
         finally:
             self._text.drop(EXTRA)
@@ -231,10 +231,6 @@ class _Within:
             self._held[first : each.last + 1] = reach.holds(each)
         for place, held in enumerate(others, start=1):
             self._held[-place] = held
-
-    def holds(self, number: int) -> bool:
-        """Tell of a number if it is within."""
-        return number < len(self._held) and bool(self._held[number])
 
     def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Tell of each of some numbers if it is within."""

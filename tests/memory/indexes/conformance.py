@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import Protocol
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batos.errors import IndexDamaged
-from batos.memory.indexes.entries import Entry, Hit
+from batos.memory.indexes.entries import Entry, Hit, Numbers
 
 Among = Callable[[int], bool] | None
 
@@ -98,6 +99,11 @@ class Index(Protocol):
     def ids(self) -> set[int]:
         """Return the ids of what can be found."""
         ...
+
+
+def each_of(among: Among) -> Callable[[Numbers], np.ndarray] | None:
+    """What tells of an array, by what tells of a number."""
+    return None if among is None else lambda ids: np.array([among(each) for each in ids.tolist()], bool)
 
 
 def parts(entries: Sequence[Entry], numbers: Sequence[int]) -> list[list[Entry]]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.memory.indexes.conformance import Among, Index, IndexConformance, entry_lists, texts
+from tests.memory.indexes.conformance import Among, Index, IndexConformance, each_of, entry_lists, texts
 from zope.index.text.lexicon import Lexicon
 from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 
 from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Entry, Hit
-from batos.memory.indexes.segment_bytes import number_bytes, pack, text_bytes
+from batos.memory.indexes.segment_bytes import pack
 from batos.memory.indexes.text import KIND, TextIndex, build, merge
 from batos.memory.terms import stems
 
@@ -32,7 +33,7 @@ class TestTextConformance(IndexConformance):
 
     def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
         assert isinstance(index, TextIndex)
-        return index.search(query, most, among)
+        return index.search(query, most, each_of(among))
 
 
 def index_of(*entries: Entry) -> TextIndex:
@@ -113,12 +114,12 @@ def test_parts_that_do_not_fit_are_refused(
 ) -> None:
     """A segment with a right checksum and parts that do not fit each other is refused, and does not crash a search."""
     sections = (
-        number_bytes("q", ids),
-        number_bytes("I", lengths),
-        text_bytes(words),
-        number_bytes("I", sizes),
-        number_bytes("I", places),
-        number_bytes("H", [1] * len(places)),
+        np.array(ids, "<i8").tobytes(),
+        np.array(lengths, "<u4").tobytes(),
+        "\n".join(words).encode(),
+        np.array(sizes, "<u4").tobytes(),
+        np.array(places, "<u4").tobytes(),
+        np.array([1] * len(places), "<u2").tobytes(),
     )
     with pytest.raises(IndexDamaged):
         TextIndex().add(0, pack(KIND, sections))

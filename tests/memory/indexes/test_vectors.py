@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 import pytest
-from tests.memory.indexes.conformance import Among, Index, IndexConformance
+from tests.memory.indexes.conformance import Among, Index, IndexConformance, each_of
 
 from batos.errors import IndexDamaged
 from batos.memory.indexes import vectors
 from batos.memory.indexes.entries import Entry, Hit
 from batos.memory.indexes.segment_bytes import pack
-from batos.memory.indexes.vectors import KIND, Numbers, VectorIndex, build, merge
+from batos.memory.indexes.vectors import KIND, VectorIndex, build, merge
 from batos.memory.terms import stems
 
 #: The numbers of the vectors that these tests make of texts.
@@ -43,11 +43,6 @@ class TestVectorConformance(IndexConformance):
     def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
         assert isinstance(index, VectorIndex)
         return index.search(vector_of(query), most, each_of(among))
-
-
-def each_of(among: Among) -> Callable[[Numbers], np.ndarray] | None:
-    """What tells of an array, by what tells of a number."""
-    return None if among is None else lambda ids: np.array([among(each) for each in ids.tolist()], bool)
 
 
 def test_the_nearest_are_those_of_an_exact_search() -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Ids, or numbers of chunks.
+Numbers: TypeAlias = NDArray[np.int64]
+#: Tells which of an array of ids may be found.
+Among: TypeAlias = Callable[[Numbers], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)

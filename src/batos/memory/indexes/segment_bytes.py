@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-import sys
 import zlib
-from array import array
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from batos.errors import IndexDamaged
 
@@ -68,45 +69,12 @@ def _split(body: memoryview, count: int) -> list[memoryview]:
     return sections
 
 
-def number_bytes(code: str, numbers: Iterable[int]) -> bytes:
-    """Return numbers as little endian bytes; `code` is that of an array: q, I or H."""
-    found = array(code, numbers)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found.tobytes()
+def read_numbers(kind: str, section: memoryview) -> NDArray[Any]:
+    """Return the numbers of a section as an array; `kind` is their type as numpy names it, such as `<u4`.
 
-
-def read_numbers(code: str, section: memoryview) -> array[int]:
-    """Return the numbers of a section that `number_bytes` wrote."""
-    found: array[int] = array(code)
+    Raises: IndexDamaged: the section ends within a number.
+    """
+    found = np.dtype(kind)
     if len(section) % found.itemsize:
         raise IndexDamaged("a section of numbers ends within a number")
-    found.frombytes(section)
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found
-
-
-def text_bytes(texts: Sequence[str]) -> bytes:
-    """Return texts as bytes. None of them holds a line's end."""
-    return "\n".join(texts).encode("utf-8", "surrogatepass")
-
-
-def read_texts(section: memoryview, count: int) -> list[str]:
-    """Return the `count` texts of a section that `text_bytes` wrote."""
-    try:
-        text = bytes(section).decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError as error:
-        raise IndexDamaged("the words of a segment are no text") from error
-    found = text.split("\n") if count else []
-    if len(found) != count or (not count and text):
-        raise IndexDamaged(f"a segment has {len(found)} words and tells {count}")
-    return found
-
-
-def check_ascending(numbers: Sequence[int], most: int | None = None) -> None:
-    """Raise IndexDamaged unless each number is greater than the one before it, and below `most` if that is given."""
-    if any(one >= other for one, other in pairwise(numbers)):
-        raise IndexDamaged("numbers of a segment are out of order")
-    if numbers and most is not None and not 0 <= numbers[0] <= numbers[-1] < most:
-        raise IndexDamaged("a number of a segment names nothing")
+    return np.frombuffer(section, found).astype(found.newbyteorder("="), copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -12,18 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batos.errors import IndexDamaged
-from batos.memory.indexes.entries import Hit
+from batos.memory.indexes.entries import Among, Hit, Numbers
 from batos.memory.indexes.segment_bytes import pack, unpack
 
 KIND: Final = b"vect"
 #: The most numbers that a vector has.
 MOST_DIMENSIONS: Final = 65535
 
-Numbers: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = NDArray[np.float32]
 Allowed: TypeAlias = NDArray[np.bool_]
-#: Tells which of an array of ids may be found.
-Among: TypeAlias = Callable[[Numbers], Allowed]
 
 
 @dataclass(frozen=True, slots=True)
