@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.errors import IndexDamaged
-from batos.memory.indexes.segment_bytes import pack, read_numbers, unpack
+from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
 
 KIND = b"test"
 
@@ -34,7 +34,7 @@ def test_another_version_is_told() -> None:
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_numbers_come_back(numbers: list[int]) -> None:
     """Numbers are read as they were written, and half a number is refused."""
-    written = np.array(numbers, "<i8").tobytes()
+    written = number_bytes("<i8", np.array(numbers, np.int64))
     assert read_numbers("<i8", memoryview(written)).tolist() == numbers
     with pytest.raises(IndexDamaged):
         read_numbers("<i8", memoryview(written + b"x"))

@@ -14,7 +14,7 @@ from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 
 from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Entry, Hit
-from batos.memory.indexes.segment_bytes import pack
+from batos.memory.indexes.segment_bytes import number_bytes, pack
 from batos.memory.indexes.text import KIND, TextIndex, build, merge
 from batos.memory.terms import stems
 
@@ -97,7 +97,7 @@ def test_the_last_segment_tells_what_an_id_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "lengths", "words", "sizes", "places"),
+    ("ids", "lengths", "words", "sizes", "steps"),
     [
         ([2, 1], [1, 1], ["a"], [2], [0, 1]),
         ([1, 2], [1], ["a"], [2], [0, 1]),
@@ -110,16 +110,16 @@ def test_the_last_segment_tells_what_an_id_is() -> None:
     ],
 )
 def test_parts_that_do_not_fit_are_refused(
-    ids: list[int], lengths: list[int], words: list[str], sizes: list[int], places: list[int]
+    ids: list[int], lengths: list[int], words: list[str], sizes: list[int], steps: list[int]
 ) -> None:
     """A segment with a right checksum and parts that do not fit each other is refused, and does not crash a search."""
     sections = (
-        np.array(ids, "<i8").tobytes(),
-        np.array(lengths, "<u4").tobytes(),
+        number_bytes("<i8", np.array(ids, np.int64)),
+        number_bytes("<u4", np.array(lengths, np.int64)),
         "\n".join(words).encode(),
-        np.array(sizes, "<u4").tobytes(),
-        np.array(places, "<u4").tobytes(),
-        np.array([1] * len(places), "<u2").tobytes(),
+        number_bytes("<u4", np.array(sizes, np.int64)),
+        number_bytes("<u4", np.array(steps, np.int64)),
+        number_bytes("<u2", np.array([1] * len(steps), np.int64)),
     )
     with pytest.raises(IndexDamaged):
         TextIndex().add(0, pack(KIND, sections))

@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<4s4sBBHIQ")
 _MARK = b"BATX"
 
 
-def pack(kind: bytes, sections: Sequence[bytes], level: int = 6) -> bytes:
+def pack(kind: bytes, sections: Sequence[bytes], level: int = 3) -> bytes:
     """Return a segment of a kind (four bytes) that holds these sections, deflated at a level (0: not at all)."""
     lengths = struct.pack(f"<{len(sections)}Q", *map(len, sections))
     body = b"".join((lengths, *sections))
@@ -69,12 +69,23 @@ def _split(body: memoryview, count: int) -> list[memoryview]:
     return sections
 
 
+def number_bytes(kind: str, numbers: NDArray[Any]) -> bytes:
+    """Return numbers as a section; `kind` is their type as numpy names it, such as `<u4`.
+
+    The first bytes of all numbers stand together, then the second ones and so on: most are zeros, which pack well.
+    """
+    found = numbers.astype(kind)
+    planes: bytes = found.view(np.uint8).reshape(-1, found.itemsize).T.tobytes()
+    return planes
+
+
 def read_numbers(kind: str, section: memoryview) -> NDArray[Any]:
-    """Return the numbers of a section as an array; `kind` is their type as numpy names it, such as `<u4`.
+    """Return the numbers of a section that `number_bytes` wrote.
 
     Raises: IndexDamaged: the section ends within a number.
     """
     found = np.dtype(kind)
     if len(section) % found.itemsize:
         raise IndexDamaged("a section of numbers ends within a number")
-    return np.frombuffer(section, found).astype(found.newbyteorder("="), copy=False)
+    planes = np.frombuffer(section, np.uint8).reshape(found.itemsize, -1)
+    return np.ascontiguousarray(planes.T).view(found).ravel().astype(found.newbyteorder("="), copy=False)

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Among, Entry, Hit, Numbers
-from batos.memory.indexes.segment_bytes import pack, read_numbers, unpack
+from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
 from batos.memory.terms import stems
 
 KIND: Final = b"text"
@@ -149,20 +149,44 @@ class _Triples:
 
 def _write(ids: Numbers, lengths: NDArray[np.uint32], words: Sequence[bytes], triples: _Triples) -> bytes:
     """Return the segment of these; a word that nothing holds is left out."""
-    order = np.lexsort((triples.places, triples.words))
+    # Stable, since what several segments hold is in order already, segment by segment.
+    order = np.argsort(triples.words * max(1, len(ids)) + triples.places, kind="stable")
     sizes = np.bincount(triples.words, minlength=len(words))
     held = [word for word, size in zip(words, sizes.tolist(), strict=True) if size]
+    sizes = sizes[sizes > 0]
+    places = triples.places[order]
     return pack(
         KIND,
         (
-            ids.astype("<i8").tobytes(),
-            lengths.astype("<u4").tobytes(),
+            number_bytes("<i8", ids),
+            number_bytes("<u4", lengths),
             b"\n".join(held),
-            sizes[sizes > 0].astype("<u4").tobytes(),
-            triples.places[order].astype("<u4").tobytes(),
-            triples.times[order].astype("<u2").tobytes(),
+            number_bytes("<u4", sizes),
+            number_bytes("<u4", _steps(places, _runs_of(sizes))),
+            number_bytes("<u2", triples.times[order]),
         ),
     )
+
+
+def _runs_of(sizes: NDArray[Any]) -> Numbers:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+def _steps(places: Numbers, runs: Numbers) -> Numbers:
+    """Return each place but the first of a run as the step from the one before it: small numbers pack well."""
+    steps = np.diff(places, prepend=0)
+    steps[runs[:-1]] = places[runs[:-1]]
+    return steps
+
+
+def _places(steps: Numbers, runs: Numbers) -> Numbers:
+    """Return the places that steps lead to. Raises: IndexDamaged: they are out of order."""
+    begins: NDArray[np.bool_] = np.zeros(len(steps), bool)
+    begins[runs[:-1]] = True
+    if np.any(steps[~begins] == 0):
+        raise IndexDamaged("the places of a text segment are out of order")
+    led = np.cumsum(steps, dtype=np.int64)
+    return led - np.repeat(led[runs[:-1]] - steps[runs[:-1]], np.diff(runs))
 
 
 def read_segment(segment: bytes) -> Postings:
@@ -170,29 +194,23 @@ def read_segment(segment: bytes) -> Postings:
     sections = unpack(KIND, segment, 6)
     ids, lengths = read_numbers("<i8", sections[0]), read_numbers("<u4", sections[1])
     words, sizes = bytes(sections[2]), read_numbers("<u4", sections[3])
-    places, times = read_numbers("<u4", sections[4]), read_numbers("<u2", sections[5])
+    steps, times = read_numbers("<u4", sections[4]), read_numbers("<u2", sections[5])
     ends = np.flatnonzero(np.frombuffer(words, np.uint8) == _LINE_END)
     starts = np.concatenate(([0], ends + 1, [len(words) + 1])) if len(sizes) else np.zeros(1, np.int64)
     if len(starts) - 1 != len(sizes) or (words and not len(sizes)):
         raise IndexDamaged(f"a segment has not the {len(sizes)} words that it tells")
-    runs = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-    fits = len(ids) == len(lengths) and len(places) == len(times) == runs[-1]
+    runs = _runs_of(sizes)
+    fits = len(ids) == len(lengths) and len(steps) == len(times) == runs[-1]
     if not fits or 0 in sizes or 0 in times:
         raise IndexDamaged("the parts of a text segment do not fit each other")
-    found = Postings(ids, lengths, words, starts, runs, places, times)
-    _check_order(found)
-    return found
-
-
-def _check_order(found: Postings) -> None:
-    words = found.word_list()
-    if np.any(found.ids[1:] <= found.ids[:-1]) or any(one >= other for one, other in pairwise(words)):
+    places = _places(steps, runs)
+    found = Postings(ids, lengths, words, starts, runs, places.astype(np.uint32), times)
+    listed = found.word_list()
+    if np.any(ids[1:] <= ids[:-1]) or any(one >= other for one, other in pairwise(listed)):
         raise IndexDamaged("the ids or the words of a text segment are out of order")
-    begins: NDArray[np.bool_] = np.zeros(len(found.places), bool)
-    begins[found.runs[:-1]] = True
-    rising = found.places[1:] > found.places[:-1]
-    if len(found.places) and (not np.all(rising | begins[1:]) or int(found.places.max()) >= len(found.ids)):
-        raise IndexDamaged("the places of a text segment are out of order, or name nothing")
+    if len(places) and int(places.max()) >= len(ids):
+        raise IndexDamaged("a place of a text segment names nothing")
+    return found
 
 
 @dataclass(slots=True)
