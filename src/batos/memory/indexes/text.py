@@ -64,7 +64,7 @@ class Postings:
         return self.words.split(b"\n") if self.count else []
 
 
-def encoded(term: str) -> bytes:
+def word_of(term: str) -> bytes:
     """Return a term as segments hold it."""
     return term.encode("utf-8", "surrogatepass")
 
@@ -85,7 +85,7 @@ def build(entries: Iterable[Entry]) -> bytes:
         held.append(len(count))
         words.extend([numbers.setdefault(term, len(numbers)) for term in count])
         times.extend(count.values())
-    given = [encoded(term) for term in numbers]
+    given = [word_of(term) for term in numbers]
     order: Numbers = np.empty(len(given), np.int64)
     order[sorted(range(len(given)), key=given.__getitem__)] = np.arange(len(given))
     return _write(
@@ -123,7 +123,7 @@ def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
         kept = new >= 0
         triples.append(_Triples(np.repeat(own, np.diff(each.runs))[kept], new[kept], each.times[kept]))
         begin += len(each.ids)
-    return _write(ids[rows], lengths[rows], words, _Triples.joined(triples))
+    return _write(ids[rows], lengths[rows], words, _Triples.join(triples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Triples:
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint16))
 
     @classmethod
-    def joined(cls, several: Sequence[_Triples]) -> _Triples:
+    def join(cls, several: Sequence[_Triples]) -> _Triples:
         return cls(
             np.concatenate([each.words for each in several]),
             np.concatenate([each.places for each in several]),
@@ -296,7 +296,7 @@ class TextIndex:
 
     def rarity(self, term: str) -> float:
         """Return how much a term (one of `stems`) says: much if few of the entries hold it."""
-        word = encoded(term)
+        word = word_of(term)
         holding = sum(part.live_count(word) for part in self._parts.values())
         return math.log(1 + (self._count - holding + 0.5) / (holding + 0.5))
 
@@ -310,7 +310,7 @@ class TextIndex:
             return []
         weights = {term: self.rarity(term) for term in set(stems(query))}
         # Terms in one order, so that sums do not hang on the order in which segments were added.
-        ordered = [(encoded(term), weights[term]) for term in sorted(weights, key=lambda term: (-weights[term], term))]
+        ordered = [(word_of(term), weights[term]) for term in sorted(weights, key=lambda term: (-weights[term], term))]
         average = self._length / self._count or 1.0
         found = [_match(part, ordered, average, among) for part in self._parts.values()]
         ids = np.concatenate([each for each, _ in found])
