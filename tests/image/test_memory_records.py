@@ -29,7 +29,7 @@ def without(kind: str, segment: bytes, gone: Container[int]) -> bytes:
 
 def add(root: Root, *documents: NewDocument) -> list[str]:
     """Add documents as the store does."""
-    count = sum(len(each.chunks) for each in documents)
+    count = sum(each.numbers for each in documents)
     first = memory_records.reserve(root, count)
     return memory_records.add(root, documents, first, {"text": bytes(range(first, first + count))}, without)
 
@@ -109,7 +109,7 @@ async def test_documents_are_named_by_id_beginning_or_source() -> None:
                     memory_records.find_document(root, named, "ann")
             with pytest.raises(NotFound, match="several"):
                 memory_records.find_document(root, "/a")
-            assert [name for name, _ in memory_records.documents_of(root, "ann")] == ["d-AB2", "d-AB1"]
+            assert own_slots(memory_records.document_at(root, 3))["name"] == "d-AB2"
 
         await image.writer.apply(change)
 
@@ -142,5 +142,56 @@ async def test_a_standing_is_told_by_the_document_and_by_its_range() -> None:
             assert standings == {"d-1": "superseded", "d-2": "current"}
             assert own_slots(memory_records.find_document(root, "d-1"))["standing"] == "superseded"
             assert memory_records.chunk_count(root) == 4
+
+        await image.writer.apply(change)
+
+
+async def test_a_document_is_found_in_whatever_scope() -> None:
+    """By its source or its content; other users' scopes are passed over."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1", "/a", scope="a"), document("d-2", "/a", scope="b"), document("d-3", "/a", "bob"))
+            assert sorted(memory_records.names_with_content(root, "d-2", "ann")) == ["d-2"]
+            assert sorted(memory_records.names_with_content(root, "d-3", "ann")) == []
+            assert sorted(memory_records.names_with_content(root, "d-3")) == ["d-3"]
+            with pytest.raises(NotFound, match="several"):
+                memory_records.find_document(root, "/a", "ann")
+            assert own_slots(memory_records.find_document(root, "/a", "bob"))["name"] == "d-3"
+
+        await image.writer.apply(change)
+
+
+async def test_a_document_without_chunks_takes_a_number() -> None:
+    """Its range stands under a number that no other document has."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1", chunks=0), document("d-2"))
+            assert {each.document: each.last - first + 1 for first, each in memory_records.ranges_of(root)} == {
+                "d-1": 0,
+                "d-2": 2,
+            }
+            memory_records.forget(root, ["d-1"], without)
+            assert memory_records.chunk_count(root) == 2
+
+        await image.writer.apply(change)
+
+
+async def test_touched_documents_are_told_for_some_changes() -> None:
+    """Who saw an older change than are kept is told to read all."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            seen = memory_segments.change_of(root)
+            add(root, document("d-1"), document("d-2"))
+            memory_records.set_standing(root, "d-2", "edited")
+            touched = [each for _, several in memory_segments.touched_since(root, seen) or () for each in several]
+            assert (1, 5) in touched
+            assert (3, 3) in touched
+            assert memory_segments.touched_since(root, memory_segments.change_of(root)) == []
+            for _ in range(memory_segments.MOST_TOUCHED):
+                memory_records.set_standing(root, "d-2", "current")
+            assert memory_segments.touched_since(root, seen) is None
 
         await image.writer.apply(change)

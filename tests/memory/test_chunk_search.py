@@ -5,40 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
-import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.image import memory_records
-from batos.image.memory_records import ChunkRange, ChunkText, NewDocument
-from batos.memory.chunk_search import ChunkSearch, MemoryReach, UncommittedMemories, VectorQuery
+from batos.image.memory_records import ChunkText, NewDocument
+from batos.image.roots import Root
+from batos.memory.chunk_search import ChunkSearch, UncommittedMemories, VectorQuery
 from batos.memory.chunk_vectors import add_vectors
-
-SAID = ChunkRange(
-    4, "d-1", "ann", "work", "mission", "current", "model", "2026-11-24T10:00:00Z", "/a.md", "m-1", "babs", "c-1"
-)
-
-
-@pytest.mark.parametrize(
-    ("reach", "is_within"),
-    [
-        (MemoryReach("ann"), True),
-        (MemoryReach("bob"), False),
-        (MemoryReach(None, scopes=frozenset({"default"})), False),
-        (MemoryReach(None, kinds=frozenset({"mission", "turn"})), True),
-        (MemoryReach(None, kinds=frozenset({"document"})), False),
-        (MemoryReach(None, standings=frozenset({"superseded"})), False),
-        (MemoryReach(None, standings=None), True),
-        (MemoryReach(None, sources=frozenset({"/a.md"}), missions=frozenset({"m-1"})), True),
-        (MemoryReach(None, personas=frozenset({"robin"})), False),
-        (MemoryReach(None, since="2026-11-24", until="2026-11-25"), True),
-        (MemoryReach(None, until="2026-11-24"), False),
-        (MemoryReach(None, since="2026-11-24T10:00:01Z"), False),
-    ],
-)
-def test_a_reach_holds_what_has_all_that_it_names(reach: MemoryReach, is_within: bool) -> None:
-    """Of a user, in scopes, of kinds and standings, from sources, missions and personas, and of a time."""
-    assert reach.holds(SAID) is is_within
+from batos.memory.reach import MemoryReach
 
 
 async def test_threads_search_while_documents_come_and_go() -> None:
@@ -97,3 +72,40 @@ async def test_a_reader_of_an_older_root_sees_standings_of_that_root() -> None:
             with image.snapshot() as new:
                 assert [hit.id for hit in search.search(new, "lamp", MemoryReach(None)).hits] == [2]
             assert [hit.id for hit in search.search(old, "lamp", MemoryReach(None)).hits] == [1]
+
+
+async def test_an_older_root_has_its_own_standings() -> None:
+    """The documents within reach are those of the root that reads, also if the cache has seen newer ones."""
+    async with open_image(None) as image:
+        store, search, reach = store_of(image), ChunkSearch(), MemoryReach(None)
+        lines = await store.remember([incoming("Lamp one.", "/1"), incoming("Lamp two.", "/2")])
+        names = [each["document"] for each in lines["remembered"]]
+
+        def found(root: Root) -> list[int]:
+            return sorted(hit.id for hit in search.search(root, "lamp", reach).hits)
+
+        with image.snapshot() as before:
+            assert found(before) == [1, 2]
+            await image.writer.apply(lambda root: memory_records.set_standing(root, names[0], "superseded"))
+            await store.remember([incoming("Lamp three.", "/3")])
+            with image.snapshot() as after:
+                assert found(after) == [2, 3]
+                firsts, chunks = search.documents(after, reach)
+                assert (firsts.tolist(), chunks) == ([3, 2], 2)
+            assert found(before) == [1, 2]
+            firsts, chunks = search.documents(before, reach)
+            assert (firsts.tolist(), chunks) == ([2, 1], 2)
+
+
+async def test_a_root_from_before_what_is_known_is_read_whole() -> None:
+    """A cache that began with a newer root finds what an older one has."""
+    async with open_image(None) as image:
+        store, search = store_of(image), ChunkSearch()
+        await store.remember([incoming("Lamp one.", "/1")])
+        with image.snapshot() as before:
+            assert before["memories"]["change"]
+            await store.remember([incoming("Lamp one again.", "/1"), incoming("Lamp two.", "/2")])
+            with image.snapshot() as after:
+                assert [hit.id for hit in search.search(after, "again", MemoryReach(None)).hits] == [2]
+            firsts, _ = search.documents(before, MemoryReach(None))
+            assert firsts.tolist() == [1]

@@ -8,7 +8,8 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.image import memory_segments
 from batos.memory import chunk_vectors
-from batos.memory.chunk_search import ChunkSearch, MemoryReach, UncommittedMemories, VectorQuery
+from batos.memory.chunk_search import ChunkSearch, UncommittedMemories, VectorQuery
+from batos.memory.reach import MemoryReach
 
 ALL = MemoryReach(None)
 

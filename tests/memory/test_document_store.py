@@ -11,8 +11,8 @@ from tests.image.open_image import open_image
 from batos.errors import NotFound
 from batos.image import memory_segments
 from batos.image.image import LivingImage
-from batos.memory.chunk_search import MemoryReach
 from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
+from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 
 EVERYONE = MemoryReach(None)

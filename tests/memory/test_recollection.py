@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.memory.chunk_search import MemoryReach
+from batos.memory.reach import MemoryReach
 from batos.memory.recollection import LEAST_COVERED, Recollection
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
@@ -86,6 +87,11 @@ class NewDocument:
     conversation: str = ""
     speaker: str = ""
 
+    @property
+    def numbers(self) -> int:
+        """Return how many numbers its chunks take: one if it has none, since its range stands under the first."""
+        return max(1, len(self.chunks))
+
     def range(self, last: int) -> ChunkRange:
         """Return the range of its chunks, by the last of them."""
         return ChunkRange(
@@ -123,6 +129,7 @@ def add(
             old.append(_remove_document(root, before))
         first = _add_document(root, document, first)
     take_out(root, old, without)
+    count_change(root, [(begin, first), *((each.start, each.start) for each in old)])
     missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
     for kind, data in segments.items():
         left = without(kind, data, missing) if missing else data
@@ -166,7 +173,7 @@ def chunk_slots(document: UvmObject, number: int, chunk: ChunkText) -> dict[str,
 
 
 def _add_document(root: Root, document: NewDocument, first: int) -> int:
-    """Write a document and its chunks; return the number behind its last chunk."""
+    """Write a document and its chunks; return the number behind those that it takes."""
     kept, last = trees_of(root), first + len(document.chunks) - 1
     parents = (root["knowledge_catalog_obj"],) if _CATALOG in root else ()
     root[roots.DOCUMENTS][document.name] = made = UvmObject(document_slots(document, first), parents)
@@ -177,7 +184,7 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
     kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
     if document.source:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
-    return last + 1
+    return first + document.numbers
 
 
 def forget(root: Root, names: Sequence[str], without: Without) -> int:
@@ -187,6 +194,7 @@ def forget(root: Root, names: Sequence[str], without: Without) -> int:
     """
     gone = [_remove_document(root, name) for name in names]
     take_out(root, gone, without)
+    count_change(root, [(each.start, each.start) for each in gone])
     return sum(map(len, gone))
 
 
@@ -211,12 +219,15 @@ def set_standing(root: Root, name: str, standing: Standing) -> None:
     document.standing = standing
     first = own_slots(document)["chunks"][0]
     kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(standing=standing))
-    count_change(root)
+    count_change(root, [(first, first)])
 
 
-def ranges_of(root: Root) -> Iterator[tuple[int, ChunkRange]]:
-    """Yield the first chunk of each document with the rest of its range, in the order of their numbers."""
-    for first, found in trees_of(root)["ranges"].items():
+def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> Iterator[tuple[int, ChunkRange]]:
+    """Yield the first chunk of each document with the rest of its range, in the order of their numbers.
+
+    With `begin` and `end`, those whose first chunk is from the one to the other.
+    """
+    for first, found in trees_of(root)["ranges"].items(begin, end):
         yield first, ChunkRange(*found)
 
 
@@ -241,28 +252,31 @@ def find_by_content(root: Root, user: str, scope: str, sha256: str) -> str | Non
     return _find(root, "digests", user, scope, sha256)
 
 
+def names_with_content(root: Root, sha256: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the documents that have this content; a user's, or everybody's."""
+    yield from _in_any_scope(root, "digests", sha256, user)
+
+
+def document_at(root: Root, first: int) -> UvmObject:
+    """Return the document whose first chunk this is."""
+    document: UvmObject = root[roots.DOCUMENTS][trees_of(root)["ranges"][first][1]]
+    return document
+
+
 def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
     """Return a document by its name, by an unambiguous beginning of it, or by its source.
 
     Raises: NotFound: there is none, or it is another user's.
     """
-    users = (user,) if user is not None else sorted({each.user for _, each in ranges_of(root)})
-    found = {name for each in users for name in _from_source(root, each, named)}
+    found = set(_in_any_scope(root, "sources", named, user)) if named else set()
     if len(named) > len("d-"):
-        found |= {name for name, _ in documents_of(root, user) if name.startswith(named)}
+        found.update(islice(_beginning_with(root, named, user), 2))
     if len(found) != 1:
         what = "several documents are" if found else "there is no document"
         remedy = "Give more of its name; " if found else ""
         raise NotFound(f"{what} named {named!r}", field="name", remedy=f"{remedy}`batos memories` lists them.")
     document: UvmObject = root[roots.DOCUMENTS][found.pop()]
     return document
-
-
-def documents_of(root: Root, user: str | None = None) -> Iterator[tuple[str, UvmObject]]:
-    """Yield the documents that are remembered, the newest first; of one user, or of all."""
-    for name, document in reversed(list(root[roots.DOCUMENTS].items())):
-        if user is None or own_slots(document)["user"] == user:
-            yield name, document
 
 
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
@@ -272,11 +286,27 @@ def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
     return values
 
 
-def _from_source(root: Root, user: str, source: str) -> Iterator[str]:
-    beginning = f"{user}\0"
-    for key, name in trees_of(root)["sources"].items(beginning, f"{user}\1"):
-        if key.rpartition("\0")[2] == source:
+def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[str]:
+    """Yield the names of documents that begin so; a user's, or all."""
+    for name, document in root[roots.DOCUMENTS].items(beginning):
+        if not name.startswith(beginning):
+            return
+        if user is None or own_slots(document)["user"] == user:
             yield name
+
+
+def _in_any_scope(root: Root, tree: str, value: str, user: str | None) -> Iterator[str]:
+    """Yield the names that a tree has for a value, scope by scope; a user's, or everybody's."""
+    names = trees_of(root)[tree]
+    at = "" if user is None else _key(user, "", "")
+    while key := next(iter(names.keys(at)), None):
+        whose, scope, _ = key.split("\0", 2)
+        if user not in (None, whose):
+            return
+        name = names.get(_key(whose, scope, value))
+        if name is not None:
+            yield name
+        at = f"{whose}\0{scope}\1"  # behind all of the scope
 
 
 def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | None:

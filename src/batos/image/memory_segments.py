@@ -19,6 +19,10 @@ Without: TypeAlias = Callable[[str, bytes, Container[int]], bytes]
 VECTORS: Final = "vectors"
 
 
+#: Changes that are kept, so that who holds documents in memory need not read all of them again.
+MOST_TOUCHED: Final = 64
+
+
 class SegmentRow(NamedTuple):
     """A segment as the image lists it, so that nobody reads its bytes to know whether they are wanted.
 
@@ -57,9 +61,27 @@ def change_of(root: Root) -> int:
     return int(trees_of(root)["change"])
 
 
-def count_change(root: Root) -> None:
-    """Say that what is remembered has changed, so that who holds indexes in memory looks."""
-    trees_of(root)["change"] += 1
+def count_change(root: Root, touched: Sequence[tuple[int, int]] = ()) -> None:
+    """Say that what is remembered has changed, so that who holds indexes in memory looks.
+
+    `touched` tells which documents came, went or have another standing: from and to which number their first chunk may
+    be.
+    """
+    kept = trees_of(root)
+    kept["change"] += 1
+    if touched:
+        kept["touched"][kept["change"]] = tuple(touched)
+        for oldest in list(kept["touched"].keys())[:-MOST_TOUCHED]:
+            del kept["touched"][oldest]
+            kept["touched_from"] = oldest
+
+
+def touched_since(root: Root, change: int) -> list[tuple[int, tuple[tuple[int, int], ...]]] | None:
+    """Return what was touched after a change, with the number of each change; None if that is not known any more."""
+    kept = trees_of(root)
+    if change < kept["touched_from"]:
+        return None
+    return list(kept["touched"].items(change + 1))
 
 
 def add_segment(root: Root, new: NewSegment) -> None:

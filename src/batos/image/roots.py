@@ -187,9 +187,9 @@ def prepare(root: Root) -> bool:
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
     if MEMORIES in missing:
-        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments", "present")})
+        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments", "present", "touched")})
         root[MEMORIES].update({name: OOBTree() for name in ("sources", "digests", "embedded")})
-        root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0})
+        root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0, "touched_from": 0})
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing)

@@ -11,55 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batos.image import memory_records, memory_segments
-from batos.image.memory_records import ChunkRange, MemoryKind, NewDocument, Standing
+from batos.image.memory_records import NewDocument
 from batos.image.memory_segments import VECTORS
 from batos.image.roots import Root
-from batos.memory.indexes import text, vectors
+from batos.memory.indexes import metadata, text, vectors
 from batos.memory.indexes.entries import Entry, Hit, Numbers
+from batos.memory.indexes.metadata import MetadataIndex
 from batos.memory.indexes.text import TextIndex
 from batos.memory.indexes.vectors import Matrix, VectorIndex
+from batos.memory.reach import MemoryReach
 from batos.memory.terms import stems
 from batos.objects.prototype import UvmObject
 
 #: A search for all that matches.
 EVERY: Final = 2**31 - 1
+#: Changes of documents that are known beside the newest state, for who reads an older root.
+MOST_REMEMBERED: Final = 256
 #: The key of the segment of what is not committed, for as long as a search takes.
 EXTRA: Final = "extra"
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryReach:
-    """The memories that a question may use: of one user (None: of all), and where others are given, only those.
-
-    `since` and `until` are moments (ISO 8601, UTC): from the first on, and before the second.
-    """
-
-    user: str | None
-    scopes: frozenset[str] | None = None
-    kinds: frozenset[MemoryKind] | None = None
-    standings: frozenset[Standing] | None = frozenset({"current"})
-    sources: frozenset[str] | None = None
-    missions: frozenset[str] | None = None
-    personas: frozenset[str] | None = None
-    since: str = ""
-    until: str = ""
-
-    def holds(self, found: ChunkRange) -> bool:
-        """Tell whether a document is within reach."""
-        asked = (
-            (self.scopes, found.scope),
-            (self.kinds, found.kind),
-            (self.standings, found.standing),
-            (self.sources, found.source),
-            (self.missions, found.mission),
-            (self.personas, found.persona),
-        )
-        return (
-            self.user in (None, found.user)
-            and all(wanted is None or value in wanted for wanted, value in asked)
-            and self.since <= found.at
-            and (not self.until or found.at < self.until)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +117,10 @@ class ChunkSearch:
         self._vectors: dict[str, VectorIndex] = {}
         self._held: dict[int, tuple[str, str]] = {}
         self._change = -1
+        self._metadata = MetadataIndex()
+        #: From and to which first chunk documents changed, by the number of the change; from `_touched_from` on.
+        self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._touched_from = 0
 
     def search(
         self,
@@ -161,15 +134,23 @@ class ChunkSearch:
 
         `extra` are documents that are searched beside those of the root.
         """
-        within = _Within(root, reach, extra)
+        others = [reach.holds(document.range(0)) for _, document, _ in extra.chunks()]
         rarity: dict[str, float] = {}
         with self._lock:
             self._follow(root)
+            within = _Within(self._spans(root, reach), others)
             if isinstance(query, VectorQuery):
                 found = self._nearest(query, within, most, extra)
             else:
                 found, rarity = self._matching(query, within, most, extra)
         return FoundChunks(root, tuple(found), rarity, extra.objects())
+
+    def documents(self, root: Root, reach: MemoryReach) -> tuple[Numbers, int]:
+        """Return the first chunk of each document within reach, the newest first, and the number of all chunks."""
+        with self._lock:
+            self._follow(root)
+            firsts, lasts = self._spans(root, reach)
+        return -np.sort(-firsts), int((lasts - firsts + 1).sum())
 
     def vectors_of(self, root: Root, digest: str, numbers: Sequence[int]) -> tuple[Numbers, Matrix]:
         """Return those of some chunks that have a vector of a model, in order, and their vectors (of length 1)."""
@@ -214,21 +195,54 @@ class ChunkSearch:
             if row.kind in ("text", VECTORS):
                 self._index(row.kind, row.about).add(number, row.segment.data)
                 self._held[number] = row.kind, row.about
+        self._follow_documents(root, change)
         self._change = change
+
+    def _follow_documents(self, root: Root, change: int) -> None:
+        touched = memory_segments.touched_since(root, self._change)
+        if touched is None:
+            self._metadata, self._touched = metadata.index_of(memory_records.ranges_of(root)), {}
+            self._touched_from = change
+            return
+        for at, several in touched:
+            self._touched[at] = several
+            for begin, end in several:
+                self._metadata.drop(begin, end)
+                for first, row in memory_records.ranges_of(root, begin, end):
+                    self._metadata.put(first, row)
+        for oldest in list(self._touched)[:-MOST_REMEMBERED]:
+            del self._touched[oldest]
+            self._touched_from = oldest
+
+    def _spans(self, root: Root, reach: MemoryReach) -> tuple[Numbers, Numbers]:
+        """Return the spans of the documents of a root within reach, also if that root is older than the cache."""
+        change = memory_segments.change_of(root)
+        if change < self._touched_from:
+            return metadata.index_of(memory_records.ranges_of(root)).spans(reach)
+        firsts, lasts = self._metadata.spans(reach)
+        later = [pair for at, several in self._touched.items() if at > change for pair in several]
+        if later:
+            kept = ~np.any([(begin <= firsts) & (firsts <= end) for begin, end in later], axis=0)
+            rows = dict(row for begin, end in later for row in memory_records.ranges_of(root, begin, end))
+            before = metadata.index_of(rows.items()).spans(reach)
+            firsts = np.concatenate((firsts[kept], before[0]))
+            lasts = np.concatenate((lasts[kept], before[1]))
+        return firsts, lasts
 
     def _index(self, kind: str, about: str) -> TextIndex | VectorIndex:
         return self._vectors.setdefault(about, VectorIndex()) if kind == VECTORS else self._text
 
 
 class _Within:
-    """The chunks of a root that are within a reach, by their numbers; uncommitted ones count from the end."""
+    """The chunks that some spans hold, by their numbers; uncommitted ones count from the end."""
 
-    def __init__(self, root: Root, reach: MemoryReach, extra: UncommittedMemories) -> None:
-        ranges = list(memory_records.ranges_of(root))
-        others = [reach.holds(document.range(0)) for _, document, _ in extra.chunks()]
-        self._held: NDArray[np.bool_] = np.zeros((ranges[-1][1].last if ranges else 0) + 1 + len(others), bool)
-        for first, each in ranges:
-            self._held[first : each.last + 1] = reach.holds(each)
+    def __init__(self, spans: tuple[Numbers, Numbers], others: Sequence[bool]) -> None:
+        firsts, lasts = spans
+        self._held: NDArray[np.bool_] = np.zeros((int(lasts.max()) if len(lasts) else 0) + 1 + len(others), bool)
+        steps: NDArray[np.int32] = np.zeros(len(self._held) + 1, np.int32)
+        np.add.at(steps, firsts, 1)
+        np.add.at(steps, lasts + 1, -1)
+        self._held |= np.cumsum(steps[:-1]) > 0
         for place, held in enumerate(others, start=1):
             self._held[-place] = held
 

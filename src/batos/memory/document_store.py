@@ -94,7 +94,7 @@ class DocumentStore:
     async def _write(self, fresh: dict[int, NewDocument]) -> set[str]:
         """Write new documents, and return the sources of those whose place they took."""
         documents = list(fresh.values())
-        count = sum(len(each.chunks) for each in documents)
+        count = sum(each.numbers for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
         segments = await asyncio.to_thread(_segments_of, documents, first)
 
@@ -188,9 +188,9 @@ def title_of(name: str, text: str) -> str:
 def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, bytes]:
     entries: list[Entry] = []
     for document in documents:
-        for chunk in document.chunks:
-            title = " ".join(filter(None, (document.title, chunk.heading)))
-            entries.append(Entry(first + len(entries), title, chunk.text))
+        for number, chunk in enumerate(document.chunks, start=first):
+            entries.append(Entry(number, " ".join(filter(None, (document.title, chunk.heading))), chunk.text))
+        first += document.numbers
     return kinds.build_each(entries)
 
 

@@ -8,8 +8,9 @@ from typing import Final
 from batos.image import memory_records
 from batos.image.memory_records import ChunkRange
 from batos.image.roots import Root
-from batos.memory.chunk_search import ChunkSearch, FoundChunk, MemoryReach
+from batos.memory.chunk_search import ChunkSearch, FoundChunk
 from batos.memory.evidence import Passage
+from batos.memory.reach import MemoryReach
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.memory_documents import ChunkDocument, MemoriesPage, MemoryLine, RecalledChunk, RecalledPage, WholeMemory
@@ -29,13 +30,14 @@ class Recollection:
 
     def list_memories(self, root: Root, reach: MemoryReach, limit: int, sha256: Sequence[str] = ()) -> MemoriesPage:
         """Return the newest documents within reach; with digests, only those that have one of these contents."""
-        found = [
-            each for _, each in memory_records.documents_of(root, reach.user) if reach.holds(_range_of_document(each))
-        ]
-        chunks = sum(_size(each) for each in found)
-        wanted = frozenset(sha256)
-        shown = [each for each in found if not wanted or own_slots(each)["sha256"] in wanted]
-        return {"memories": [line_of(each) for each in shown[:limit]], "documents": len(found), "chunks": chunks}
+        firsts, chunks = self._search.documents(root, reach)
+        if sha256:
+            names = {name for each in sha256 for name in memory_records.names_with_content(root, each, reach.user)}
+            found = [memory_records.find_document(root, name) for name in sorted(names, reverse=True)]
+            shown = [each for each in found if reach.holds(_range_of_document(each))][:limit]
+        else:
+            shown = [memory_records.document_at(root, first) for first in firsts[:limit].tolist()]
+        return {"memories": [line_of(each) for each in shown], "documents": len(firsts), "chunks": chunks}
 
     def show(self, root: Root, named: str, user: str | None) -> WholeMemory:
         """Return a document with its parts. Raises: NotFound: there is none, or it is another user's."""

@@ -9,8 +9,8 @@ from typing import Final
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import memory_segments
-from batos.memory.chunk_search import MemoryReach
 from batos.memory.evidence import Passage
+from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 from batos.minds.context import MindContext
 

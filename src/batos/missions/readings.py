@@ -13,7 +13,7 @@ from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
-from batos.memory.chunk_search import MemoryReach
+from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 from batos.memory_documents import MemoriesPage, RecalledPage, WholeMemory
 from batos.methods.lifecycle.method_readings import MethodReader

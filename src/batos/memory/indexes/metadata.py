@@ -1,0 +1,89 @@
+"""Find documents by owner, scope, kind, standing, source and time: columns in memory over the image's records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batos.image.memory_records import ChunkRange
+from batos.memory.indexes.entries import Numbers
+from batos.memory.reach import MemoryReach
+
+#: The fields that are compared whole, a column for each.
+FIELDS: Final = ("user", "scope", "kind", "standing", "source", "mission", "persona")
+#: Bytes of a moment: `2026-11-24T10:00:00.000000Z` and some more.
+_MOMENT: Final = 32
+_ROWS: Final = 1024
+
+
+class MetadataIndex:
+    """A row for each document: the numbers of its first and last chunk, its moment, and a code for each field."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._free: list[int] = []
+        self._codes: dict[str, int] = {}
+        self._used = 0
+        self._spans: NDArray[np.int64] = np.zeros((_ROWS, 2), np.int64)
+        self._fields: NDArray[np.int32] = np.zeros((_ROWS, len(FIELDS)), np.int32)
+        self._moments: NDArray[np.bytes_] = np.zeros(_ROWS, f"S{_MOMENT}")
+        self._held: NDArray[np.bool_] = np.zeros(_ROWS, bool)
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self._places)
+
+    def put(self, first: int, row: ChunkRange) -> None:
+        """Add a document by the number of its first chunk, or change it."""
+        place = self._places.get(first)
+        if place is None:
+            place = self._places[first] = self._free.pop() if self._free else self._new_row()
+        self._spans[place] = first, row.last
+        self._fields[place] = [self._codes.setdefault(getattr(row, name), len(self._codes)) for name in FIELDS]
+        self._moments[place] = row.at.encode("ascii", "replace")[:_MOMENT]
+        self._held[place] = True
+
+    def drop(self, begin: int, end: int) -> None:
+        """Leave out the documents whose first chunk is from one number to another."""
+        firsts = self._spans[: self._used, 0]
+        for place in np.flatnonzero(self._held[: self._used] & (begin <= firsts) & (firsts <= end)).tolist():
+            del self._places[int(self._spans[place, 0])]
+            self._held[place] = False
+            self._free.append(place)
+
+    def spans(self, reach: MemoryReach) -> tuple[Numbers, Numbers]:
+        """Return the first and the last chunk of each document within reach, in no order."""
+        rows = self._held[: self._used].copy()
+        for name, values in reach.wanted_values().items():
+            codes = [self._codes[value] for value in values if value in self._codes]
+            rows &= np.isin(self._fields[: self._used, FIELDS.index(name)], codes)
+        moments = self._moments[: self._used]
+        if reach.since:
+            rows &= moments >= reach.since.encode("ascii", "replace")
+        if reach.until:
+            rows &= moments < reach.until.encode("ascii", "replace")
+        found = self._spans[: self._used][rows]
+        return found[:, 0], found[:, 1]
+
+    def _new_row(self) -> int:
+        if self._used == len(self._held):
+            self._spans, self._fields = _longer(self._spans), _longer(self._fields)
+            self._moments, self._held = _longer(self._moments), _longer(self._held)
+        self._used += 1
+        return self._used - 1
+
+
+def index_of(rows: Iterable[tuple[int, ChunkRange]]) -> MetadataIndex:
+    """Return the index of some documents."""
+    made = MetadataIndex()
+    for first, row in rows:
+        made.put(first, row)
+    return made
+
+
+def _longer(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column with room for twice as many rows."""
+    return np.concatenate((column, np.zeros_like(column)))

@@ -1,0 +1,46 @@
+"""Holds what a question may use of what is remembered: whose memories, of which scopes, kinds, standings and times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batos.image.memory_records import ChunkRange, MemoryKind, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReach:
+    """The memories that a question may use: of one user (None: of all), and where others are given, only those.
+
+    `since` and `until` are moments (ISO 8601, UTC): from the first on, and before the second.
+    """
+
+    user: str | None
+    scopes: frozenset[str] | None = None
+    kinds: frozenset[MemoryKind] | None = None
+    standings: frozenset[Standing] | None = frozenset({"current"})
+    sources: frozenset[str] | None = None
+    missions: frozenset[str] | None = None
+    personas: frozenset[str] | None = None
+    since: str = ""
+    until: str = ""
+
+    def wanted_values(self) -> dict[str, frozenset[str]]:
+        """Return the values that a range may have, by its field; a field that is not there may have any."""
+        wanted: dict[str, frozenset[str] | None] = {
+            "user": None if self.user is None else frozenset({self.user}),
+            "scope": self.scopes,
+            "kind": self.kinds,
+            "standing": self.standings,
+            "source": self.sources,
+            "mission": self.missions,
+            "persona": self.personas,
+        }
+        return {name: values for name, values in wanted.items() if values is not None}
+
+    def holds(self, found: ChunkRange) -> bool:
+        """Tell whether a document is within reach."""
+        return (
+            all(getattr(found, name) in values for name, values in self.wanted_values().items())
+            and self.since <= found.at
+            and (not self.until or found.at < self.until)
+        )
