@@ -194,6 +194,7 @@ class ChunkSearch:
             row = rows[number]
             if row.kind in ("text", VECTORS):
                 self._index(row.kind, row.about).add(number, row.segment.data)
+                row.segment._p_deactivate()  # the index holds what it says, and the connection need not
                 self._held[number] = row.kind, row.about
         self._follow_documents(root, change)
         self._change = change
@@ -239,10 +240,9 @@ class _Within:
     def __init__(self, spans: tuple[Numbers, Numbers], others: Sequence[bool]) -> None:
         firsts, lasts = spans
         self._held: NDArray[np.bool_] = np.zeros((int(lasts.max()) if len(lasts) else 0) + 1 + len(others), bool)
-        steps: NDArray[np.int32] = np.zeros(len(self._held) + 1, np.int32)
-        np.add.at(steps, firsts, 1)
-        np.add.at(steps, lasts + 1, -1)
-        self._held |= np.cumsum(steps[:-1]) > 0
+        room = len(self._held) + 1
+        begun = np.cumsum(np.bincount(firsts, minlength=room))
+        self._held |= (begun > np.cumsum(np.bincount(lasts + 1, minlength=room)))[:-1]
         for place, held in enumerate(others, start=1):
             self._held[-place] = held
 

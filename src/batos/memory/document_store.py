@@ -26,6 +26,8 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8
+#: Bytes from which on a segment is not merged with others: ZODB warns of records of 16 MiB, and a merge is in memory.
+SEALED: Final = 4 * 2**20
 #: The places that still hold the bytes of a document that was forgotten.
 STILL_HELD: Final = (
     "The present image no longer has it. Until the database is packed its history does, and so do the answers and the"
@@ -66,7 +68,7 @@ class DocumentStore:
         async with self._writing:
             lines, fresh = await asyncio.to_thread(self._sort_out, given)
             if fresh:
-                gone = await self._write(fresh)
+                gone = await self._write(list(fresh.values()))
                 for number, document in fresh.items():
                     lines[number] = _remembered_line(document, "replaced" if document.source in gone else "new")
                 await self._merge()
@@ -91,9 +93,14 @@ class DocumentStore:
                     seen[each.user, each.scope, each.sha256] = fresh[place]
         return lines, fresh
 
-    async def _write(self, fresh: dict[int, NewDocument]) -> set[str]:
+    async def add(self, documents: Sequence[NewDocument]) -> None:
+        """Add documents that are cut already, in one commit; one from the source of an older one takes its place."""
+        async with self._writing:
+            await self._write(documents)
+            await self._merge()
+
+    async def _write(self, documents: Sequence[NewDocument]) -> set[str]:
         """Write new documents, and return the sources of those whose place they took."""
-        documents = list(fresh.values())
         count = sum(each.numbers for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
         segments = await asyncio.to_thread(_segments_of, documents, first)
@@ -132,13 +139,14 @@ class DocumentStore:
         with self._image.snapshot() as root:
             alike: dict[tuple[str, str], list[tuple[int, int, SegmentRow]]] = {}
             for number, row in memory_segments.segments_of(root):
-                alike.setdefault((row.kind, row.about), []).append((row.size, number, row))
+                if row.size < SEALED:
+                    alike.setdefault((row.kind, row.about), []).append((row.size, number, row))
             for rows in alike.values():
                 rows.sort()
                 for at in range(len(rows) - MERGED + 1):
                     run = rows[at : at + MERGED]
                     if run[-1][0] <= TIER * run[0][0]:
-                        return sorted((number, row, row.segment.data) for _, number, row in run)
+                        return sorted((number, row, _bytes_of(row)) for _, number, row in run)
         return []
 
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
@@ -192,6 +200,13 @@ def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, byte
             entries.append(Entry(number, " ".join(filter(None, (document.title, chunk.heading))), chunk.text))
         first += document.numbers
     return kinds.build_each(entries)
+
+
+def _bytes_of(row: SegmentRow) -> bytes:
+    """Return the bytes of a segment, which its connection does not keep beside."""
+    data = row.segment.data
+    row.segment._p_deactivate()
+    return data
 
 
 def _merge_rows(several: Sequence[tuple[int, SegmentRow, bytes]]) -> NewSegment:

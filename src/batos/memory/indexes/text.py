@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ K1, B = 1.2, 0.75
 MOST_TIMES, MOST_LENGTH = 65535, 0xFFFFFFFF
 
 _LINE_END: Final = 10
+_MOST_RUNS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,17 @@ class _IndexedSegment:
     postings: Postings
     shown: NDArray[np.bool_]
     hidden: int = 0
+    #: Runs that were looked for lately: a search asks for each several times.
+    runs: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    def run(self, word: bytes) -> tuple[int, int]:
+        """Return where the run of a word begins and ends."""
+        found = self.runs.get(word)
+        if found is None:
+            if len(self.runs) >= _MOST_RUNS:
+                self.runs.clear()
+            found = self.runs[word] = self.postings.run(word)
+        return found
 
     def place(self, id_: int) -> int | None:
         """Return the place of an entry, None if it is not of this segment."""
@@ -229,7 +241,7 @@ class _IndexedSegment:
 
     def live_count(self, word: bytes) -> int:
         """Return the number of entries that hold a word and are not hidden."""
-        begin, end = self.postings.run(word)
+        begin, end = self.run(word)
         if not self.hidden:
             return end - begin
         return int(np.count_nonzero(self.shown[self.postings.places[begin:end]]))
@@ -326,7 +338,7 @@ def _match(
     scores = np.zeros(len(postings.ids))
     fixed, by_length = K1 * (1 - B), K1 * B / average
     for word, weight in weighted:
-        begin, end = postings.run(word)
+        begin, end = part.run(word)
         if begin < end:
             places, times = postings.places[begin:end], postings.times[begin:end].astype(np.float64)
             scores[places] += weight * (K1 + 1) * times / (times + fixed + by_length * postings.lengths[places])

@@ -19,6 +19,9 @@ KIND: Final = b"vect"
 #: The most numbers that a vector has.
 MOST_DIMENSIONS: Final = 65535
 
+# Its threads wait by spinning, and take the cores of whoever else computes: a search is ten times slower then.
+faiss.omp_set_num_threads(1)
+
 Matrix: TypeAlias = NDArray[np.float32]
 Allowed: TypeAlias = NDArray[np.bool_]
 

@@ -1,0 +1,273 @@
+"""Measures what memory costs as it grows: ingest, search, opening, memory and disk, beside two other stores.
+
+Documents of ten parts, a hundred words each (by Zipf's law), are remembered in batches, each with vectors that a model
+would have made (clustered, 384 numbers): the time of a model is not in it. Then a fresh process opens the image,
+answers its first question and many more, by words and by vectors at once. Beside it: SQLite with FTS5 and a table of
+vectors that are compared in memory, and LanceDB where it is installed (`make EXTRAS=dev,bench venv`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batos.image.ids import document_id, iso, utc_now
+from batos.image.image import LivingImage, Opening
+from batos.image.memory_records import ChunkText, NewDocument
+from batos.memory import chunk_vectors
+from batos.memory.chunk_search import ChunkSearch, VectorQuery
+from batos.memory.document_store import DocumentStore
+from batos.memory.reach import MemoryReach
+from report import Goal, report
+from vector_stores_side import PEERS
+
+DIGEST, DIMENSIONS, CLUSTERS = "a model's digest", 384, 200
+WORDS, PART_WORDS, PARTS, BATCH = 200_000, 100, 10, 64
+FOUND, QUERY_WORDS = 20, 8
+INGEST, QUERY_MS, OPENING, RSS_MB = 3_000, 15.0, 2.0, 400
+MILLION = 1_000_000
+#: The exit code of a part whose library is not there.
+MISSING = 69
+
+Matrix: TypeAlias = NDArray[np.float32]
+
+
+class Texts:
+    """Documents that are made up: the same for the same seed."""
+
+    def __init__(self, seed: int = 7) -> None:
+        self._chance = np.random.default_rng(seed)
+        weights = 1 / np.arange(1, WORDS + 1)
+        self._shares = np.cumsum(weights / weights.sum())
+        self._centers = self._chance.standard_normal((CLUSTERS, DIMENSIONS)).astype(np.float32)
+
+    def words(self, many: int) -> list[str]:
+        """Return so many words, the common ones often."""
+        found: NDArray[np.int64] = np.asarray(np.searchsorted(self._shares, self._chance.random(many)))
+        return [f"{'aeiou'[number % 5]}w{number:x}" for number in found.tolist()]
+
+    def text(self) -> str:
+        """Return a document's text."""
+        return "\n\n".join(" ".join(self.words(PART_WORDS)).capitalize() + "." for _ in range(PARTS))
+
+    def vectors(self, many: int) -> Matrix:
+        """Return vectors of length 1, in clusters."""
+        noise = self._chance.standard_normal((many, DIMENSIONS)).astype(np.float32)
+        found = self._centers[self._chance.integers(0, CLUSTERS, many)] + noise
+        normal: Matrix = found / np.linalg.norm(found, axis=1, keepdims=True)
+        return normal
+
+
+def batches(chunks: int) -> Iterator[tuple[list[str], Matrix]]:
+    """Yield batches of texts with the vectors of their parts, as many parts as asked for."""
+    made = Texts()
+    for begin in range(0, chunks // PARTS, BATCH):
+        texts = [made.text() for _ in range(min(BATCH, chunks // PARTS - begin))]
+        yield texts, made.vectors(len(texts) * PARTS)
+
+
+def queries(many: int) -> list[tuple[str, Matrix]]:
+    """Return questions: words, and a vector."""
+    made = Texts(seed=11)
+    return [(" ".join(made.words(QUERY_WORDS)), made.vectors(1)[0]) for _ in range(many)]
+
+
+def document(text: str) -> NewDocument:
+    """Return a text as a document of its paragraphs."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    parts, start = [], 0
+    for each in text.split("\n\n"):
+        parts.append(ChunkText(start, "", each))
+        start += len(each) + 2
+    now = utc_now()
+    return NewDocument(
+        document_id(now), "user", "default", f"/{digest}", "A title", "text/plain", digest, len(text), "external",
+        iso(now), tuple(parts),
+    )  # fmt: skip
+
+
+async def ingest(home: Path, chunks: int) -> float:
+    """Remember so many parts, and return how many a second."""
+    image = LivingImage(Opening(f"file://{home}/live_image.fs", f"file://{home}/journal.fs"))
+    try:
+        await image.prepare()
+        store = DocumentStore(image, utc_now)
+        spent, first = 0.0, 1
+        for texts, matrix in batches(chunks):
+            documents = [document(text) for text in texts]
+            began = time.perf_counter()
+            await store.add(documents)
+            count = len(matrix)
+            numbers = range(first, first + count)
+            await image.writer.apply(partial(chunk_vectors.add_vectors, digest=DIGEST, numbers=numbers, matrix=matrix))
+            await store.merge()
+            spent, first = spent + time.perf_counter() - began, first + count
+        return (first - 1) / spent
+    finally:
+        await asyncio.to_thread(image.close)
+
+
+async def answer(home: Path, many: int) -> dict[str, Any]:
+    """Open an image, and time the first answer and the ones after it."""
+    asked = queries(many + 1)
+    began = time.perf_counter()
+    image = LivingImage(Opening(f"file://{home}/live_image.fs", f"file://{home}/journal.fs"))
+    await image.prepare()
+    search, spent = ChunkSearch(), []
+    try:
+        for number, (words, vector) in enumerate(asked):
+            if number:
+                began = time.perf_counter()
+            with image.snapshot() as root:
+                hybrid(search, root, words, vector)
+            spent.append(time.perf_counter() - began)
+    finally:
+        await asyncio.to_thread(image.close)
+    return {"opening_s": round(spent[0], 3), **percentiles(spent[1:]), "rss_mb": rss_mb()}
+
+
+def hybrid(search: ChunkSearch, root: Any, words: str, vector: Matrix) -> list[Any]:
+    """Return the best parts by words and by vectors, half of each, with their texts loaded."""
+    reach = MemoryReach("user")
+    by_words = search.search(root, words, reach, FOUND)
+    by_vector = search.search(root, VectorQuery(DIGEST, vector), reach, FOUND)
+    scores: dict[int, float] = {}
+    for found in (by_words, by_vector):
+        most = found.hits[0].score if found.hits else 1.0
+        for hit in found.hits:
+            scores[hit.id] = scores.get(hit.id, 0.0) + hit.score / (2 * most)
+    return [*by_words.best(FOUND // 2), *by_vector.best(FOUND // 2)]
+
+
+def percentiles(spent: Sequence[float]) -> dict[str, float]:
+    """Return the median and the 95th percentile in milliseconds."""
+    ordered = sorted(spent)
+    return {
+        "query_p50_ms": round(1e3 * median(ordered), 2),
+        "query_p95_ms": round(1e3 * ordered[int(0.95 * (len(ordered) - 1))], 2),
+    }
+
+
+def rss_mb() -> float:
+    """Return the memory that this process has, in MB; where the system does not tell, the most that it has had."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux
+        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024, 1)
+
+
+def size_mb(folder: Path) -> float:
+    """Return the bytes of a folder on the disk."""
+    return round(sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()) / 1e6, 1)
+
+
+def in_a_process(what: str, home: Path, *more: object) -> dict[str, Any]:
+    """Run a part of this bench in a process of its own, so that its memory is its own."""
+    command = [sys.executable, __file__, "--part", what, "--home", str(home), *map(str, more)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": "0"})
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def part(given: argparse.Namespace) -> dict[str, Any]:
+    """Run one part, as `in_a_process` asks for it."""
+    if given.part == "ingest":
+        rate = asyncio.run(ingest(given.home, given.chunks))
+        return {"ingest_per_s": round(rate), "ingest_rss_mb": rss_mb()}
+    if given.part == "answer":
+        return asyncio.run(answer(given.home, given.queries))
+    peer = PEERS[given.part]
+    rate, ask = peer(given.home, batches(given.chunks))
+    spent = []
+    for words, vector in queries(given.queries):
+        began = time.perf_counter()
+        ask(words, vector, FOUND)
+        spent.append(time.perf_counter() - began)
+    return {"ingest_per_s": round(rate), **percentiles(spent), "rss_mb": rss_mb()}
+
+
+def measure(sizes: Sequence[int], many: int) -> dict[str, Any]:
+    """Measure ours and the others at each size."""
+    told: dict[str, Any] = {}
+    for chunks in sizes:
+        with tempfile.TemporaryDirectory(prefix="batos-scale-") as folder:
+            home = Path(folder, "ours")
+            home.mkdir()
+            flags = ("--chunks", chunks, "--queries", many)
+            row = in_a_process("ingest", home, *flags)
+            row |= {**in_a_process("answer", home, *flags), "disk_mb": size_mb(home)}
+            told[str(chunks)] = {"ours": row, **peers(Path(folder), flags)}
+        print(chunks, json.dumps(told[str(chunks)]), file=sys.stderr)
+    return told
+
+
+def peers(folder: Path, flags: Sequence[object]) -> dict[str, Any]:
+    """Measure the others that are installed."""
+    told: dict[str, Any] = {}
+    for name in PEERS:
+        home = folder / name
+        home.mkdir()
+        try:
+            told[name] = {**in_a_process(name, home, *flags), "disk_mb": size_mb(home)}
+        except subprocess.CalledProcessError as error:
+            if error.returncode != MISSING:
+                raise
+            print(f"{name} is not installed: make EXTRAS=dev,bench venv", file=sys.stderr)
+    return told
+
+
+def goals_of(told: Mapping[str, Any]) -> list[Goal]:
+    """Return the goals, for the largest size up to 100,000 parts."""
+    size = max((size for size in map(int, told) if size < MILLION), default=0)
+    if not size:
+        return []
+    ours = told[str(size)]["ours"]
+    return [
+        Goal("parts remembered a second", ours["ingest_per_s"], INGEST, "at_least"),
+        Goal("ms of a query by words and vectors, median", ours["query_p50_ms"], QUERY_MS),
+        Goal("seconds until an opened image has answered", ours["opening_s"], OPENING),
+        Goal("MB of a process that answers", ours["rss_mb"], RSS_MB),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and report."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sizes", default="10000,100000", help="parts, by commas; 1000000 takes half an hour")
+    options.add_argument("--queries", type=int, default=200)
+    options.add_argument("--quick", action="store_true", help="few parts: the shape alone")
+    options.add_argument("--json", type=Path, help="write the document there too")
+    for hidden, kind in (("--part", str), ("--home", Path), ("--chunks", int)):
+        options.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
+    given = options.parse_args(arguments)
+    if given.part:
+        try:
+            print(json.dumps(part(given)))
+        except ModuleNotFoundError:
+            return MISSING
+        return 0
+    sizes = [500] if given.quick else [int(each) for each in given.sizes.split(",")]
+    told = measure(sizes, 10 if given.quick else given.queries)
+    report({"sizes": told}, goals_of(told), given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
