@@ -33,9 +33,9 @@ from batos.codex import model_names
 from batos.config import Settings
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge, Embedding
+from batos.memory.embedder import Embedder
 from batos.routing.lessons import lessons_of
 from batos.routing.router import Route, Router, make_router
-from batos.routing.vectors import Embedder
 from report import Goal, report
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"

@@ -280,6 +280,13 @@ class ApprovalAnswered(TypedDict):
     by: str | None
 
 
+class MemoryVectors(TypedDict):
+    """Parts of what is remembered have got vectors of a model; `missing` ones have none yet."""
+
+    model: str
+    missing: int
+
+
 MISSION_STATUS: Final = Event("mission.status", MissionStatus)
 MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
@@ -310,6 +317,7 @@ VRAM_SAMPLE: Final = Event("vram.sample", PlacementDocument)
 VRAM_SPILL: Final = Event("vram.spill", PlacementDocument)
 APPROVAL_ASKED: Final = Event("approval.asked", ApprovalAsked)
 APPROVAL_ANSWERED: Final = Event("approval.answered", ApprovalAnswered)
+MEMORY_VECTORS: Final = Event("memory.vectors", MemoryVectors)
 
 #: Every event by its name, in the order of the documentation.
 EVENTS: Final[Mapping[str, Event[Any]]] = {

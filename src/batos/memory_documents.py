@@ -69,6 +69,14 @@ class RememberedPage(TypedDict):
     remembered: list[RememberedLine]
 
 
+class EmbeddedPage(TypedDict):
+    """The parts without a vector: `missing` of them have none of the `model` ("": none is there), for this `reason`."""
+
+    model: str
+    missing: int
+    reason: str
+
+
 class RecalledChunk(ChunkDocument):
     """A part that was recalled: how well it matches, and why it was found."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
+from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
@@ -22,6 +23,7 @@ from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
+from batos.memory.backfill import BackfillParts, BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
@@ -83,6 +85,7 @@ class UVM(OpenedImage):
     running_missions: RunningMissions
     counters: Counters
     document_store: DocumentStore
+    backfill: VectorBackfill
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -204,14 +207,33 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         pauses[-1],
     )
     stack.push_async_callback(_finish, learning.aclose)
+    backfill = _backfill(stack, group, opened, store := DocumentStore(image, opened.clock), readiness, workers)
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
-        FollowUps(image, missions, group), learning, running_missions, counters,
-        DocumentStore(image, opened.clock),
+        FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
     )  # fmt: skip
+
+
+def _backfill(
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    opened: OpenedImage,
+    store: DocumentStore,
+    readiness: Readiness,
+    workers: Workers,
+) -> VectorBackfill:
+    """Make what gives vectors to remembered parts; at the end it has stopped."""
+    tell = partial(_tell_vectors, opened.events)
+    backfill = VectorBackfill(BackfillParts(opened.image, store, readiness.embedder, workers.is_idle, tell), group)
+    stack.push_async_callback(_finish, backfill.aclose)
+    return backfill
+
+
+def _tell_vectors(events: Events, state: BackfillState) -> None:
+    events.emit(MEMORY_VECTORS, MemoryVectors(model=state.model, missing=state.missing))
 
 
 def _rules(settings: Settings) -> Rules:

@@ -10,12 +10,12 @@ from pathlib import Path
 from batos.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.bridge import Bridge
+from batos.memory.embedder import Embedder
 from batos.memory.terms import words
 from batos.routing.lessons import Lesson, lessons_of
 from batos.routing.protocol_choice import MEANT, ProtocolChoice
 from batos.routing.router import Route, Router, make_router
 from batos.routing.training import learn_words
-from batos.routing.vectors import Embedder
 from ollama_emulator.emulator import Emulator, Options
 
 STUCK = "I'm feeling really stuck on this project, and I don't know why I'm so unmotivated"

@@ -13,8 +13,8 @@ from batos.cli.render.mission_record import prompts_text
 from batos.errors import OllamaTimeout
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
+from batos.memory.embedder import HEAD, Embedder
 from batos.routing.question_vectors import PATH, JournaledVectors
-from batos.routing.vectors import HEAD, Embedder
 from batos.testing import ScriptedBridge, scripted_uvm
 
 

@@ -12,11 +12,11 @@ from batos.codex.codex import Codex
 from batos.errors import BatosError, OllamaTimeout
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
+from batos.memory.embedder import Embedder, KnownVectors
 from batos.routing.lessons import lessons_of
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
 from batos.routing.sentence_vectors import MOST_TEXTS, MissionVectors
-from batos.routing.vectors import Embedder, KnownVectors
 from batos.testing import ScriptedBridge
 
 PATH = "brick/judging#0"

@@ -12,9 +12,9 @@ import pytest
 from batos.errors import ModelMissing
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
+from batos.memory.embedder import Embedder
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import NO_EMBEDDER, PROTOCOLS, LearntLessons, find_or_learn
-from batos.routing.vectors import Embedder
 from batos.testing import ScriptedBridge
 
 LESSONS = (

@@ -19,6 +19,7 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
+from batos.memory.embedder import Embedder, Unembedded, find_embedder
 from batos.memory.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
@@ -26,7 +27,6 @@ from batos.missions.runner import Inference, MissionRunner
 from batos.routing import router as routers
 from batos.routing.lessons import lessons_of
 from batos.routing.router import Router
-from batos.routing.vectors import Embedder, find_embedder
 
 
 class Ollama(GenesisDaemon, Inference, Protocol):
@@ -190,6 +190,20 @@ class Readiness:
         lessons = lessons_of(baseline.codex.personas.values())
         margin = self._parts.settings.second_voice_margin
         return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell, margin)
+
+    async def embedder(self) -> Embedder:
+        """Return what embeds today.
+
+        Raises:
+            Unembedded: the codex names no embedder, or the daemon does not have it.
+            BatosError: Ollama cannot be asked, or genesis must run first.
+        """
+        found = self._embedder((await self.ready()).baseline)
+        if found is None and not await self.answers():
+            raise Unembedded("Ollama does not answer")
+        if found is None:
+            raise Unembedded("there is no embedding model: the codex names none, or `batos genesis` must pull it")
+        return found
 
     def _embedder(self, baseline: Baseline) -> Embedder | None:
         """Return the codex's embedder, or None if the daemon does not have it."""

@@ -46,6 +46,7 @@ from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
+from batos.memory.embedder import Embeds
 from batos.memory.recollection import Recollection
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
@@ -64,7 +65,6 @@ from batos.routing import routing_decision
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
 from batos.routing.sentence_vectors import MissionVectors
-from batos.routing.vectors import Embeds
 
 _log = structlog.get_logger("batos.mission")
 

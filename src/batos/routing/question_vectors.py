@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from batos.image.ids import iso
 from batos.inference.journal import Journal, Record, embedding_key
-from batos.routing.vectors import OPTIONS, Embedder, clip
+from batos.memory.embedder import OPTIONS, Embedder, clip
 
 #: The place of the route's vector in the cycle.
 PATH: Final = "route#0"

@@ -12,6 +12,7 @@ import structlog
 
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
+from batos.memory.embedder import Embedder, KnownVectors, Unembedded
 from batos.mission_documents import RouteDocument
 from batos.routing import effort as efforts
 from batos.routing.lessons import Lesson
@@ -19,7 +20,6 @@ from batos.routing.lexical import Triggers
 from batos.routing.protocol_choice import ProtocolChoice
 from batos.routing.question_vectors import NoVectors, Vectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
-from batos.routing.vectors import Embedder, KnownVectors, Unembedded
 
 #: A question short enough for a reflex, with no score as high as this, is a plain one; and the persona it goes to.
 SURE, NEUTRAL = 2 / 3, "BABS"

@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
+from batos.memory.embedder import Embedder, Unembedded
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import EMBED_SECONDS, Router
-from batos.routing.vectors import Embedder, Unembedded
 
 #: Texts of one request.
 MOST_TEXTS: Final = 32

@@ -15,11 +15,11 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import EMBED_BATCH
+from batos.memory.embedder import Embedder, Unembedded
 from batos.routing import lexical, semantic
 from batos.routing.classifier import Classifier
 from batos.routing.lesson_vectors import SavedVectors
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.vectors import Embedder, Unembedded
 
 #: Another format was stored by another version: the lessons are learnt again.
 FORMAT = 2

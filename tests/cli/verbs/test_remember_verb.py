@@ -28,6 +28,7 @@ def test_a_folder_is_remembered_and_questions_are_answered_from_it(user: User, n
     told = user.run("remember", str(notes), "--json").document["data"]
     assert {(each["title"], each["state"]) for each in told["remembered"]} == {("oil", "new"), ("The lamp", "new")}
     assert [Path(each["source"]).name for each in told["skipped"]] == ["picture.png"]
+    assert told["vectors"] == {"model": "all-minilm:latest", "missing": 0, "reason": ""}
     assert "picture" in user.run("remember", str(notes)).out
     assert "2 known" in user.run("remember", str(notes)).out
 
@@ -65,3 +66,11 @@ def test_after_a_kill_the_same_command_continues(user: User, tmp_path: Path) -> 
     listed = user.run("memories", "--json").document["data"]
     assert listed["documents"] == 200
     assert user.run("recall", "w150x299", "--json").document["data"]["of"] == 1
+
+
+def test_without_ollama_parts_are_found_by_words(user: User) -> None:
+    """What is remembered stands, and the reason why it has no vectors is told."""
+    away = user.run("remember", LAMP, environ={"OLLAMA_HOST": "http://127.0.0.1:9"})
+    assert "1 part found by words alone" in away.out
+    assert "Ollama does not answer" in away.out
+    assert "Maro" in user.run("recall", "clockwork").out

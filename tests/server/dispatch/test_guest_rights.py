@@ -73,6 +73,7 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
         "hello",
         "genesis",
         "adapters_use",
+        "embed_memories",
         "method_list",
         "method_show",
         "method_history",

@@ -28,6 +28,10 @@ def remembered_text(found: Mapping[str, Any]) -> str:
     text += [f"Skipped {plain(each['source'])}: {plain(each['reason'])}." for each in skipped[:_TOLD]]
     if len(skipped) > _TOLD:
         text.append(f"And {count_text(len(skipped) - _TOLD, 'more file')} skipped; --json lists all.")
+    vectors = found.get("vectors") or {}
+    if vectors.get("reason"):
+        missing = count_text(vectors["missing"], "part")
+        text.append(f"{missing} found by words alone, until there are vectors: {plain(vectors['reason'])}.")
     return "\n".join(text)
 
 

@@ -20,6 +20,8 @@ from batos.terminal.console import count_text
 
 #: Files, and bytes of them, that are remembered in one commit.
 _BATCH_FILES, _BATCH_BYTES = 32, 4 * 2**20
+#: Batches of vectors between two lines of progress.
+_TOLD_BATCHES = 4
 
 
 @click.command()
@@ -60,8 +62,21 @@ async def _remember(
                 lines += await _remember_files(way, batch, about, named)
                 if len(lines) > 1:
                     called.note(f"{count_text(len(lines), 'document')} so far, the last: {lines[-1]['title']}")
+        vectors = await _embed(called, way) if any(each["state"] != "known" for each in lines) else None
     skipped = [{"source": path, "reason": reason} for path, reason in reader.skipped.items()]
-    return {"remembered": lines, "skipped": skipped}
+    return {"remembered": lines, "skipped": skipped, **({} if vectors is None else {"vectors": vectors})}
+
+
+async def _embed(called: VerbCall, way: Door) -> dict[str, Any]:
+    """Wait until the new parts have vectors, or until it is known why not; tell how far it is."""
+    batches: list[int] = []
+
+    def on_event(_event: str, told: Mapping[str, Any]) -> None:
+        batches.append(told["missing"])
+        if len(batches) % _TOLD_BATCHES == 0:
+            called.note(f"{count_text(told['missing'], 'part')} without a vector left")
+
+    return await way.call("embed_memories", on_event=on_event)
 
 
 def _read_each(called: VerbCall, reader: FileReader, what: Sequence[str]) -> Iterator[FoundFile | str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -20,6 +20,7 @@ from batos.client.wire.keys import Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.errors import ImageBusy, Refused
+from batos.event_payloads import MISSION_DONE
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.server.dispatch.background_genesis import BackgroundGenesis
@@ -96,6 +97,7 @@ async def open_server(
             try:
                 _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
+                _give_vectors(uvm)
                 async with _begin_genesis(background_genesis):
                     yield uvm, places
             finally:
@@ -115,6 +117,17 @@ async def _begin_genesis(background_genesis: BackgroundGenesis | None) -> AsyncI
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def _give_vectors(uvm: UVM) -> None:
+    """Give vectors to remembered parts that have none: now, and after missions if the daemon was away."""
+
+    def on_event(event: str, _keys: Mapping[str, Any]) -> None:
+        if event == MISSION_DONE.name:
+            uvm.backfill.wake_again()
+
+    uvm.events.subscribe(on_event)
+    uvm.backfill.wake()
 
 
 async def go_on(uvm: UVM, left: Sequence[str]) -> None:

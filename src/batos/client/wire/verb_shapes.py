@@ -270,6 +270,10 @@ class RememberArgs(StrictModel):
     )
 
 
+class EmbedMemoriesArgs(StrictModel):
+    """Give vectors to all parts that have none, and wait for that; `memory.vectors` tells of each batch."""
+
+
 class RecallArgs(StrictModel):
     """The parts of what is remembered that match a query best."""
 
@@ -331,6 +335,7 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "method_redefine": MethodRedefineArgs,
     "tools": ToolsArgs,
     "remember": RememberArgs,
+    "embed_memories": EmbedMemoriesArgs,
     "recall": RecallArgs,
     "memories": MemoriesArgs,
     "forget": ForgetArgs,

@@ -7,15 +7,20 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from batos.brief import DEFAULT_SCOPE, AttachmentRef
-from batos.client.wire.verb_shapes import ForgetArgs, RememberArgs, RememberedFile
+from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RememberArgs, RememberedFile
 from batos.errors import BriefError
+from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
+from batos.memory.backfill import BackfillState
 from batos.memory.document_store import Incoming, title_of
+from batos.memory_documents import EmbeddedPage
 from batos.mission_documents import as_plain
-from batos.server.dispatch.reads import Verb
 from batos.uvm import UVM
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
 Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
+#: The function of a verb: its arguments, who hears of events, who hears that it was accepted.
+Verb: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]
 #: Does something to its end, also when who asked for it is gone.
 Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
@@ -33,7 +38,7 @@ class MemoryChanges:
 
     def verbs(self) -> Mapping[str, Verb]:
         """Return the function of each verb, by name."""
-        return {"remember": self._remember, "forget": self._forget}
+        return {"remember": self._remember, "forget": self._forget, "embed_memories": self._embed_memories}
 
     async def _remember(self, given: RememberArgs, *_told: object) -> dict[str, Any]:
         if (given.text is None) == (not given.files):
@@ -47,7 +52,16 @@ class MemoryChanges:
             incoming = [_typed_text(given, given.text, user, scope)]
         else:
             incoming = [await self._file(each, given.user, user, scope) for each in given.files]
-        return as_plain(await self._shield(self._uvm.document_store.remember(incoming)))
+        told = await self._shield(self._uvm.document_store.remember(incoming))
+        self._uvm.backfill.wake()
+        return as_plain(told)
+
+    async def _embed_memories(self, _given: EmbedMemoriesArgs, on_event: OnEvent, *_told: object) -> dict[str, Any]:
+        def tell(state: BackfillState) -> None:
+            on_event(MEMORY_VECTORS.name, MemoryVectors(model=state.model, missing=state.missing))
+
+        state = await self._uvm.backfill.wait(tell)
+        return as_plain(EmbeddedPage(model=state.model, missing=state.missing, reason=state.reason))
 
     async def _file(self, file: RememberedFile, sender: str | None, user: str, scope: str) -> Incoming:
         ref = AttachmentRef(name=file.name, media_type=file.media_type, sha256=file.sha256)

@@ -15,9 +15,9 @@ from batos.inference.ollama.bridge import Embedding
 #: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
 OPTIONS: Mapping[str, Any] = {"num_gpu": 0}
 #: Characters of a text's head and tail that are embedded. A small embedder reads 256 tokens, which is about so much
-#: of English, and each character may be a token; what is longer is refused and tried once more, shorter.
+#: of English, and each character may be a token; what is longer is refused and tried again, a share of it.
 HEAD, TAIL = 600, 200
-SHORTER = 4
+SHARES = (1, 4, 16)
 
 
 #: Vectors of sentences that are kept for other missions over the same file.
@@ -61,13 +61,14 @@ class Embedder:
 
         Raises: Unembedded: the embedder is missing or fails.
         """
-        try:
+        for share in SHARES:
             try:
-                return await self._embed([clip(text) for text in texts])
-            except ContextOverflow:
-                return await self._embed([clip(text, SHORTER) for text in texts])
-        except (OllamaError, UsageError) as error:
-            raise Unembedded(str(error)) from error
+                return await self._embed([clip(text, share) for text in texts])
+            except ContextOverflow as error:
+                reason: Exception = error
+            except (OllamaError, UsageError) as error:
+                raise Unembedded(str(error)) from error
+        raise Unembedded(str(reason)) from reason
 
     async def vector(self, text: str, seconds: float) -> list[float]:
         """Return the vector of a text.

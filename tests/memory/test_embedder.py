@@ -10,7 +10,7 @@ import pytest
 
 from batos.errors import OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.routing.vectors import HEAD, TAIL, Embedder, Unembedded, clip
+from batos.memory.embedder import HEAD, TAIL, Embedder, Unembedded, clip
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "all-minilm:latest"

@@ -1,0 +1,178 @@
+"""Gives vectors to the parts that have none of today's embedder, in the background, batch by batch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.errors import BatosError
+from batos.image import memory_records, memory_segments
+from batos.image.image import LivingImage
+from batos.memory import chunk_vectors
+from batos.memory.document_store import DocumentStore
+from batos.memory.embedder import Embedder, Unembedded
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Parts of a batch, which is one request and one commit; and while missions run.
+BATCH, BUSY_BATCH = 64, 8
+#: Seconds between two batches while missions run: they have the daemon.
+BUSY_PAUSE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillState:
+    """The progress of a backfill: `missing` parts have no vector of the `model` ("": none is there).
+
+    `reason` says why they have none, where nobody is giving them any.
+    """
+
+    model: str = ""
+    missing: int = 0
+    reason: str = ""
+
+
+#: Hears of each batch.
+OnProgress: TypeAlias = Callable[[BackfillState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillParts:
+    """Everything that a backfill works with.
+
+    `find_embedder` asks what embeds today; it raises BatosError or Unembedded with the reason why nothing does.
+    `is_idle` tells whether no mission runs or waits.
+    """
+
+    image: LivingImage
+    store: DocumentStore
+    find_embedder: Callable[[], Awaitable[Embedder]]
+    is_idle: Callable[[], bool]
+    tell: OnProgress
+
+
+class VectorBackfill:
+    """Fills in the vectors that are missing, each batch in a commit of its own: what is killed goes on there.
+
+    When all parts have a vector of today's embedder, those of others are dropped; until then recall has the old ones.
+    """
+
+    def __init__(self, parts: BackfillParts, group: asyncio.TaskGroup) -> None:
+        self._parts = parts
+        self._group = group
+        self._task: asyncio.Task[BackfillState] | None = None
+        self._again = False
+        self._listeners: list[OnProgress] = [parts.tell]
+        self._state = BackfillState()
+
+    def wake(self) -> None:
+        """Look for missing vectors in the background; while it works it looks once more at the end."""
+        _ = self._begin()
+
+    def wake_again(self) -> None:
+        """Look once more if parts were left without a vector the last time: the daemon may be back."""
+        if self._state.missing:
+            self.wake()
+
+    def _begin(self) -> asyncio.Task[BackfillState]:
+        if self._task is None or self._task.done():
+            self._task = self._group.create_task(self._run(), name="vectors")
+        else:
+            self._again = True
+        return self._task
+
+    async def wait(self, on_progress: OnProgress) -> BackfillState:
+        """Fill in what is missing, and return how far that came."""
+        self._listeners.append(on_progress)
+        try:
+            return await asyncio.shield(self._begin())
+        finally:
+            self._listeners.remove(on_progress)
+
+    async def aclose(self) -> None:
+        """Stop after the batch that is being written."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> BackfillState:
+        self._again = True
+        while self._again:
+            self._again = False
+            self._state = await self._look()
+        return self._state
+
+    async def _look(self) -> BackfillState:
+        """Fill in what is missing now."""
+        if not await asyncio.to_thread(self._has_chunks):
+            return BackfillState()
+        try:
+            embedder = await self._parts.find_embedder()
+        except (BatosError, Unembedded) as error:
+            return BackfillState(missing=await asyncio.to_thread(self._without_any), reason=str(error))
+        try:
+            while await self._fill(embedder):
+                if not self._parts.is_idle():
+                    await asyncio.sleep(BUSY_PAUSE)
+        except Unembedded as error:
+            missing = await asyncio.to_thread(self._missing, embedder.digest)
+            return BackfillState(embedder.model, missing, str(error))
+        await self._drop_others(embedder.digest)
+        return BackfillState(embedder.model)
+
+    async def _fill(self, embedder: Embedder) -> bool:
+        """Give vectors to a batch; return False if no part lacks one. Raises: Unembedded."""
+        most = BATCH if self._parts.is_idle() else BUSY_BATCH
+        texts = await asyncio.to_thread(self._texts, embedder.digest, most)
+        if not texts:
+            return False
+        matrix = np.array(await embedder.vectors(list(texts.values())), np.float32)
+        write = self._parts.image.writer.apply(
+            partial(chunk_vectors.add_vectors, digest=embedder.digest, numbers=list(texts), matrix=matrix)
+        )
+        await finish_despite_cancel(asyncio.ensure_future(write))
+        await self._parts.store.merge()
+        state = BackfillState(embedder.model, await asyncio.to_thread(self._missing, embedder.digest))
+        for tell in tuple(self._listeners):
+            tell(state)
+        return True
+
+    def _texts(self, digest: str, most: int) -> dict[int, str]:
+        """Return the texts of the first parts without a vector, by their numbers."""
+        with self._parts.image.snapshot() as root:
+            chunks = [
+                (number, memory_records.find_chunk(root, number))
+                for number in chunk_vectors.missing_vectors(root, digest, most)
+            ]
+            return {number: embedded_text(chunk) for number, chunk in chunks if chunk is not None}
+
+    def _has_chunks(self) -> bool:
+        with self._parts.image.snapshot() as root:
+            return memory_records.chunk_count(root) > 0
+
+    def _missing(self, digest: str) -> int:
+        with self._parts.image.snapshot() as root:
+            return chunk_vectors.missing_count(root, digest)
+
+    def _without_any(self) -> int:
+        """Return the number of parts that have no vector of the model that gave most."""
+        with self._parts.image.snapshot() as root:
+            digests = memory_segments.embedded_digests(root) or [""]
+            return min(chunk_vectors.missing_count(root, each) for each in digests)
+
+    async def _drop_others(self, digest: str) -> None:
+        with self._parts.image.snapshot() as root:
+            others = [each for each in memory_segments.embedded_digests(root) if each != digest]
+        for other in others:
+            await self._parts.image.writer.apply(partial(chunk_vectors.drop_vectors, digest=other))
+
+
+def embedded_text(chunk: UvmObject) -> str:
+    """Return the words of a part that its vector stands for: the title and the headings above it, then its text."""
+    slots = own_slots(chunk)
+    return "\n".join(filter(None, (own_slots(slots["document"])["title"], slots["heading"], slots["text"])))
