@@ -31,7 +31,7 @@ from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.memory import chunk_vectors
-from batos.memory.chunk_search import ChunkSearch, VectorQuery
+from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.document_store import DocumentStore
 from batos.memory.reach import MemoryReach
 from report import Goal, report
@@ -143,16 +143,9 @@ async def answer(home: Path, many: int) -> dict[str, Any]:
 
 
 def hybrid(search: ChunkSearch, root: Any, words: str, vector: Matrix) -> list[Any]:
-    """Return the best parts by words and by vectors, half of each, with their texts loaded."""
-    reach = MemoryReach("user")
-    by_words = search.search(root, words, reach, FOUND)
-    by_vector = search.search(root, VectorQuery(DIGEST, vector), reach, FOUND)
-    scores: dict[int, float] = {}
-    for found in (by_words, by_vector):
-        most = found.hits[0].score if found.hits else 1.0
-        for hit in found.hits:
-            scores[hit.id] = scores.get(hit.id, 0.0) + hit.score / (2 * most)
-    return [*by_words.best(FOUND // 2), *by_vector.best(FOUND // 2)]
+    """Return the best parts by words, vectors and links, with their texts loaded."""
+    query = RecallQuery(words, VectorQuery(DIGEST, vector))
+    return list(search.recall(root, query, MemoryReach("user"), FOUND).best(FOUND))
 
 
 def percentiles(spent: Sequence[float]) -> dict[str, float]:

@@ -56,15 +56,16 @@ def _one_line(value: str) -> str:
     return value
 
 
-def _moment(value: str) -> str:
+def utc_moment(value: str) -> str:
+    """Return a moment in UTC, to the millisecond. Raises: ValueError: it is none, or names no time zone."""
     try:
-        moment = datetime.fromisoformat(value)
+        given = datetime.fromisoformat(value)
     except ValueError:
         raise ValueError("it is not a time like 2026-11-21T09:30:00Z") from None
-    if moment.tzinfo is None:
+    if given.tzinfo is None:
         raise ValueError("it names no time zone; end it with Z for UTC")
     try:
-        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return given.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except OverflowError:
         raise ValueError("it is not a date of the calendar") from None
 
@@ -188,7 +189,7 @@ class MissionBrief(BaseModel):
     persona: PersonaName | None = None
     effort: EffortChoice | None = None
     #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
-    deadline: Annotated[str, AfterValidator(_moment)] | None = None
+    deadline: Annotated[str, AfterValidator(utc_moment)] | None = None
     #: Higher goes first, none is 0; among equals who came first.
     priority: int | None = Field(default=None, ge=-9, le=9, strict=True)
     budget: Budget | None = None

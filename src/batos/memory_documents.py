@@ -77,8 +77,17 @@ class EmbeddedPage(TypedDict):
     reason: str
 
 
+class PathDocument(TypedDict):
+    """The link that led to a part: another one mentions its name, in this sentence."""
+
+    chunk: int
+    title: str
+    name: str
+    sentence: str
+
+
 class RecalledChunk(ChunkDocument):
-    """A part that was recalled: how well it matches, and why it was found."""
+    """A part that was recalled: how well it matches, why it was found, and the link that led to it, if one did."""
 
     document: str
     title: str
@@ -91,6 +100,7 @@ class RecalledChunk(ChunkDocument):
     standing: str
     score: float
     why: str
+    path: PathDocument | None
 
 
 class RecalledPage(TypedDict):

@@ -16,7 +16,7 @@ from batos.image.image import LivingImage
 from batos.inference.ollama.bridge import Embedding
 from batos.memory import chunk_vectors
 from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text
-from batos.memory.chunk_search import ChunkSearch, VectorQuery
+from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.embedder import Embedder
 from batos.memory.reach import MemoryReach
 from batos.objects.prototype import UvmObject
@@ -77,8 +77,9 @@ async def test_every_part_gets_a_vector() -> None:
         with image.snapshot() as root:
             chunks = [memory_records.find_chunk(root, number) for number in (1, 2)]
             assert daemon.calls == [[embedded_text(each) for each in chunks if each is not None]]
-            hits = ChunkSearch().search(root, VectorQuery("one", [1.0, 9.0]), MemoryReach(None), 1).hits
-            assert [hit.id for hit in hits] == [1]
+            query = RecallQuery("", VectorQuery("one", [1.0, 9.0]), "vectors")
+            found = ChunkSearch().recall(root, query, MemoryReach(None), 1).parts
+            assert [each.id for each in found] == [1]
         assert (await fill(parts_of(image, daemon)))[1] == []
         assert len(daemon.calls) == 1
 

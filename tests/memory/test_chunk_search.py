@@ -11,7 +11,7 @@ from tests.memory.test_document_store import incoming, store_of
 from batos.image import memory_records
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
-from batos.memory.chunk_search import ChunkSearch, UncommittedMemories, VectorQuery
+from batos.memory.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
 from batos.memory.chunk_vectors import add_vectors
 from batos.memory.reach import MemoryReach
 
@@ -23,7 +23,7 @@ async def test_threads_search_while_documents_come_and_go() -> None:
 
         def look() -> tuple[int, int]:
             with image.snapshot() as root:
-                return search.search(root, "lamp", MemoryReach(None)).count, len(root["documents"])
+                return search.recall(root, RecallQuery("lamp"), MemoryReach(None)).count, len(root["documents"])
 
         for number in range(12):
             came = [incoming(f"Lamp {number}.{part}", f"/{number}.{part}") for part in range(3)]
@@ -37,7 +37,7 @@ async def test_threads_search_while_documents_come_and_go() -> None:
                 await forgetting
                 assert all(found <= there for found, there in seen)
         with image.snapshot() as root:
-            found = search.search(root, "lamp", MemoryReach(None))
+            found = search.recall(root, RecallQuery("lamp"), MemoryReach(None))
             assert found.count == len(root["documents"]) == 28
             assert len(list(found.best(5))) == 5
 
@@ -51,14 +51,15 @@ async def test_uncommitted_memories_are_searched_beside_those_of_the_root() -> N
         own = NewDocument("d-x", "ann", "default", "", "Own", "text/plain", "0", 9, "model", "2026-11-25", parts)
         extra, search = UncommittedMemories((own,), np.eye(2)[::-1]), ChunkSearch()
         with image.snapshot() as root:
-            found = search.search(root, "lamp gas", MemoryReach("ann"), extra=extra)
-            assert [hit.id for hit in found.hits] == [-1, 1]
+            found = search.recall(root, RecallQuery("lamp gas"), MemoryReach("ann"), extra=extra)
+            assert [each.id for each in found.parts] == [-1, 1]
             best = next(found.best(1)).chunk
             assert (best.text, best.document.title, best.number) == ("The lamp burns gas.", "Own", -1)
-            nearest = search.search(root, VectorQuery("m", [1.0, 0.0]), MemoryReach(None), extra=extra)
-            assert [(hit.id, hit.score) for hit in nearest.hits] == [(-2, 1.0), (1, 1.0), (-1, 0.0)]
-            assert search.search(root, "gas", MemoryReach("bob"), extra=extra).count == 0
-            assert search.search(root, "gas", MemoryReach("ann")).count == 0
+            near = RecallQuery("", VectorQuery("m", [1.0, 0.0]), "vectors")
+            nearest = search.recall(root, near, MemoryReach(None), extra=extra)
+            assert [(each.id, each.score) for each in nearest.parts] == [(-2, 1.0), (1, 1.0), (-1, 0.0)]
+            assert search.recall(root, RecallQuery("gas"), MemoryReach("bob"), extra=extra).count == 0
+            assert search.recall(root, RecallQuery("gas"), MemoryReach("ann")).count == 0
 
 
 async def test_a_reader_of_an_older_root_sees_standings_of_that_root() -> None:
@@ -70,8 +71,8 @@ async def test_a_reader_of_an_older_root_sees_standings_of_that_root() -> None:
             await store.remember([incoming("The lamp burns gas.")])
             await image.writer.apply(lambda root: memory_records.set_standing(root, name, "superseded"))
             with image.snapshot() as new:
-                assert [hit.id for hit in search.search(new, "lamp", MemoryReach(None)).hits] == [2]
-            assert [hit.id for hit in search.search(old, "lamp", MemoryReach(None)).hits] == [1]
+                assert [hit.id for hit in search.recall(new, RecallQuery("lamp"), MemoryReach(None)).parts] == [2]
+            assert [hit.id for hit in search.recall(old, RecallQuery("lamp"), MemoryReach(None)).parts] == [1]
 
 
 async def test_an_older_root_has_its_own_standings() -> None:
@@ -82,7 +83,7 @@ async def test_an_older_root_has_its_own_standings() -> None:
         names = [each["document"] for each in lines["remembered"]]
 
         def found(root: Root) -> list[int]:
-            return sorted(hit.id for hit in search.search(root, "lamp", reach).hits)
+            return sorted(hit.id for hit in search.recall(root, RecallQuery("lamp"), reach).parts)
 
         with image.snapshot() as before:
             assert found(before) == [1, 2]
@@ -106,6 +107,6 @@ async def test_a_root_from_before_what_is_known_is_read_whole() -> None:
             assert before["memories"]["change"]
             await store.remember([incoming("Lamp one again.", "/1"), incoming("Lamp two.", "/2")])
             with image.snapshot() as after:
-                assert [hit.id for hit in search.search(after, "again", MemoryReach(None)).hits] == [2]
+                assert [hit.id for hit in search.recall(after, RecallQuery("again"), MemoryReach(None)).parts] == [2]
             firsts, _ = search.documents(before, MemoryReach(None))
             assert firsts.tolist() == [1]

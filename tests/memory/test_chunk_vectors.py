@@ -8,7 +8,7 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.image import memory_segments
 from batos.memory import chunk_vectors
-from batos.memory.chunk_search import ChunkSearch, UncommittedMemories, VectorQuery
+from batos.memory.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
 from batos.memory.reach import MemoryReach
 
 ALL = MemoryReach(None)
@@ -31,15 +31,15 @@ async def test_vectors_are_added_for_what_lacks_them() -> None:
         await image.writer.apply(change)
         search = ChunkSearch()
         with image.snapshot() as root:
-            query = VectorQuery("m", np.eye(4, 8)[1])
-            assert [(hit.id, hit.score) for hit in search.search(root, query, ALL).hits] == [(3, 1.0), (1, 0.0)]
-            assert search.search(root, VectorQuery("n", query.vector), ALL).hits == ()
+            query = RecallQuery("", VectorQuery("m", np.eye(4, 8)[1]), "vectors")
+            assert [(hit.id, hit.score) for hit in search.recall(root, query, ALL).parts] == [(3, 1.0), (1, 0.0)]
+            assert search.recall(root, RecallQuery("", VectorQuery("n", np.eye(4, 8)[1]), "vectors"), ALL).parts == ()
             assert search.vectors_of(root, "m", [2, 3])[0].tolist() == [3]
         await image.writer.apply(lambda root: chunk_vectors.drop_vectors(root, "m"))
         with image.snapshot() as root:
             assert chunk_vectors.missing_count(root, "m") == 3
-            assert search.search(root, query, ALL).hits == ()
-            assert {row.kind for _, row in memory_segments.segments_of(root)} == {"text"}
+            assert search.recall(root, query, ALL).parts == ()
+            assert {row.kind for _, row in memory_segments.segments_of(root)} == {"text", "links"}
 
 
 async def test_what_is_forgotten_has_no_vector() -> None:
@@ -48,11 +48,11 @@ async def test_what_is_forgotten_has_no_vector() -> None:
         store, search = store_of(image), ChunkSearch()
         await store.remember([incoming("Lamp.", "/a"), incoming("Oil.", "/b")])
         await image.writer.apply(lambda root: chunk_vectors.add_vectors(root, "m", [1, 2], np.eye(2)))
-        query = VectorQuery("m", [1.0, 0.0])
+        query = RecallQuery("", VectorQuery("m", [0.8, 0.6]), "vectors")
         with image.snapshot() as root:
-            assert len(search.search(root, query, ALL).hits) == 2
-            assert search.search(root, query, ALL, extra=UncommittedMemories()).count == 2
+            assert len(search.recall(root, query, ALL).parts) == 2
+            assert len(search.recall(root, query, ALL, extra=UncommittedMemories()).parts) == 2
         await store.forget(["/a"])
         with image.snapshot() as root:
-            assert [hit.id for hit in search.search(root, query, ALL).hits] == [2]
+            assert [hit.id for hit in search.recall(root, query, ALL).parts] == [2]
             assert chunk_vectors.missing_count(root, "m") == 0

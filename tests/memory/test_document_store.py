@@ -11,6 +11,7 @@ from tests.image.open_image import open_image
 from batos.errors import NotFound
 from batos.image import memory_segments
 from batos.image.image import LivingImage
+from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
@@ -32,7 +33,7 @@ def store_of(image: LivingImage) -> DocumentStore:
 def find(image: LivingImage, recollection: Recollection, query: str, reach: MemoryReach = EVERYONE) -> list[str]:
     """The texts that a query finds."""
     with image.snapshot() as root:
-        return [each["text"] for each in recollection.recall(root, query, reach, 9)["recalled"]]
+        return [each["text"] for each in recollection.recall(root, RecallQuery(query), reach, 9)["recalled"]]
 
 
 async def test_known_content_is_not_stored_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
+from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import LEAST_COVERED, Recollection
 
@@ -19,7 +20,7 @@ async def test_a_search_keeps_within_reach() -> None:
         with image.snapshot() as root:
 
             def found(reach: MemoryReach) -> set[str]:
-                return {each["text"] for each in recollection.recall(root, "lamp", reach, 9)["recalled"]}
+                return {each["text"] for each in recollection.recall(root, RecallQuery("lamp"), reach, 9)["recalled"]}
 
             assert found(MemoryReach("ann")) == {"Lamp a.", "Lamp b."}
             assert found(MemoryReach("ann", frozenset({"work"}))) == {"Lamp b."}
@@ -38,8 +39,8 @@ async def test_an_older_root_sees_nothing_newer() -> None:
         with image.snapshot() as before:
             await store.remember([incoming("Lamp two.", "/b")])
             with image.snapshot() as after:
-                assert recollection.recall(after, "lamp", MemoryReach(None), 9)["of"] == 2
-            (found,) = recollection.recall(before, "lamp", MemoryReach(None), 9)["recalled"]
+                assert recollection.recall(after, RecallQuery("lamp"), MemoryReach(None), 9)["of"] == 2
+            (found,) = recollection.recall(before, RecallQuery("lamp"), MemoryReach(None), 9)["recalled"]
             assert found["text"] == "Lamp one."
             assert len(recollection.list_memories(before, MemoryReach(None), 9)["memories"]) == 1
 
@@ -50,7 +51,7 @@ async def test_a_part_tells_where_it_stands_and_why_it_was_found() -> None:
         store, recollection = store_of(image), Recollection()
         await store.remember([incoming(LAMP, "/lamp"), *(incoming(f"The hour of the day {n}.") for n in range(9))])
         with image.snapshot() as root:
-            page = recollection.recall(root, "Who winds the clockwork of the lamp?", MemoryReach("ann"), 1)
+            page = recollection.recall(root, RecallQuery("Who winds the clockwork of the lamp?"), MemoryReach("ann"), 1)
             (found,) = page["recalled"]
             assert (found["text"], found["span"], found["source"]) == (LAMP, [0, len(LAMP)], "/lamp")
             assert found["why"].startswith("words: ")
@@ -67,9 +68,11 @@ async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
         await store.remember([incoming(LAMP), *(incoming(f"The hour of the day {n}.") for n in range(9))])
         with image.snapshot() as root:
             reach = MemoryReach("ann")
-            ((number, passage),) = recollection.find_passages(root, "Who winds the clockwork of the lamp?", reach, 8)
+            ((number, passage),) = recollection.find_passages(
+                root, RecallQuery("Who winds the clockwork of the lamp?"), reach, 8
+            )
             assert (passage.text, passage.start) == (LAMP, 0)
-            assert recollection.find_passages(root, "What is the capital of Bolivia?", reach, 8) == ()
+            assert recollection.find_passages(root, RecallQuery("What is the capital of Bolivia?"), reach, 8) == ()
             assert recollection.passages_of(root, [number, 99], reach) == (passage,)
             assert recollection.passages_of(root, [number], MemoryReach("bob")) == ()
     assert 0 < LEAST_COVERED < 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
@@ -27,6 +28,17 @@ def given_name(value: str) -> str:
     if len(value) > _LONGEST_NAME:
         raise click.BadParameter(f"it has {len(value):,} characters, and no name has more than {_LONGEST_NAME}")
     return value
+
+
+def given_moment(value: str) -> str:
+    """Return a moment in UTC. A day or a time without a time zone is one of this machine's own.
+
+    Raises: click.BadParameter: it is none.
+    """
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter("it is not a time like 2026-11-21 or 2026-11-21T09:30") from error
 
 
 class HomeFolder(click.Path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,15 +16,23 @@ from batos.image import memory_records, memory_segments
 from batos.image.memory_records import NewDocument
 from batos.image.memory_segments import VECTORS
 from batos.image.roots import Root
-from batos.memory.indexes import metadata, text, vectors
-from batos.memory.indexes.entries import Entry, Hit, Numbers
+from batos.memory import linked_recall
+from batos.memory.indexes import links, metadata, text, vectors
+from batos.memory.indexes.entries import Entry, Numbers
+from batos.memory.indexes.links import LinkIndex
 from batos.memory.indexes.metadata import MetadataIndex
-from batos.memory.indexes.text import TextIndex
+from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
+from batos.memory.linked_recall import Legs, Link, RankedChunk, RecallMode
+from batos.memory.mentions import Mention
 from batos.memory.reach import MemoryReach
 from batos.memory.terms import stems
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, own_slots
 
+#: The kinds of segments that are built of texts.
+TEXT, LINKS = "text", "links"
+#: The parts that each leg of a search is looked through for.
+CANDIDATES: Final = 200
 #: A search for all that matches.
 EVERY: Final = 2**31 - 1
 #: Changes of documents that are known beside the newest state, for who reads an older root.
@@ -72,36 +82,50 @@ NO_OTHERS: Final = UncommittedMemories()
 
 
 @dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """A question to memory: its words, its vector where there is one, and what it is recalled with."""
+
+    words: str
+    vector: VectorQuery | None = None
+    mode: RecallMode = "linked"
+
+
+@dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk that matches a query, and how well."""
+    """A chunk that was found, and how: its score, the link that led to it, and whether the question names it."""
 
     chunk: UvmObject
     score: float
+    link: Link | None = None
+    is_named: bool = False
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChunks:
-    """The result of a search in a root: hits, the best first, all of them chunks of that root, or uncommitted ones.
+    """The result of a search in a root: parts, the best first, all of them chunks of that root, or uncommitted ones.
 
-    `rarity` has each word of the query, and how rare it is among the chunks.
+    `count` chunks have a word of the query. `rarity` has each word of the query, and how rare it is among the chunks;
+    `cosines` how near chunks are by their vectors, where there are some.
     """
 
     root: Root
-    hits: tuple[Hit, ...]
+    parts: tuple[RankedChunk, ...]
+    count: int
     rarity: Mapping[str, float]
+    cosines: Mapping[int, float] = field(default_factory=dict)
     others: Mapping[int, UvmObject] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """Return the number of chunks that were found."""
-        return len(self.hits)
 
     def best(self, most: int) -> Iterator[FoundChunk]:
         """Load the best chunks and yield them."""
-        for hit in self.hits[:most]:
-            chunk = self.others.get(hit.id) or memory_records.find_chunk(self.root, hit.id)
+        for each in self.parts[:most]:
+            chunk = self.find(each.id)
             if chunk is not None:
-                yield FoundChunk(chunk, hit.score)
+                yield FoundChunk(chunk, each.score, each.link, each.is_named, self.cosines.get(each.id))
+
+    def find(self, number: int) -> UvmObject | None:
+        """Return a chunk, uncommitted or of the root."""
+        return self.others.get(number) or memory_records.find_chunk(self.root, number)
 
 
 class ChunkSearch:
@@ -114,6 +138,7 @@ class ChunkSearch:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._text = TextIndex()
+        self._links = LinkIndex()
         self._vectors: dict[str, VectorIndex] = {}
         self._held: dict[int, tuple[str, str]] = {}
         self._change = -1
@@ -122,28 +147,30 @@ class ChunkSearch:
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
         self._touched_from = 0
 
-    def search(
+    def recall(
         self,
         root: Root,
-        query: str | VectorQuery,
+        query: RecallQuery,
         reach: MemoryReach,
         most: int = EVERY,
         extra: UncommittedMemories = NO_OTHERS,
     ) -> FoundChunks:
-        """Return the chunks of a root that match a query best: by its words, or by its vector.
+        """Return the chunks of a root that match a query best.
 
         `extra` are documents that are searched beside those of the root.
         """
         others = [reach.holds(document.range(0)) for _, document, _ in extra.chunks()]
-        rarity: dict[str, float] = {}
+        objects = extra.objects()
         with self._lock:
             self._follow(root)
             within = _Within(self._spans(root, reach), others)
-            if isinstance(query, VectorQuery):
-                found = self._nearest(query, within, most, extra)
-            else:
-                found, rarity = self._matching(query, within, most, extra)
-        return FoundChunks(root, tuple(found), rarity, extra.objects())
+            with self._holding(extra, query.vector):
+                legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
+                found = FoundChunks(root, (), count, legs.rarity, legs.cosines, objects)
+                names = _ResolverWithin(self._links, within)
+                named = {id_ for each in names.mentions(query.words) for id_ in names.resolve(each.name)}
+                parts = linked_recall.recall(legs, query.mode, named, partial(_text_of, found), names)
+        return replace(found, parts=tuple(parts[:most]))
 
     def documents(self, root: Root, reach: MemoryReach) -> tuple[Numbers, int]:
         """Return the first chunk of each document within reach, the newest first, and the number of all chunks."""
@@ -159,27 +186,43 @@ class ChunkSearch:
             index = self._vectors.get(digest, VectorIndex())
             return index.vectors_of([each for each in numbers if memory_records.has_chunk(root, each)])
 
-    def _matching(
-        self, query: str, within: _Within, most: int, extra: UncommittedMemories
-    ) -> tuple[list[Hit], dict[str, float]]:
-        entries = [Entry(number, document.title, chunk.text) for number, document, chunk in extra.chunks()]
-        if entries:
-            self._text.add(EXTRA, text.build(entries))
-        try:
-            found = self._text.search(query, most, within.mask)
-            return found, {stem: self._text.rarity(stem) for stem in stems(query)}
-        finally:
-            self._text.drop(EXTRA)
-
-    def _nearest(self, query: VectorQuery, within: _Within, most: int, extra: UncommittedMemories) -> list[Hit]:
-        index = self._vectors.get(query.digest) or VectorIndex()
+    @contextmanager
+    def _holding(self, extra: UncommittedMemories, vector: VectorQuery | None) -> Iterator[None]:
+        """Hold documents that are not committed in the indexes, for as long as a search takes."""
+        entries = [
+            Entry(number, document.title, chunk.text, chunk.heading, chunk is document.chunks[0])
+            for number, document, chunk in extra.chunks()
+        ]
+        if not entries:
+            yield
+            return
+        self._text.add(EXTRA, text.build(entries))
+        self._links.add(EXTRA, links.build(entries))
+        vectors_ = self._vectors.setdefault(vector.digest, VectorIndex()) if vector else VectorIndex()
         if extra.vectors is not None and len(extra.vectors):
             numbers = np.array([number for number, *_ in extra.chunks()], np.int64)
-            index.add(EXTRA, vectors.build_matrix(numbers, extra.vectors))
+            vectors_.add(EXTRA, vectors.build_matrix(numbers, extra.vectors))
         try:
-            return index.search(query.vector, most, within.mask)
+            yield
         finally:
-            index.drop(EXTRA)
+            for index in (self._text, self._links, vectors_):
+                index.drop(EXTRA)
+
+    def _legs(self, query: RecallQuery, within: _Within, most: int) -> tuple[Legs, int]:
+        """Return the scores of the best chunks by words and by vectors, each leg for all of them."""
+        rarity = {stem: self._text.rarity(stem) for stem in stems(query.words)}
+        ids, scores = self._text.score(query.words, within.mask)
+        count = len(np.unique(ids))
+        words = {} if query.mode == "vectors" else {hit.id: hit.score for hit in best_of(ids, scores, most)}
+        index = self._vectors.get(query.vector.digest) if query.vector else None
+        if index is None or query.vector is None or query.mode == "text":
+            return Legs(words, {}, rarity), count
+        nearest = {hit.id for hit in index.search(query.vector.vector, most, within.mask)}
+        if words:
+            kept = np.isin(ids, [*nearest])
+            words.update(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True))
+        near = partial(_cosines, index, query.vector)
+        return Legs(words, near([*words.keys() | nearest]), rarity, near), count
 
     def _follow(self, root: Root) -> None:
         """Take in the segments that are new, and drop those that are gone."""
@@ -192,7 +235,7 @@ class ChunkSearch:
             self._index(kind, about).drop(number)
         for number in sorted(rows.keys() - self._held.keys()):
             row = rows[number]
-            if row.kind in ("text", VECTORS):
+            if row.kind in (TEXT, LINKS, VECTORS):
                 self._index(row.kind, row.about).add(number, row.segment.data)
                 row.segment._p_deactivate()  # the index holds what it says, and the connection need not
                 self._held[number] = row.kind, row.about
@@ -230,8 +273,10 @@ class ChunkSearch:
             lasts = np.concatenate((lasts[kept], before[1]))
         return firsts, lasts
 
-    def _index(self, kind: str, about: str) -> TextIndex | VectorIndex:
-        return self._vectors.setdefault(about, VectorIndex()) if kind == VECTORS else self._text
+    def _index(self, kind: str, about: str) -> TextIndex | LinkIndex | VectorIndex:
+        if kind == VECTORS:
+            return self._vectors.setdefault(about, VectorIndex())
+        return self._links if kind == LINKS else self._text
 
 
 class _Within:
@@ -250,3 +295,32 @@ class _Within:
         """Tell of each of some numbers if it is within."""
         known = numbers < len(self._held)
         return self._held[np.where(known, numbers, 0)] & known
+
+
+class _ResolverWithin:
+    """The names of chunks within reach."""
+
+    def __init__(self, index: LinkIndex, within: _Within) -> None:
+        self._index = index
+        self._within = within
+
+    def mentions(self, text: str) -> Sequence[Mention]:
+        return self._index.mentions(text)
+
+    def resolve(self, name: str) -> Sequence[int]:
+        return self._index.resolve(name, self._within.mask)
+
+
+def _text_of(found: FoundChunks, number: int) -> str | None:
+    chunk = found.find(number)
+    return None if chunk is None else own_slots(chunk)["text"]
+
+
+def _cosines(index: VectorIndex, query: VectorQuery, ids: Sequence[int]) -> dict[int, float]:
+    """Return the cosines of those of some chunks that have a vector."""
+    vector = np.nan_to_num(np.asarray(query.vector, np.float32))
+    length = float(np.linalg.norm(vector))
+    if length == 0.0 or vector.shape != (index.dimensions,):
+        return {}
+    found, matrix = index.vectors_of(ids)
+    return dict(zip(found.tolist(), (matrix @ (vector / length)).tolist(), strict=True))

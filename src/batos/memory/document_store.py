@@ -197,7 +197,7 @@ def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, byte
     entries: list[Entry] = []
     for document in documents:
         for number, chunk in enumerate(document.chunks, start=first):
-            entries.append(Entry(number, " ".join(filter(None, (document.title, chunk.heading))), chunk.text))
+            entries.append(Entry(number, document.title, chunk.text, chunk.heading, number == first))
         first += document.numbers
     return kinds.build_each(entries)
 

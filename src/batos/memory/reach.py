@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from batos.image.memory_records import ChunkRange, MemoryKind, Standing
+
+#: The standings of what is recalled where nobody asks for history.
+CURRENT: Final[frozenset[Standing]] = frozenset({"current"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,7 @@ class MemoryReach:
     user: str | None
     scopes: frozenset[str] | None = None
     kinds: frozenset[MemoryKind] | None = None
-    standings: frozenset[Standing] | None = frozenset({"current"})
+    standings: frozenset[Standing] | None = CURRENT
     sources: frozenset[str] | None = None
     missions: frozenset[str] | None = None
     personas: frozenset[str] | None = None

@@ -8,18 +8,29 @@ from typing import Final
 from batos.image import memory_records
 from batos.image.memory_records import ChunkRange
 from batos.image.roots import Root
-from batos.memory.chunk_search import ChunkSearch, FoundChunk
+from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
 from batos.memory.evidence import Passage
+from batos.memory.linked_recall import Link
 from batos.memory.reach import MemoryReach
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
-from batos.memory_documents import ChunkDocument, MemoriesPage, MemoryLine, RecalledChunk, RecalledPage, WholeMemory
+from batos.memory_documents import (
+    ChunkDocument,
+    MemoriesPage,
+    MemoryLine,
+    PathDocument,
+    RecalledChunk,
+    RecalledPage,
+    WholeMemory,
+)
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Words that a recall names as the reason why a part was found: so many, at least so rare as a share of the rarest.
 NAMED_WORDS, TELLING = 6, 0.3
 #: The least that a part must have of a question to be shown to a mission (decision 0059).
 LEAST_COVERED: Final = 0.325
+#: The least mean of that and of the cosine, where a part has a vector (decision 0061).
+LEAST_ALIKE: Final = 0.34
 
 
 class Recollection:
@@ -44,15 +55,17 @@ class Recollection:
         document = memory_records.find_document(root, named, user)
         return {**line_of(document), "parts": [_part(each) for each in memory_records.chunks_of(root, document)]}
 
-    def recall(self, root: Root, query: str, reach: MemoryReach, most: int) -> RecalledPage:
+    def recall(self, root: Root, query: RecallQuery, reach: MemoryReach, most: int) -> RecalledPage:
         """Return the parts that match a query best, and how many have a word of it."""
-        found = self._search.search(root, query, reach)
-        return {"recalled": [_recalled_chunk(each, found.rarity) for each in found.best(most)], "of": found.count}
+        found = self._search.recall(root, query, reach, most)
+        return {"recalled": [_recalled_chunk(each, found) for each in found.best(most)], "of": found.count}
 
-    def find_passages(self, root: Root, query: str, reach: MemoryReach, most: int) -> tuple[tuple[int, Passage], ...]:
-        """Return the parts that match a query best: the number of each chunk, and the chunk as evidence."""
-        found = self._search.search(root, query, reach, most)
-        best = [each.chunk for each in found.best(most) if coverage(found.rarity, each.chunk) >= LEAST_COVERED]
+    def find_passages(
+        self, root: Root, query: RecallQuery, reach: MemoryReach, most: int
+    ) -> tuple[tuple[int, Passage], ...]:
+        """Return the parts that bear on a query: the number of each chunk, and the chunk as evidence."""
+        found = self._search.recall(root, query, reach, most)
+        best = [each.chunk for each in found.best(most) if is_relevant(each, found.rarity)]
         return tuple((own_slots(each)["number"], _passage(each)) for each in best)
 
     def passages_of(self, root: Root, numbers: Sequence[int], reach: MemoryReach) -> tuple[Passage, ...]:
@@ -123,27 +136,35 @@ def _passage(chunk: UvmObject) -> Passage:
     )  # fmt: skip
 
 
-def coverage(rarity: Mapping[str, float], chunk: UvmObject) -> float:
+def is_relevant(found: FoundChunk, rarity: Mapping[str, float]) -> bool:
+    """Tell whether a chunk has enough of a query to be shown to a mission, by words, and by vectors where it has one.
+
+    The sentence that led to a chunk counts as one of its own.
+    """
+    covered = coverage(rarity, found.chunk, found.link.sentence if found.link else "")
+    return covered >= LEAST_COVERED if found.cosine is None else (covered + found.cosine) / 2 >= LEAST_ALIKE
+
+
+def coverage(rarity: Mapping[str, float], chunk: UvmObject, led_by: str = "") -> float:
     """Return how much of a query a chunk has: the mean of the chunk's share and that of the best of its sentences.
 
-    A share is that of the weight of the query's stems by their rarity. The title's stems are each sentence's too.
+    A share is that of the weight of the query's stems by their rarity. The stems of the title and of the sentence that
+    led to the chunk are each sentence's too.
     """
     slots = own_slots(chunk)
-    title, text = frozenset(stems(own_slots(slots["document"])["title"])), slots["text"]
+    text = slots["text"]
+    known = frozenset(stems(f"{own_slots(slots['document'])['title']}\n{led_by}"))
     sentences = (frozenset(stems(text[start:end])) for start, end in sentence_spans(text))
-    whole = _share(rarity, title.union(stems(text)))
-    return (whole + max((_share(rarity, title | each) for each in sentences), default=0.0)) / 2
+    whole = _share(rarity, known.union(stems(text)))
+    return (whole + max((_share(rarity, known | each) for each in sentences), default=0.0)) / 2
 
 
 def _share(rarity: Mapping[str, float], there: frozenset[str]) -> float:
     return sum(weight for stem, weight in rarity.items() if stem in there) / (sum(rarity.values()) or 1.0)
 
 
-def _recalled_chunk(found: FoundChunk, rarity: Mapping[str, float]) -> RecalledChunk:
+def _recalled_chunk(found: FoundChunk, among: FoundChunks) -> RecalledChunk:
     line = line_of(own_slots(found.chunk)["document"])
-    there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{line['title']}")}
-    shared = sorted((stem for stem in rarity if stem in there), key=lambda stem: -rarity[stem])
-    words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
     return {
         **_part(found.chunk),
         "document": line["document"],
@@ -156,5 +177,26 @@ def _recalled_chunk(found: FoundChunk, rarity: Mapping[str, float]) -> RecalledC
         "kind": line["kind"],
         "standing": line["standing"],
         "score": round(found.score, 3),
-        "why": f"words: {', '.join(words)}" if words else "words",
+        "why": _reasons(found, among.rarity, line["title"]),
+        "path": None if found.link is None else _path(found.link, among),
     }
+
+
+def _path(link: Link, among: FoundChunks) -> PathDocument:
+    seed = among.find(link.chunk)
+    title = "" if seed is None else own_slots(own_slots(seed)["document"])["title"]
+    return {"chunk": link.chunk, "title": title, "name": link.name, "sentence": link.sentence}
+
+
+def _reasons(found: FoundChunk, rarity: Mapping[str, float], title: str) -> str:
+    """Return the reasons why a chunk was found, in a line."""
+    there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{title}")}
+    shared = sorted((stem for stem in rarity if stem in there), key=lambda stem: -rarity[stem])
+    words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
+    reasons = [
+        "named in the question" if found.is_named else "",
+        f"words: {', '.join(words)}" if words else "",
+        f"meaning: {found.cosine:.2f}" if found.cosine is not None else "",
+        f"link: {found.link.name}" if found.link is not None else "",
+    ]
+    return "; ".join(filter(None, reasons))

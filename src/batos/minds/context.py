@@ -101,6 +101,11 @@ class MethodCell(Protocol):
 class Meanings(Protocol):
     """Gives the vectors of a few texts, the same ones in every attempt of a mission."""
 
+    @property
+    def digest(self) -> str:
+        """Return the digest of the model that gives them; "" if there is none."""
+        ...
+
     async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
         """Return a vector for each text, or None where no embedder gives any; `path` is their place in the journal."""
         ...

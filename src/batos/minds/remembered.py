@@ -9,6 +9,7 @@ from typing import Final
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import memory_segments
+from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.evidence import Passage
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
@@ -28,7 +29,7 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     recollection, reach = context.io.recollection, _reach(context)
     if recollection is None or reach is None or not memory_segments.change_of(context.mission.root):
         return ()
-    root, key = context.mission.root, hashlib.sha256(query.encode()).hexdigest()[:16]
+    root, key = context.mission.root, _key(query)
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:
             return recollection.passages_of(root, note[NOTE]["chunks"], reach)
@@ -41,8 +42,22 @@ async def _search(
     recollection: Recollection, context: MindContext, query: str, reach: MemoryReach
 ) -> tuple[tuple[int, Passage], ...]:
     """Search in a thread: the indexes are read there for the first time."""
-    work = asyncio.to_thread(recollection.find_passages, context.mission.root, query, reach, MOST_REMEMBERED)
+    asked = RecallQuery(query, await _vector(context, query))
+    work = asyncio.to_thread(recollection.find_passages, context.mission.root, asked, reach, MOST_REMEMBERED)
     return await finish_despite_cancel(asyncio.ensure_future(work))
+
+
+async def _vector(context: MindContext, query: str) -> VectorQuery | None:
+    """Return the query's vector as the journal has it, or gets it; None where no part has a vector to compare."""
+    meanings = context.io.meanings
+    if meanings is None or meanings.digest not in memory_segments.embedded_digests(context.mission.root):
+        return None
+    vectors = await meanings.vectors([query], f"{NOTE}/{_key(query)}#0")
+    return None if not vectors else VectorQuery(meanings.digest, vectors[0])
+
+
+def _key(query: str) -> str:
+    return hashlib.sha256(query.encode()).hexdigest()[:16]
 
 
 def _reach(context: MindContext) -> MemoryReach | None:

@@ -9,10 +9,12 @@ from typing import Any
 
 from batos.config import Settings
 from batos.conversations import conversations
+from batos.image import memory_segments
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
+from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 from batos.memory_documents import MemoriesPage, RecalledPage, WholeMemory
@@ -83,10 +85,15 @@ class Readings:
 
     # -- memory; where no user is named, the settings' own
 
-    def recall(self, query: str, most: int, scope: str | None = None, user: str | None = None) -> RecalledPage:
+    def recall(self, query: RecallQuery, most: int, reach: MemoryReach) -> RecalledPage:
         """Return the parts of what is remembered that match a query best."""
         with self.image.snapshot() as root:
-            return self.recollection.recall(root, query, self._reach(scope, user), most)
+            return self.recollection.recall(root, query, reach, most)
+
+    def has_vectors(self) -> bool:
+        """Tell whether any part of what is remembered has a vector."""
+        with self.image.snapshot() as root:
+            return bool(memory_segments.embedded_digests(root))
 
     def memories(
         self, most: int, *, scope: str | None = None, sha256: Sequence[str] = (), user: str | None = None

@@ -30,6 +30,11 @@ class MissionVectors:
     on_paid: Callable[[], None]
     _failed: bool = False
 
+    @property
+    def digest(self) -> str:
+        """Return the digest of the embedder; "" if there is none."""
+        return self.router.embedder.digest if self.router.embedder is not None else ""
+
     async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
         """Return the vectors of at most MOST_TEXTS texts, or None where no embedder gives any.
 

@@ -11,6 +11,8 @@ LINE = {
     "scope": "default",
     "at": "2026-11-24T00:00:00.000Z",
     "trust": "external",
+    "standing": "current",
+    "path": None,
     "size": 20,
     "chunks": 2,
 }

@@ -38,9 +38,27 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
         (("ask", "--no-memory", "--memory", "work", "why?"), "--no-memory"),
         (("recall", "lamp", "--limit", "0"), "--limit"),
         (("forget", "d-none"), "no document"),
+        (("recall", "lamp", "--since", "yesterday"), "2026-11-21"),
+        (("recall", "lamp", "--type", "dream"), "--type"),
+        (("recall", "lamp", "--mode", "vectors"), "--mode text"),
     ],
 )
 def test_bad_input_is_said(user: User, arguments: tuple[str, ...], told: str) -> None:
     """With exit code 2, and what to do."""
     found = user.run(*arguments)
     assert (found.code, told in found.err) == (2, True), found.err
+
+
+def test_a_recall_is_narrowed(user: User) -> None:
+    """By type, by time and by source; the modes without vectors find the same words."""
+    assert user.run("remember", LAMP, "--scope", "work").code == 0
+
+    def count(*options: str) -> int:
+        found = user.run("recall", "who winds the lamp", "--json", *options)
+        assert found.code == 0, found.err
+        return len(found.document["data"]["recalled"])
+
+    assert count() == count("--mode", "text") == count("--mode", "hybrid") == count("--history") == 1
+    assert count("--type", "document", "--since", "2020-01-01", "--scope", "work") == 1
+    assert count("--type", "mission") == count("--until", "2020-01-01") == count("--source", "lamp.md") == 0
+    assert count("--persona", "ROBIN") == count("--mission", "m-1") == 0

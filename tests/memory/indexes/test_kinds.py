@@ -8,7 +8,7 @@ from batos.memory.indexes.entries import Entry
 
 def test_a_segment_is_built_for_each_index_of_entries() -> None:
     """Vectors come later."""
-    assert kinds.build_each([Entry(1, "", "lamp")]).keys() == {"text"}
+    assert kinds.build_each([Entry(1, "", "lamp")]).keys() == {"text", "links"}
 
 
 def test_a_segment_without_its_entries_is_none() -> None:

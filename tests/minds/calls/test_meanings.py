@@ -42,6 +42,8 @@ async def test_what_words_carry_is_not_embedded(tmp_path: Path) -> None:
     class Recorder:
         """Notes what it is asked for."""
 
+        digest = ""
+
         async def vectors(self, texts: Sequence[str], path: str) -> Sequence[Sequence[float]] | None:
             asked.append(texts)
             return [[1.0] for _ in texts]

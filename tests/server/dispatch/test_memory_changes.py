@@ -91,3 +91,14 @@ async def test_a_guest_has_memories_of_its_own(door: Dispatcher) -> None:
         await ask(door, "memories", GUEST, document=home["document"])
     with pytest.raises(NotFound):
         await ask(door, "inspect", GUEST, object=f"documents.{home['document']}")
+
+
+async def test_a_recall_without_vectors_says_so(door: Dispatcher) -> None:
+    """By vectors alone it is refused; a moment without a zone is none."""
+    await ask(door, "remember", text="The oil of the home.")
+    assert len((await ask(door, "recall", query="oil", since="2020-01-01T00:00:00Z"))["recalled"]) == 1
+    with pytest.raises(BriefError, match="by vectors"):
+        await ask(door, "recall", query="oil", mode="vectors")
+    for wrong in ({"since": "2020-01-01"}, {"until": "soon"}, {"mode": "dream"}, {"type": "dream"}):
+        with pytest.raises(ProtocolError):
+            await ask(door, "recall", query="oil", **wrong)

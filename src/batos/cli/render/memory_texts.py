@@ -45,14 +45,20 @@ def recalled_text(found: Mapping[str, Any]) -> str:
     blocks = []
     for each in found["recalled"]:
         trust = "" if each["trust"] == "user" else f", {each['trust']}"
-        head = f"{plain(each['title'])}  [{each['document']}, {local_time(each['at'])}{trust}; {plain(each['why'])}]"
+        standing = "" if each["standing"] == "current" else f", {each['standing'].upper()}"
+        place = f"{each['document']}, {local_time(each['at'])}{trust}{standing}"
+        head = f"{plain(each['title'])}  [{place}; {plain(each['why'])}]"
         words = " ".join(each["text"].split())
-        blocks.append("\n".join([head, wrap(words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…")]))
+        lines = [head, wrap(words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…")]
+        if path := each["path"]:
+            lines.append(wrap(f'reached from {plain(path["title"])}: "{plain(" ".join(path["sentence"].split()))}"'))
+        blocks.append("\n".join(lines))
     shown = len(found["recalled"])
     tail = (
         [] if shown == found["of"] else [f"{shown} of {count_text(found['of'], 'part')} that match; --all shows all."]
     )
-    return "\n\n".join([*blocks, *tail])
+    note = [f"Found {plain(found['note'])}."] if found.get("note") else []
+    return "\n\n".join([*blocks, *tail, *note])
 
 
 def listing_text(found: Mapping[str, Any]) -> str:

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from batos.cli.doors.door import open_door
 from batos.cli.render.memory_texts import forgotten_text, listing_text, recalled_text, whole_text
-from batos.cli.shared_options import given_name
+from batos.cli.shared_options import given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_files import exists
 from batos.cli.verbs.show import ask_once
+
+#: The choices of a recall.
+MODES: Final = ("linked", "hybrid", "text", "vectors")
+TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 
 
 @click.command()
 @click.argument("query")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--all", "every", is_flag=True, help="All parts that have a word of it.")
+@click.option("--mode", type=click.Choice(MODES), help="Words, vectors and links (linked), or fewer of them.")
 @click.option("--scope", type=given_name, help="Only what belongs to this scope.")
+@click.option("--source", type=given_name, help="Only what came from there: a file, or a name given with --source.")
+@click.option("--type", type=click.Choice(TYPES), help="Only memories of this type.")
+@click.option("--persona", type=given_name, help="Only what this persona answered.")
+@click.option("--mission", type=given_name, help="Only what this mission left (its whole id).")
+@click.option("--since", metavar="TIME", type=given_moment, help="Only from this moment on, such as 2026-11-24.")
+@click.option("--until", metavar="TIME", type=given_moment, help="Only before this moment.")
+@click.option("--history", is_flag=True, help="Also what is no longer current, marked as such.")
 @with_server
-def recall(called: VerbCall, query: str, limit: int, every: bool, scope: str | None) -> int:
-    """Find the parts of what is remembered that match QUERY best; no model is asked."""
-    args = {"query": query, "limit": 10_000 if every else limit, "user": called.settings.asker}
-    found = run(ask_once(open_door(called, reads=True), "recall", {**args, **({"scope": scope} if scope else {})}))
+def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | None, **only: Any) -> int:
+    """Find the parts of what is remembered that match QUERY best; no model answers."""
+    mode = only.pop("mode") or ("text" if every else "linked")
+    args = {"query": query, "limit": 10_000 if every else limit, "mode": mode, "user": called.settings.asker}
+    args |= {name: value for name, value in only.items() if value}
+    if source is not None:
+        args["source"] = _place(source)
+    found = run(ask_once(open_door(called, reads=True), "recall", args))
     called.answer(found, recalled_text)
     return 0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
+from batos.brief import ARGUMENTS_LIMIT, MissionPolicy, utc_moment
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
@@ -16,6 +16,7 @@ WISH_LIMIT: Final = 4_000
 SOURCE_LIMIT: Final = 64 * 1024
 
 _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
+_Moment: TypeAlias = Annotated[str, Field(max_length=40), AfterValidator(utc_moment)]
 
 
 class StrictModel(BaseModel):
@@ -279,7 +280,19 @@ class RecallArgs(StrictModel):
 
     query: str = Field(min_length=1, max_length=20_000, description="The question or the words that are looked for.")
     limit: int = Field(default=5, ge=1, le=10_000, description="Most parts in the list.")
+    mode: Literal["linked", "hybrid", "text", "vectors"] = Field(
+        default="linked", description="Words and vectors with the links between parts, the two alone, or one of them."
+    )
     scope: _Name | None = Field(default=None, description="Only what belongs to this scope; absent: all of them.")
+    source: str | None = Field(default=None, max_length=4_096, description="Only what came from there.")
+    type: Literal["document", "mission", "turn", "fact", "summary"] | None = Field(
+        default=None, description="Only memories of this type."
+    )
+    persona: _Name | None = Field(default=None, description="Only what this persona answered.")
+    mission: _Name | None = Field(default=None, description="Only what this mission left; its whole id.")
+    since: _Moment | None = Field(default=None, description="Only from this moment on (ISO 8601 with a time zone).")
+    until: _Moment | None = Field(default=None, description="Only before this moment (ISO 8601 with a time zone).")
+    history: bool = Field(default=False, description="Also what is no longer current, marked by its `standing`.")
     user: _Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
 
 

@@ -17,11 +17,16 @@ Among: TypeAlias = Callable[[Numbers], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A chunk to be found: its id, the title of what it belongs to ("" where that has none), and its text."""
+    """A chunk to be found: its id, the title of what it belongs to ("" where that has none), and its text.
+
+    `heading` is what stands above it in a document; the chunk that `is_first` stands for the document.
+    """
 
     id: int
     title: str
     text: str
+    heading: str = ""
+    is_first: bool = True
 
 
 #: The short name, for who builds indexes. (The journal has a class of that name.)

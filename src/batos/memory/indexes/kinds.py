@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from batos.memory.indexes import text, vectors
+from batos.memory.indexes import links, text, vectors
 from batos.memory.indexes.entries import Entry
 
 Build: TypeAlias = Callable[[Iterable[Entry]], bytes]
@@ -27,6 +27,7 @@ class IndexKind:
 
 KINDS: Final[Mapping[str, IndexKind]] = {
     "text": IndexKind(text.build, text.merge, text.build(())),
+    "links": IndexKind(links.build, links.merge, links.build(())),
     "vectors": IndexKind(None, vectors.merge, vectors.EMPTY),
 }
 

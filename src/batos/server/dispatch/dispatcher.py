@@ -153,7 +153,7 @@ class Dispatcher:
             "reject": self._reject,
             **self._reader.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
-            **MemoryChanges(uvm, self._content, self._run_shielded).verbs(),
+            **MemoryChanges(uvm, self._reader, self._content, self._run_shielded).verbs(),
         }
 
     def announce(self, about: Mapping[str, Any]) -> None:

@@ -8,13 +8,16 @@ from typing import Any, TypeAlias
 
 from batos.brief import DEFAULT_SCOPE, AttachmentRef
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RememberArgs, RememberedFile
-from batos.errors import BriefError
+from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs, RememberedFile
+from batos.errors import BatosError, BriefError
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.memory.backfill import BackfillState
+from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming, title_of
+from batos.memory.embedder import Unembedded
 from batos.memory_documents import EmbeddedPage
 from batos.mission_documents import as_plain
+from batos.server.dispatch.reads import Reader, no_vectors
 from batos.uvm import UVM
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
@@ -24,6 +27,8 @@ Verb: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, A
 #: Does something to its end, also when who asked for it is gone.
 Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
+#: Seconds that a recall waits for the vector of its query.
+_PATIENCE = 10.0
 #: Characters of a typed text that are its title.
 _TITLE = 60
 
@@ -31,14 +36,20 @@ _TITLE = 60
 class MemoryChanges:
     """Remembers and forgets what requests name."""
 
-    def __init__(self, uvm: UVM, content: Content, shield: Shield) -> None:
+    def __init__(self, uvm: UVM, reader: Reader, content: Content, shield: Shield) -> None:
         self._uvm = uvm
+        self._reader = reader
         self._content = content
         self._shield = shield
 
     def verbs(self) -> Mapping[str, Verb]:
         """Return the function of each verb, by name."""
-        return {"remember": self._remember, "forget": self._forget, "embed_memories": self._embed_memories}
+        return {
+            "remember": self._remember,
+            "forget": self._forget,
+            "embed_memories": self._embed_memories,
+            "recall": self._recall,
+        }
 
     async def _remember(self, given: RememberArgs, *_told: object) -> dict[str, Any]:
         if (given.text is None) == (not given.files):
@@ -68,6 +79,26 @@ class MemoryChanges:
         text = _text(file.name, await self._content(ref, sender))
         title = file.title or title_of(file.name, text)
         return Incoming(user, scope, file.source, title, file.media_type, text, file.sha256, "external")
+
+    async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
+        """Recall by words and, where something embeds, by vectors too."""
+        vector, reason = await self._vector(given)
+        if vector is None and given.mode == "vectors":
+            raise no_vectors(reason or "no part has one yet")
+        found = await self._reader.recall(given, RecallQuery(given.query, vector, given.mode))
+        if reason:
+            found["note"] = f"by words alone: {reason}"
+        return as_plain(found)
+
+    async def _vector(self, given: RecallArgs) -> tuple[VectorQuery | None, str]:
+        """Return the vector of a query, or the reason why it has none; neither where none is asked for or of use."""
+        if given.mode == "text" or not await self._reader.has_vectors():
+            return None, ""
+        try:
+            embedder = await self._uvm.readiness.embedder()
+            return VectorQuery(embedder.digest, await embedder.vector(given.query, _PATIENCE)), ""
+        except (BatosError, Unembedded) as error:
+            return None, str(error)
 
     async def _forget(self, given: ForgetArgs, *_told: object) -> dict[str, Any]:
         user = given.user or self._uvm.settings.asker

@@ -21,7 +21,11 @@ from batos.client.wire.verb_shapes import (
     ToolsArgs,
     TurnsArgs,
 )
+from batos.errors import BriefError
 from batos.image.ids import iso
+from batos.memory.chunk_search import RecallQuery
+from batos.memory.reach import CURRENT, MemoryReach
+from batos.memory_documents import RecalledPage
 from batos.mission_documents import as_plain
 from batos.missions.readings import Readings
 
@@ -121,7 +125,21 @@ class Reader:
     # -- memory
 
     async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.recall, given.query, given.limit, given.scope, given.user))
+        """Recall by words: no daemon is asked here."""
+        if given.mode == "vectors":
+            raise no_vectors("no server runs, which would embed the query")
+        found = await self.recall(given, RecallQuery(given.query, None, given.mode))
+        if given.mode != "text" and await self.has_vectors():
+            found["note"] = "by words alone: no server runs, which would embed the query"
+        return as_plain(found)
+
+    async def has_vectors(self) -> bool:
+        """Tell whether any part of what is remembered has a vector."""
+        return await self.read(self._of.has_vectors)
+
+    async def recall(self, given: RecallArgs, query: RecallQuery) -> RecalledPage:
+        """Return the parts that match a query best, of those that were asked for."""
+        return await self.read(self._of.recall, query, given.limit, reach_of(given, self._of.settings.asker))
 
     async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
         if given.document is not None:
@@ -129,3 +147,27 @@ class Reader:
         return as_plain(
             await self.read(self._of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)
         )
+
+
+def no_vectors(reason: str) -> BriefError:
+    """Return the error of a recall by vectors alone, where there are none."""
+    return BriefError(f"nothing can be found by vectors: {reason}", remedy="Recall by words: --mode text.")
+
+
+def reach_of(given: RecallArgs, asker: str) -> MemoryReach:
+    """Return the memories that a recall may find."""
+    return MemoryReach(
+        given.user or asker,
+        scopes=_only(given.scope),
+        kinds=_only(given.type),
+        standings=None if given.history else CURRENT,
+        sources=_only(given.source),
+        missions=_only(given.mission),
+        personas=_only(given.persona),
+        since=given.since or "",
+        until=given.until or "",
+    )
+
+
+def _only(value: T | None) -> frozenset[T] | None:
+    return None if value is None else frozenset({value})

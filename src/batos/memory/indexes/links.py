@@ -1,0 +1,101 @@
+"""Find entries by their names: titles, headings and what texts open with, resolved to the chunks that they name."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Container, Hashable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from batos.memory.indexes import postings
+from batos.memory.indexes.entries import Among, Entry, Hit
+from batos.memory.mentions import Mention, mentions, names_of
+
+KIND: Final = b"name"
+#: A name of more chunks than this names none of them.
+MOST_NAMED: Final = 6
+
+
+def build(entries: Iterable[Entry]) -> bytes:
+    """Return a segment of the names of entries. Of one id the last entry counts."""
+    named = {entry.id: names_of(entry.title, entry.heading, entry.text, entry.is_first) for entry in entries}
+    return postings.build(KIND, {id_: dict.fromkeys(sorted(names), 1) for id_, names in named.items()})
+
+
+def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
+    """Return one segment of all entries of some segments but those that are gone."""
+    return postings.merge(KIND, segments, gone)
+
+
+class LinkIndex:
+    """The names of a memory's chunks, in memory: a text that mentions one of them is linked to what has it.
+
+    An id that is hidden stays so in segments that come later, until it is shown.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, dict[str, list[int]]] = {}
+        self._ids: dict[Hashable, set[int]] = {}
+        self._named: dict[str, set[int]] = {}
+        self._hidden: set[int] = set()
+
+    def add(self, key: Hashable, segment: bytes) -> None:
+        """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
+        read = postings.read_segment(KIND, segment)
+        self.drop(key)
+        words = [word.decode("utf-8", "surrogatepass") for word in read.word_list()]
+        runs = np.split(read.ids[read.places], read.runs[1:-1]) if words else []
+        self._parts[key] = {word: run.tolist() for word, run in zip(words, runs, strict=True)}
+        self._ids[key] = set(read.ids.tolist())
+        for word, ids in self._parts[key].items():
+            self._named.setdefault(word, set()).update(ids)
+
+    def drop(self, key: Hashable) -> None:
+        """Leave out the segment of a key; an unknown key is no fault."""
+        gone = self._parts.pop(key, {})
+        self._ids.pop(key, None)
+        for word in gone:
+            left = {id_ for part in self._parts.values() for id_ in part.get(word, ())}
+            if left:
+                self._named[word] = left
+            else:
+                del self._named[word]
+
+    def hide(self, ids: Iterable[int]) -> None:
+        """Hide entries, also such as come later: they are not found."""
+        self._hidden.update(ids)
+
+    def show(self, ids: Iterable[int]) -> None:
+        """Show entries again that were hidden."""
+        self._hidden.difference_update(ids)
+
+    def ids(self) -> set[int]:
+        """Return the ids of all entries that can be found, also of those without a name."""
+        return {id_ for ids in self._ids.values() for id_ in ids} - self._hidden
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return where a text mentions a name."""
+        return list(mentions(text, self._named))
+
+    def resolve(self, name: str, among: Among | None = None) -> list[int]:
+        """Return the chunks that a name names, in order; none where it names too many."""
+        found = sorted(self._named.get(name, set()) - self._hidden)
+        if among is not None and found:
+            allowed = among(np.array(found, np.int64)).tolist()
+            found = [id_ for id_, is_allowed in zip(found, allowed, strict=True) if is_allowed]
+        return found if len(found) <= MOST_NAMED else []
+
+    def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
+        """Return the entries whose names a query mentions, at most `most`, the best first and ties by id.
+
+        A name that several have counts less for each.
+        """
+        scores: dict[int, float] = {}
+        for name in {found.name for found in self.mentions(query)}:
+            named = self.resolve(name)
+            for id_ in self.resolve(name, among):
+                scores[id_] = max(scores.get(id_, 0.0), 1 / math.sqrt(len(named) or 1))
+        best = heapq.nsmallest(max(0, most), scores.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [Hit(id_, score) for id_, score in best]

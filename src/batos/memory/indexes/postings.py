@@ -1,0 +1,205 @@
+"""Words and the ids that hold them: the segments that the indexes of words and of names are made of."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batos.errors import IndexDamaged
+from batos.memory.indexes.entries import Numbers
+from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
+
+#: The most times that a word is counted in one entry, and the most that an entry's length is.
+MOST_TIMES, MOST_LENGTH = 65535, 0xFFFFFFFF
+
+_LINE_END: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """A segment as it is read: ids and lengths of its entries, and for each word a run of places and of times.
+
+    `words` are UTF-8, one line each; word n is between `starts[n]` and `starts[n + 1] - 1`, its run between `runs[n]`
+    and `runs[n + 1]`.
+    """
+
+    ids: Numbers
+    lengths: NDArray[np.uint32]
+    words: bytes
+    starts: Numbers
+    runs: Numbers
+    places: NDArray[np.uint32]
+    times: NDArray[np.uint16]
+
+    @property
+    def count(self) -> int:
+        """Return the number of words."""
+        return len(self.starts) - 1
+
+    def word(self, number: int) -> bytes:
+        """Return a word by its number."""
+        return self.words[self.starts[number] : self.starts[number + 1] - 1]
+
+    def run(self, word: bytes) -> tuple[int, int]:
+        """Return where the run of a word begins and ends; (0, 0) if no entry holds it."""
+        number = bisect_left(range(self.count), word, key=self.word)
+        if number == self.count or self.word(number) != word:
+            return 0, 0
+        return int(self.runs[number]), int(self.runs[number + 1])
+
+    def word_list(self) -> list[bytes]:
+        """Return all words, in order."""
+        return self.words.split(b"\n") if self.count else []
+
+
+def word_of(term: str) -> bytes:
+    """Return a term as segments hold it."""
+    return term.encode("utf-8", "surrogatepass")
+
+
+def build(kind: bytes, counts: Mapping[int, Mapping[str, int]]) -> bytes:
+    """Return a segment of a kind of what each id holds: words, and how often.
+
+    The same counts give the same bytes in any order.
+    """
+    ids = sorted(counts)
+    numbers: dict[str, int] = {}
+    words: list[int] = []
+    times: list[int] = []
+    held: list[int] = []
+    for id_ in ids:
+        count = counts[id_]
+        held.append(len(count))
+        words.extend([numbers.setdefault(term, len(numbers)) for term in count])
+        times.extend(count.values())
+    given = [word_of(term) for term in numbers]
+    order: Numbers = np.empty(len(given), np.int64)
+    order[sorted(range(len(given)), key=given.__getitem__)] = np.arange(len(given))
+    lengths = np.array([sum(counts[id_].values()) for id_ in ids], np.int64)
+    triples = _Triples(
+        order[np.array(words, np.int64)],
+        np.repeat(np.arange(len(ids)), np.array(held, np.int64)),
+        np.minimum(np.array(times, np.int64), MOST_TIMES).astype(np.uint16),
+    )
+    return _write(
+        kind, np.array(ids, np.int64), np.minimum(lengths, MOST_LENGTH).astype(np.uint32), sorted(given), triples
+    )
+
+
+def merge(kind: bytes, segments: Sequence[bytes], gone: Container[int]) -> bytes:
+    """Return one segment of all entries of some segments but those that are gone.
+
+    The bytes are those of a segment that was built of these entries at once. Of an id in several segments the last one
+    counts.
+    """
+    read = [read_segment(kind, segment) for segment in segments]
+    ids = np.concatenate([np.empty(0, np.int64), *(each.ids for each in read)])
+    lengths = np.concatenate([np.empty(0, np.uint32), *(each.lengths for each in read)])
+    _, last = np.unique(ids[::-1], return_index=True)
+    rows = len(ids) - 1 - last
+    rows = rows[np.array([id_ not in gone for id_ in ids[rows].tolist()], bool)]
+    places: Numbers = np.full(len(ids), -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    words = sorted({word for each in read for word in each.word_list()})
+    number_of = {word: number for number, word in enumerate(words)}
+    triples, begin = [_Triples.none()], 0
+    for each in read:
+        own = np.array([number_of[word] for word in each.word_list()], np.int64)
+        new = places[begin + each.places.astype(np.int64)]
+        kept = new >= 0
+        triples.append(_Triples(np.repeat(own, np.diff(each.runs))[kept], new[kept], each.times[kept]))
+        begin += len(each.ids)
+    return _write(kind, ids[rows], lengths[rows], words, _Triples.join(triples))
+
+
+@dataclass(frozen=True, slots=True)
+class _Triples:
+    """Postings as they are collected: the number of a word, the place of an entry, and how often it holds the word."""
+
+    words: Numbers
+    places: Numbers
+    times: NDArray[np.uint16]
+
+    @classmethod
+    def none(cls) -> _Triples:
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint16))
+
+    @classmethod
+    def join(cls, several: Sequence[_Triples]) -> _Triples:
+        return cls(
+            np.concatenate([each.words for each in several]),
+            np.concatenate([each.places for each in several]),
+            np.concatenate([each.times for each in several]),
+        )
+
+
+def _write(kind: bytes, ids: Numbers, lengths: NDArray[np.uint32], words: Sequence[bytes], triples: _Triples) -> bytes:
+    """Return the segment of these; a word that nothing holds is left out."""
+    # Stable, since what several segments hold is in order already, segment by segment.
+    order = np.argsort(triples.words * max(1, len(ids)) + triples.places, kind="stable")
+    sizes = np.bincount(triples.words, minlength=len(words))
+    held = [word for word, size in zip(words, sizes.tolist(), strict=True) if size]
+    sizes = sizes[sizes > 0]
+    places = triples.places[order]
+    return pack(
+        kind,
+        (
+            number_bytes("<i8", ids),
+            number_bytes("<u4", lengths),
+            b"\n".join(held),
+            number_bytes("<u4", sizes),
+            number_bytes("<u4", _steps(places, _runs_of(sizes))),
+            number_bytes("<u2", triples.times[order]),
+        ),
+    )
+
+
+def _runs_of(sizes: NDArray[Any]) -> Numbers:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+def _steps(places: Numbers, runs: Numbers) -> Numbers:
+    """Return each place but the first of a run as the step from the one before it: small numbers pack well."""
+    steps = np.diff(places, prepend=0)
+    steps[runs[:-1]] = places[runs[:-1]]
+    return steps
+
+
+def _places(steps: Numbers, runs: Numbers) -> Numbers:
+    """Return the places that steps lead to. Raises: IndexDamaged: they are out of order."""
+    begins: NDArray[np.bool_] = np.zeros(len(steps), bool)
+    begins[runs[:-1]] = True
+    if np.any(steps[~begins] == 0):
+        raise IndexDamaged("the places of a segment of words are out of order")
+    led = np.cumsum(steps, dtype=np.int64)
+    return led - np.repeat(led[runs[:-1]] - steps[runs[:-1]], np.diff(runs))
+
+
+def read_segment(kind: bytes, segment: bytes) -> Postings:
+    """Return what a segment of a kind holds; IndexDamaged if the parts do not fit each other."""
+    sections = unpack(kind, segment, 6)
+    ids, lengths = read_numbers("<i8", sections[0]), read_numbers("<u4", sections[1])
+    words, sizes = bytes(sections[2]), read_numbers("<u4", sections[3])
+    steps, times = read_numbers("<u4", sections[4]), read_numbers("<u2", sections[5])
+    ends = np.flatnonzero(np.frombuffer(words, np.uint8) == _LINE_END)
+    starts = np.concatenate(([0], ends + 1, [len(words) + 1])) if len(sizes) else np.zeros(1, np.int64)
+    if len(starts) - 1 != len(sizes) or (words and not len(sizes)):
+        raise IndexDamaged(f"a segment has not the {len(sizes)} words that it tells")
+    runs = _runs_of(sizes)
+    fits = len(ids) == len(lengths) and len(steps) == len(times) == runs[-1]
+    if not fits or 0 in sizes or 0 in times:
+        raise IndexDamaged("the parts of a segment of words do not fit each other")
+    places = _places(steps, runs)
+    found = Postings(ids, lengths, words, starts, runs, places.astype(np.uint32), times)
+    listed = found.word_list()
+    if np.any(ids[1:] <= ids[:-1]) or any(one >= other for one, other in pairwise(listed)):
+        raise IndexDamaged("the ids or the words of a segment of words are out of order")
+    if len(places) and int(places.max()) >= len(ids):
+        raise IndexDamaged("a place of a segment of words names nothing")
+    return found

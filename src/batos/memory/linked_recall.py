@@ -1,0 +1,146 @@
+"""Joins what words and vectors find, and follows the names in the best parts to the parts that they name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+from batos.memory.mentions import Mention
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems
+
+#: A recall uses words and vectors joined with the links between parts, the two without links, or one of them.
+RecallMode: TypeAlias = Literal["linked", "hybrid", "text", "vectors"]
+
+#: The share of words beside vectors (decision 0061 has the measurements of all of these).
+WORDS: Final = 0.5
+#: The gain of a part that the question names.
+NAMED: Final = 0.8
+#: The best parts whose names are followed.
+SEEDS: Final = 7
+#: The gain of a part that a best part names; the least of it that does not hang on the sentence that names it, and the
+#: share of it that hangs on how near the part itself is to the question.
+LINKED, UNSAID, NEAR = 1.0, 0.35, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The reason why a part was reached: another part mentions its name, in this sentence."""
+
+    chunk: int
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankedChunk:
+    """A part that was found: its score, the link that led to it, and whether the question names it."""
+
+    id: int
+    score: float
+    link: Link | None = None
+    is_named: bool = False
+
+
+class NameResolver(Protocol):
+    """Resolves names to the parts that have them."""
+
+    def mentions(self, text: str) -> Sequence[Mention]:
+        """Return the names that a text mentions."""
+        ...
+
+    def resolve(self, name: str) -> Sequence[int]:
+        """Return the parts of a name, those within reach."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """The scores of parts by words and by vectors, and the rarity of each word of the question.
+
+    `near` returns the cosine of any part, also of one that neither found; None: there are no vectors.
+    """
+
+    words: Mapping[int, float]
+    cosines: Mapping[int, float]
+    rarity: Mapping[str, float]
+    near: Callable[[Sequence[int]], Mapping[int, float]] | None = None
+
+
+def fuse(legs: Legs, named: Iterable[int] = ()) -> dict[int, float]:
+    """Return the joined score of each part: both legs by their best, and what it gains if the question names it.
+
+    The best score is 1. Of a single leg that one counts.
+    """
+    share = 1.0 if not legs.cosines else 0.0 if not legs.words else WORDS
+    scores: dict[int, float] = {}
+    for leg, weight in ((legs.words, share), (legs.cosines, 1 - share)):
+        best = max(leg.values(), default=0.0)
+        for id_, score in leg.items():
+            if best > 0:
+                scores[id_] = scores.get(id_, 0.0) + weight * max(0.0, score) / best
+    for id_ in named:
+        scores[id_] = scores.get(id_, 0.0) + NAMED
+    most = max(scores.values(), default=0.0) or 1.0
+    return {id_: score / most for id_, score in scores.items()}
+
+
+def follow(
+    scores: Mapping[int, float], legs: Legs, text_of: Callable[[int], str | None], names: NameResolver
+) -> dict[int, tuple[float, Link]]:
+    """Return what parts gain by links from the best parts, each by the best link to it.
+
+    A link counts as much as the part that it comes from, as the share of the question that its sentence has, by rarity,
+    and as the part that it leads to is near to the question. A name of several parts counts less for each.
+    """
+    found: list[tuple[float, int, Link]] = []
+    for seed in sorted(scores, key=lambda id_: (-scores[id_], id_))[:SEEDS]:
+        text = text_of(seed)
+        for mention, sentence, said in _links_of(text, legs.rarity, names) if text else ():
+            named = [id_ for id_ in names.resolve(mention.name) if id_ != seed]
+            for id_ in named:
+                gain = LINKED * scores[seed] * (UNSAID + said) / math.sqrt(len(named))
+                found.append((gain, id_, Link(seed, mention.name, sentence)))
+    nearness = _nearness(legs, {id_ for _, id_, _ in found})
+    best: dict[int, tuple[float, Link]] = {}
+    for gain, id_, link in found:
+        gain *= 1 - NEAR + NEAR * nearness.get(id_, 0.0)
+        if gain > best.get(id_, (0.0, link))[0]:
+            best[id_] = gain, link
+    return best
+
+
+def recall(
+    legs: Legs, mode: RecallMode, named: Iterable[int], text_of: Callable[[int], str | None], names: NameResolver
+) -> list[RankedChunk]:
+    """Return the parts that were found, the best first and ties by number."""
+    named = set(named) if mode == "linked" else set()
+    scores = fuse(legs, named)
+    gained = follow(scores, legs, text_of, names) if mode == "linked" else {}
+    found: list[RankedChunk] = []
+    for id_ in scores.keys() | gained.keys():
+        gain, link = gained.get(id_, (0.0, None))
+        found.append(RankedChunk(id_, scores.get(id_, 0.0) + gain, link, id_ in named))
+    return sorted(found, key=lambda each: (-each.score, each.id))
+
+
+def _links_of(text: str, rarity: Mapping[str, float], names: NameResolver) -> Iterable[tuple[Mention, str, float]]:
+    """Yield the names that a text mentions, each with its sentence and the share of the question that this has."""
+    spans = sentence_spans(text)
+    weight = sum(rarity.values()) or 1.0
+    for mention in names.mentions(text):
+        start, end = next((span for span in spans if span[0] <= mention.start < span[1]), (0, 0))
+        sentence = text[start:end]
+        said = sum(rarity[stem] for stem in set(stems(sentence)) & rarity.keys()) / weight
+        yield mention, sentence, said
+
+
+def _nearness(legs: Legs, ids: set[int]) -> Mapping[int, float]:
+    """Return how near parts are to the question, as shares of the nearest: by vectors, else by words."""
+    if legs.near is None:
+        best = max(legs.words.values(), default=0.0) or 1.0
+        return {id_: legs.words.get(id_, 0.0) / best for id_ in ids}
+    best = max(legs.cosines.values(), default=0.0) or 1.0
+    return {id_: max(0.0, cosine) / best for id_, cosine in legs.near(sorted(ids)).items()}

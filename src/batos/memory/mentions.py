@@ -1,0 +1,147 @@
+"""Names in texts: the names that a part is called by, and where a text mentions one of many names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container, Iterator
+from typing import Final, NamedTuple
+
+#: The most words of a name, and the most characters of one in a script without blanks.
+LONGEST: Final = 8
+#: The fewest letters of a name of one word.
+_SHORTEST: Final = 3
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
+_IN_BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]\s*\Z")
+_QUOTES = " \t\n\"“”«»'`„"
+#: The first words of a part: what comes before the first of these is the name of its subject.
+_OPENING: Final = 200
+_ENDS = re.compile(
+    r"[(（\[,;:\"“”«»。，、]|``|''|\.\s|\n|\b(?:is|was|are|were|refers|became|has|had|stands|may|can|also|plays|serves|served|began"
+    r"|ist|war|sind|waren|wurde|hat|est|était|sont|étaient|fut|a été|es|era|fue|son|è|fu|sono)\b"
+)
+# Words that begin sentences, and small words of names: none of them is a name by itself.
+_COMMON: Final = frozenset(
+    "the a an it he she they we you i this that these those there in on at by for from as after before when while if"
+    " but and or however although since because his her its their our my your some many most all each no not is was"
+    " are were what who which where how why did do does whom whose one two three new first of with to"
+    " der die das ein eine er sie es wir ihr im am in bei nach vor als wenn aber und doch dieser diese dieses wer was"
+    " wo wie le la les un une il elle on ils elles ce cette ces dans après avant mais et de du des qui que quoi où"
+    " comment el los las una en después pero y este esta lo del al quien qué dónde cómo gli uno nel dopo ma questo"
+    " questa chi".split()
+)
+_ARTICLES: Final = frozenset("the a an der die das ein eine le la les un une el los las una il lo gli".split())
+
+
+class Mention(NamedTuple):
+    """A name in a text, and where it stands."""
+
+    name: str
+    start: int
+    end: int
+
+
+class _Token(NamedTuple):
+    """A word as names hold it, its place in a text, whether a name may begin with it, and whether no blank precedes."""
+
+    key: str
+    may_begin: bool
+    start: int
+    end: int
+    is_glued: bool
+
+
+def names_of(title: str, heading: str, text: str, is_first: bool) -> set[str]:
+    """Return the names that a part is called by, each a line of folded words.
+
+    The first part of a document has the document's title, without what is in brackets too, and the name that the text
+    opens with; a part below a heading has the last heading.
+
+    >>> sorted(names_of("Holm Light (lighthouse)", "", "Holm Light is a light on Skarn.", True))
+    ['holm light', 'holm light lighthouse']
+    """
+    named = [heading.rpartition(" > ")[2]] if heading else []
+    if is_first:
+        named += [title, _IN_BRACKETS.sub("", title), title.partition(",")[0], opening_name(text)]
+    return {key for key in map(key_of, named) if key and _is_telling(key)}
+
+
+def opening_name(text: str) -> str:
+    """Return the name that a text begins with: capitalised words before its first verb, comma or bracket; "" for none.
+
+    >>> opening_name("The Holm Light, built in 1848, stands on Skarn.")
+    'Holm Light'
+    """
+    begin = text[:_OPENING].lstrip(_QUOTES)
+    end = _ENDS.search(begin, 1)
+    tokens = list(_tokens(begin[: end.start()] if end else begin))
+    while len(tokens) > 1 and tokens[0].key in _ARTICLES:
+        del tokens[0]
+    if not tokens or len(tokens) > LONGEST or not tokens[0].may_begin or not end:
+        return ""
+    return begin[tokens[0].start : tokens[-1].end]
+
+
+def key_of(name: str) -> str:
+    """Return a name as names are compared: folded words with a blank between, none in scripts that have none."""
+    return _join(list(_tokens(name)))
+
+
+def mentions(text: str, names: Container[str]) -> Iterator[Mention]:
+    """Yield the names that a text mentions, in order; of two at one place the longer.
+
+    A name begins with a capital, a digit, or a letter of a script without capitals.
+
+    >>> [found.name for found in mentions("Who keeps Holm Light on Skarn?", {"holm light", "skarn", "holm"})]
+    ['holm light', 'skarn']
+    """
+    tokens = list(_tokens(text))
+    place = 0
+    while place < len(tokens):
+        last = _longest(tokens, place, names) if tokens[place].may_begin else None
+        if last is None:
+            place += 1
+        else:
+            yield Mention(_join(tokens[place : last + 1]), tokens[place].start, tokens[last].end)
+            place = last + 1
+
+
+def _longest(tokens: list[_Token], place: int, names: Container[str]) -> int | None:
+    """Return the last token of the longest name that begins at a token."""
+    found, key = None, ""
+    for number in range(place, min(len(tokens), place + LONGEST)):
+        token = tokens[number]
+        if number > place and token.start - tokens[number - 1].end > _SHORTEST:
+            break  # a gap of more than a mark and a blank
+        key = token.key if number == place else f"{key}{'' if token.is_glued else ' '}{token.key}"
+        if key in names:
+            found = number
+    return found
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    before = -1
+    for found in _TOKEN.finditer(text):
+        word = found[0]
+        is_unspaced = len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None
+        key = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
+        yield _Token(key, not word[0].islower(), *found.span(), is_unspaced and found.start() == before)
+        before = found.end() if is_unspaced else -1
+
+
+def _join(tokens: list[_Token]) -> str:
+    return "".join(token.key if token.is_glued or not at else f" {token.key}" for at, token in enumerate(tokens))
+
+
+def _is_telling(key: str) -> bool:
+    """Tell whether a name says something by itself, and is no number or common word."""
+    words = key.split()
+    if len(words) > LONGEST and not re.match(f"[{_UNSPACED}]", key):
+        return False
+    if len(words) > 1:
+        return any(word not in _COMMON for word in words)
+    if re.match(f"[{_UNSPACED}]", key):
+        return len(key) > 1
+    return len(key) >= _SHORTEST and key not in _COMMON and not key.isdigit()
