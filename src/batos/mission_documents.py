@@ -115,7 +115,8 @@ class SentenceDocument(TypedDict):
 class RecalledPassage(TypedDict):
     """A passage of a file that a model was shown; `start` and `length` in characters.
 
-    Of what is remembered, `memory` is the name of the document, and `chunk` the number of its part.
+    Of what is remembered, `memory` is the name of the document, `chunk` the number of its part, and `why` tells why
+    it was found.
     """
 
     document: int
@@ -126,6 +127,7 @@ class RecalledPassage(TypedDict):
     trust: str
     memory: NotRequired[str]
     chunk: NotRequired[int]
+    why: NotRequired[str]
 
 
 @final

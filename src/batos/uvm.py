@@ -34,6 +34,7 @@ from batos.missions.contributions import APPLIERS
 from batos.missions.counters import Counters
 from batos.missions.followups import FollowUps
 from batos.missions.late_methods import LateMethods, LearningParts
+from batos.missions.mission_memory import MissionMemory
 from batos.missions.missions import Missions
 from batos.missions.progress import RunningMissions
 from batos.missions.readiness import Ollama, Readiness, ReadinessParts
@@ -86,6 +87,7 @@ class UVM(OpenedImage):
     counters: Counters
     document_store: DocumentStore
     backfill: VectorBackfill
+    mission_memory: MissionMemory
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -200,21 +202,31 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
+    mission_memory = _mission_memory(stack, group, opened, store := DocumentStore(image, opened.clock))
     stack.push_async_callback(_finish, workers.stop)
-    learning = LateMethods(
-        LearningParts(settings, image, method_runtime.generator, workers, events, opened.clock, readiness.ready),
-        group,
-        pauses[-1],
-    )
+    late = LearningParts(settings, image, method_runtime.generator, workers, events, opened.clock, readiness.ready)
+    learning = LateMethods(late, group, pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
-    backfill = _backfill(stack, group, opened, store := DocumentStore(image, opened.clock), readiness, workers)
+    backfill = _backfill(stack, group, opened, store, readiness, workers)
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
+        mission_memory,
     )  # fmt: skip
+
+
+def _mission_memory(
+    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, store: DocumentStore
+) -> MissionMemory:
+    """Make what remembers answered missions; at the end all of them are."""
+    made = MissionMemory(opened.image, store, opened.clock, group)
+    stack.push_async_callback(_finish, made.aclose)
+    stack.callback(made.follow(opened.events))
+    made.wake()
+    return made
 
 
 def _backfill(

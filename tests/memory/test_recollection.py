@@ -68,11 +68,27 @@ async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
         await store.remember([incoming(LAMP), *(incoming(f"The hour of the day {n}.") for n in range(9))])
         with image.snapshot() as root:
             reach = MemoryReach("ann")
-            ((number, passage),) = recollection.find_passages(
-                root, RecallQuery("Who winds the clockwork of the lamp?"), reach, 8
-            )
+            (passage,) = recollection.find_passages(root, RecallQuery("Who winds the clockwork of the lamp?"), reach, 8)
             assert (passage.text, passage.start) == (LAMP, 0)
             assert recollection.find_passages(root, RecallQuery("What is the capital of Bolivia?"), reach, 8) == ()
-            assert recollection.passages_of(root, [number, 99], reach) == (passage,)
-            assert recollection.passages_of(root, [number], MemoryReach("bob")) == ()
+            assert passage.why.startswith("words: ")
+            reasons = {passage.chunk: passage.why, 99: "gone"}
+            assert recollection.passages_of(root, reasons, reach) == (passage,)
+            assert recollection.passages_of(root, reasons, MemoryReach("bob")) == ()
     assert 0 < LEAST_COVERED < 1
+
+
+async def test_the_only_part_is_found_by_its_one_telling_word() -> None:
+    """A memory of one sentence cannot tell by itself which words are common in language."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("My cat is called Miso. She is four years old.")])
+        with image.snapshot() as root:
+
+            def count(question: str) -> int:
+                return len(recollection.find_passages(root, RecallQuery(question), MemoryReach("ann"), 8))
+
+            assert count("What is the name of my cat?") == 1
+            assert count("How old is the cat?") == 1
+            assert count("Is it true that Bolivia is a country?") == 0
+            assert count("How do I install a printer on Linux?") == 0

@@ -26,6 +26,9 @@ from batos.objects.prototype import UvmObject, own_slots
 #: The object that documents and chunks delegate to.
 _CATALOG: Final = "knowledge_catalog_obj"
 
+#: The source of what a person stated in a mission is its id with this.
+SAID: Final = "/said"
+
 #: The kind of a memory: a text that was given, an exchange of a mission, a turn of another program's conversation, a
 #: fact with a key, or a summary of other memories.
 MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"]
@@ -44,7 +47,8 @@ class ChunkText(NamedTuple):
 class ChunkRange(NamedTuple):
     """The last chunk of a document, with what a search asks of it before it loads anything; texts are "" where unknown.
 
-    `at` is when it was said or written where that is known, else when it was remembered (ISO 8601, UTC).
+    `at` is when it was said or written where that is known, else when it was remembered (ISO 8601, UTC). Nothing is
+    answered from what is no evidence: it is shown to who asks for it.
     """
 
     last: int
@@ -59,6 +63,7 @@ class ChunkRange(NamedTuple):
     mission: str
     persona: str
     conversation: str
+    is_evidence: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class NewDocument:
     persona: str = ""
     conversation: str = ""
     speaker: str = ""
+    is_evidence: bool = True
 
     @property
     def numbers(self) -> int:
@@ -96,7 +102,7 @@ class NewDocument:
         """Return the range of its chunks, by the last of them."""
         return ChunkRange(
             last, self.name, self.user, self.scope, self.kind, "current", self.trust, self.said_at or self.at,
-            self.source, self.mission, self.persona, self.conversation,
+            self.source, self.mission, self.persona, self.conversation, self.is_evidence,
         )  # fmt: skip
 
 
@@ -158,6 +164,7 @@ def document_slots(document: NewDocument, first: int) -> dict[str, Any]:
         "persona": document.persona,
         "conversation": document.conversation,
         "speaker": document.speaker,
+        "is_evidence": document.is_evidence,
     }
 
 
@@ -181,7 +188,8 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
         kept["chunks"][number] = UvmObject(chunk_slots(made, number, chunk), parents)
     kept["ranges"][first] = tuple(document.range(last))
     note_present(root, first, last)
-    kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
+    if document.kind == "document":  # an answer in the words of a document is not that document
+        kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
     if document.source:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
     return first + document.numbers
@@ -277,6 +285,18 @@ def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
         raise NotFound(f"{what} named {named!r}", field="name", remedy=f"{remedy}`batos memories` lists them.")
     document: UvmObject = root[roots.DOCUMENTS][found.pop()]
     return document
+
+
+def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmObject]:
+    """Return the document of a name as `find_document` does; of a mission all that is remembered of it.
+
+    Raises: NotFound: there is none, or it is another user's.
+    """
+    sources = (named, f"{named}{SAID}")
+    names = {name for source in sources for name in _in_any_scope(root, "sources", source, user)}
+    found: list[UvmObject] = [root[roots.DOCUMENTS][name] for name in sorted(names)]
+    of_mission = [each for each in found if named and own_slots(each)["mission"] == named]
+    return of_mission or [find_document(root, named, user)]
 
 
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:

@@ -70,6 +70,8 @@ WISHES: Final = "wishes"
 DOCUMENTS: Final = "documents"
 #: chunks of the documents, and the segments of the indexes over them (image/memory_records.py)
 MEMORIES: Final = "memories"
+#: ids of answered missions that are not remembered yet (missions/mission_memory.py)
+UNREMEMBERED: Final = "unremembered"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
@@ -92,6 +94,7 @@ RECORDS: Final = (
     WISHES,
     DOCUMENTS,
     MEMORIES,
+    UNREMEMBERED,
 )
 
 #: the slot of the orchestrator that holds what conversations delegate to
@@ -134,6 +137,7 @@ class Root(TypedDict, total=False):
     wishes: OOBTree[str, WishDocument]
     documents: OOBTree[str, UvmObject]
     memories: PersistentMapping[str, Any]
+    unremembered: OOTreeSet[str]
 
 
 def root_of(connection: Connection) -> Root:
@@ -176,6 +180,7 @@ def prepare(root: Root) -> bool:
     kinds: Mapping[str, type] = {
         UNFOLDED: OOTreeSet,
         AWAITED: OOTreeSet,
+        UNREMEMBERED: OOTreeSet,
         MISSIONS: Chronicle,
         CONVERSATIONS: Chronicle,
         DOCUMENTS: Chronicle,

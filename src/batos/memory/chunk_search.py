@@ -163,7 +163,10 @@ class ChunkSearch:
         objects = extra.objects()
         with self._lock:
             self._follow(root)
-            within = _Within(self._spans(root, reach), others)
+            spans = self._spans(root, reach)
+            if not (len(spans[0]) or any(others)):
+                return FoundChunks(root, (), 0, {})
+            within = _Within(spans, others)
             with self._holding(extra, query.vector):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.rarity, legs.cosines, objects)

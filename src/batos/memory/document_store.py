@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_records, memory_segments
+from batos.image import memory_quotes, memory_records, memory_segments, roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import ChunkText, NewDocument
@@ -33,6 +34,9 @@ STILL_HELD: Final = (
     "The present image no longer has it. Until the database is packed its history does, and so do the answers and the"
     " journal entries of missions that used it."
 )
+
+#: A change of the image.
+Change: TypeAlias = Callable[[Root], None]
 
 _HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 
@@ -93,13 +97,19 @@ class DocumentStore:
                     seen[each.user, each.scope, each.sha256] = fresh[place]
         return lines, fresh
 
-    async def add(self, documents: Sequence[NewDocument]) -> None:
-        """Add documents that are cut already, in one commit; one from the source of an older one takes its place."""
-        async with self._writing:
-            await self._write(documents)
-            await self._merge()
+    async def add(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> None:
+        """Add documents that are cut already, in one commit; one from the source of an older one takes its place.
 
-    async def _write(self, documents: Sequence[NewDocument]) -> set[str]:
+        `also` is another change of the same commit.
+        """
+        async with self._writing:
+            if documents:
+                await self._write(documents, also)
+                await self._merge()
+            else:
+                await self._image.writer.apply(also)
+
+    async def _write(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> set[str]:
         """Write new documents, and return the sources of those whose place they took."""
         count = sum(each.numbers for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
@@ -112,6 +122,7 @@ class DocumentStore:
                 if memory_records.find_by_source(root, each.user, each.scope, each.source) is not None
             }
             memory_records.add(root, documents, first, segments, kinds.without)
+            also(root)
             return before
 
         return await self._image.writer.apply(change)
@@ -150,17 +161,19 @@ class DocumentStore:
         return []
 
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
-        """Take documents out of the present image: all that are named, or none.
+        """Take documents out of the present image: all that are named, or none; and the answers that quote them.
 
         Raises: NotFound: one of them is not there, or is another user's.
         """
         async with self._writing:
+            quoting = await asyncio.to_thread(self._quoting, named, user)
 
             def change(root: Root) -> list[MemoryLine] | NotFound:
                 try:
-                    found = [memory_records.find_document(root, each, user) for each in named]
+                    found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
+                found += [root[roots.DOCUMENTS][name] for name in quoting if name in root[roots.DOCUMENTS]]
                 lines = {own_slots(each)["name"]: line_of(each) for each in found}
                 memory_records.forget(root, list(lines), kinds.without)
                 return list(lines.values())
@@ -169,6 +182,13 @@ class DocumentStore:
         if isinstance(told, NotFound):
             raise told
         return {"forgotten": told, "note": STILL_HELD}
+
+    def _quoting(self, named: Sequence[str], user: str | None) -> list[str]:
+        """Return the names of the remembered answers that quote one of the documents that are named."""
+        with self._image.snapshot() as root, suppress(NotFound):
+            found = [each for name in named for each in memory_records.find_documents(root, name, user)]
+            return list(memory_quotes.answers_quoting(root, {own_slots(each)["name"] for each in found}))
+        return []
 
 
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:

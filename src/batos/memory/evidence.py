@@ -21,7 +21,8 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 class Passage:
     """A span of a file: `number` is what citations name, `start` its place in the file in characters.
 
-    `trust` is the class of its text. A remembered one has the name of its `document` and the number of its `chunk`.
+    `trust` is the class of its text. A remembered one has the name of its `document`, the number of its `chunk`, the
+    `mission` that it came of, and the reasons `why` it was found.
     """
 
     number: int
@@ -32,6 +33,8 @@ class Passage:
     trust: str = "external"
     document: str = ""
     chunk: int = 0
+    why: str = ""
+    mission: str = ""
 
     def block(self) -> str:
         """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""

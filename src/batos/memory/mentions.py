@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
+from batos.memory.common_words import COMMON
+
 #: The most words of a name, and the most characters of one in a script without blanks.
 LONGEST: Final = 8
 #: The fewest letters of a name of one word.
@@ -21,16 +23,6 @@ _OPENING: Final = 200
 _ENDS = re.compile(
     r"[(（\[,;:\"“”«»。，、]|``|''|\.\s|\n|\b(?:is|was|are|were|refers|became|has|had|stands|may|can|also|plays|serves|served|began"
     r"|ist|war|sind|waren|wurde|hat|est|était|sont|étaient|fut|a été|es|era|fue|son|è|fu|sono)\b"
-)
-# Words that begin sentences, and small words of names: none of them is a name by itself.
-_COMMON: Final = frozenset(
-    "the a an it he she they we you i this that these those there in on at by for from as after before when while if"
-    " but and or however although since because his her its their our my your some many most all each no not is was"
-    " are were what who which where how why did do does whom whose one two three new first of with to"
-    " der die das ein eine er sie es wir ihr im am in bei nach vor als wenn aber und doch dieser diese dieses wer was"
-    " wo wie le la les un une il elle on ils elles ce cette ces dans après avant mais et de du des qui que quoi où"
-    " comment el los las una en después pero y este esta lo del al quien qué dónde cómo gli uno nel dopo ma questo"
-    " questa chi".split()
 )
 _ARTICLES: Final = frozenset("the a an der die das ein eine le la les un une el los las una il lo gli".split())
 
@@ -141,7 +133,7 @@ def _is_telling(key: str) -> bool:
     if len(words) > LONGEST and not re.match(f"[{_UNSPACED}]", key):
         return False
     if len(words) > 1:
-        return any(word not in _COMMON for word in words)
+        return any(word not in COMMON for word in words)
     if re.match(f"[{_UNSPACED}]", key):
         return len(key) > 1
-    return len(key) >= _SHORTEST and key not in _COMMON and not key.isdigit()
+    return len(key) >= _SHORTEST and key not in COMMON and not key.isdigit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from batos.image.memory_records import ChunkRange, MemoryKind, Standing
 
@@ -25,12 +25,13 @@ class MemoryReach:
     sources: frozenset[str] | None = None
     missions: frozenset[str] | None = None
     personas: frozenset[str] | None = None
+    evidence: frozenset[bool] | None = None
     since: str = ""
     until: str = ""
 
-    def wanted_values(self) -> dict[str, frozenset[str]]:
+    def wanted_values(self) -> dict[str, frozenset[object]]:
         """Return the values that a range may have, by its field; a field that is not there may have any."""
-        wanted: dict[str, frozenset[str] | None] = {
+        wanted: dict[str, frozenset[Any] | None] = {
             "user": None if self.user is None else frozenset({self.user}),
             "scope": self.scopes,
             "kind": self.kinds,
@@ -38,6 +39,7 @@ class MemoryReach:
             "source": self.sources,
             "mission": self.missions,
             "persona": self.personas,
+            "is_evidence": self.evidence,
         }
         return {name: values for name, values in wanted.items() if values is not None}
 

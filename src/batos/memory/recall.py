@@ -28,6 +28,8 @@ def recall(candidates: Sequence[Passage], past: Past, query: str, room: int, tur
     else:
         kept = recall_turns(past, room // 2 if candidates else room)
         room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
+    shown = {turn.mission for turn in kept.turns}  # a turn that is shown whole is not quoted from memory beside
+    candidates = [each for each in candidates if not each.mission or each.mission not in shown]
     passages_ = _select_passages(candidates, query, room)
     numbered = tuple(replace(each, number=number) for number, each in enumerate(passages_, start=1))
     return replace(kept, passages=numbered, omitted_passages=len(candidates) - len(numbered))

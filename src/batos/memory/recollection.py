@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from batos.image import memory_records
-from batos.image.memory_records import ChunkRange
+from batos.image import memory_quotes, memory_records
+from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
 from batos.memory.evidence import Passage
@@ -31,6 +32,12 @@ NAMED_WORDS, TELLING = 6, 0.3
 LEAST_COVERED: Final = 0.325
 #: The least mean of that and of the cosine, where a part has a vector (decision 0061).
 LEAST_ALIKE: Final = 0.34
+
+
+#: The kinds of memories that a mission is answered from, in this order, and only such as are evidence.
+GIVEN: Final = frozenset[MemoryKind]({"document", "turn", "fact", "summary"})
+ANSWERED: Final = frozenset[MemoryKind]({"mission"})
+EVIDENCE: Final = frozenset({True})
 
 
 class Recollection:
@@ -61,17 +68,24 @@ class Recollection:
         return {"recalled": [_recalled_chunk(each, found) for each in found.best(most)], "of": found.count}
 
     def find_passages(
-        self, root: Root, query: RecallQuery, reach: MemoryReach, most: int
-    ) -> tuple[tuple[int, Passage], ...]:
-        """Return the parts that bear on a query: the number of each chunk, and the chunk as evidence."""
-        found = self._search.recall(root, query, reach, most)
-        best = [each.chunk for each in found.best(most) if is_relevant(each, found.rarity)]
-        return tuple((own_slots(each)["number"], _passage(each)) for each in best)
+        self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, with_answers: bool = True
+    ) -> tuple[Passage, ...]:
+        """Return the parts that bear on a query, as evidence.
 
-    def passages_of(self, root: Root, numbers: Sequence[int], reach: MemoryReach) -> tuple[Passage, ...]:
-        """Return the chunks of these numbers as evidence, those that are still there and within reach."""
-        found = (memory_records.find_chunk(root, number) for number in numbers)
-        return tuple(_passage(each) for each in found if each is not None and reach.holds(_range_of(each)))
+        Answers of earlier missions are looked at only `with_answers` and if nothing that was given or said bears on it,
+        and of these only such as documents carried.
+        """
+        for kinds in (GIVEN, ANSWERED) if with_answers else (GIVEN,):
+            found = self._search.recall(root, query, replace(reach, kinds=kinds, evidence=EVIDENCE), most)
+            best = [each for each in found.best(most) if is_relevant(each, found.rarity) and _stands(root, each.chunk)]
+            if best:
+                return tuple(_passage(each.chunk, _reasons(each, found.rarity, "")) for each in best)
+        return ()
+
+    def passages_of(self, root: Root, reasons: Mapping[int, str], reach: MemoryReach) -> tuple[Passage, ...]:
+        """Return the chunks of these numbers as evidence, with their reasons: those that are there and within reach."""
+        found = ((memory_records.find_chunk(root, number), why) for number, why in reasons.items())
+        return tuple(_passage(each, why) for each, why in found if each is not None and reach.holds(_range_of(each)))
 
 
 def _size(document: UvmObject) -> int:
@@ -122,18 +136,24 @@ def _range_of_document(document: UvmObject) -> ChunkRange:
     return ChunkRange(
         slots["chunks"][1], slots["name"], slots["user"], slots["scope"], slots["kind"], slots["standing"],
         slots["trust"], slots["said_at"] or slots["remembered_at"], slots["source"], slots["mission"],
-        slots["persona"], slots["conversation"],
+        slots["persona"], slots["conversation"], slots.get("is_evidence", True),
     )  # fmt: skip
 
 
-def _passage(chunk: UvmObject) -> Passage:
+def _passage(chunk: UvmObject, why: str) -> Passage:
     """Return a chunk as evidence; who shows it numbers it."""
     slots = own_slots(chunk)
     document = own_slots(slots["document"])
     return Passage(
         0, document["title"], document["sha256"], slots["start"], slots["text"],
-        document["trust"], document["name"], slots["number"],
+        document["trust"], document["name"], slots["number"], why, document["mission"],
     )  # fmt: skip
+
+
+def _stands(root: Root, chunk: UvmObject) -> bool:
+    """Tell whether a chunk still has what it was made from."""
+    document = own_slots(own_slots(chunk)["document"])
+    return document["kind"] not in ANSWERED or memory_quotes.is_grounded(root, document["mission"])
 
 
 def is_relevant(found: FoundChunk, rarity: Mapping[str, float]) -> bool:

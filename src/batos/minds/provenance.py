@@ -9,6 +9,7 @@ from batos.image import tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage
+from batos.memory.exchanges import MEMORABLE, is_memorable
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
@@ -129,7 +130,7 @@ def _recalled_passage(passage: Passage) -> RecalledPassage:
         trust=passage.trust,
     )
     if passage.document:
-        told["memory"], told["chunk"] = passage.document, passage.chunk
+        told["memory"], told["chunk"], told["why"] = passage.document, passage.chunk, passage.why
     return told
 
 
@@ -139,6 +140,8 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
     found: list[tuple[str, Any]] = [("statistics", counted)]
     if context.mission.brief.conversation is not None and context.mission.brief.message is None:
         found.append(("turn", {"conversation": context.mission.brief.conversation}))
+    if is_memorable(context.mission.brief):
+        found.append((MEMORABLE, {}))
     if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]

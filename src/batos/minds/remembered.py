@@ -32,18 +32,22 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     root, key = context.mission.root, _key(query)
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:
-            return recollection.passages_of(root, note[NOTE]["chunks"], reach)
+            reasons = dict(zip(note[NOTE]["chunks"], note[NOTE]["why"], strict=True))
+            return recollection.passages_of(root, reasons, reach)
     found = await _search(recollection, context, query, reach)
-    context.trace.decided.note(**{NOTE: {"query": key, "chunks": [number for number, _ in found]}})
-    return tuple(passage for _, passage in found)
+    chunks, reasons_ = [each.chunk for each in found], [each.why for each in found]
+    context.trace.decided.note(**{NOTE: {"query": key, "chunks": chunks, "why": reasons_}})
+    return found
 
 
 async def _search(
     recollection: Recollection, context: MindContext, query: str, reach: MemoryReach
-) -> tuple[tuple[int, Passage], ...]:
+) -> tuple[Passage, ...]:
     """Search in a thread: the indexes are read there for the first time."""
     asked = RecallQuery(query, await _vector(context, query))
-    work = asyncio.to_thread(recollection.find_passages, context.mission.root, asked, reach, MOST_REMEMBERED)
+    # A mission with files of its own is answered from these, and from what was given or said, not from older answers.
+    alone, root = not context.mission.passages, context.mission.root
+    work = asyncio.to_thread(recollection.find_passages, root, asked, reach, MOST_REMEMBERED, alone)
     return await finish_despite_cancel(asyncio.ensure_future(work))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from batos.image import roots, tool_declarations, wishes
 from batos.image.publisher import Applier
 from batos.image.roots import Root
+from batos.memory.exchanges import MEMORABLE
 
 
 def fold_statistics(root: Root, mission: str, payload: Any) -> None:
@@ -33,9 +34,15 @@ def fold_turn(root: Root, mission: str, payload: Any) -> None:
         turns[turns.maxKey() + 1 if turns else 1] = mission
 
 
+def fold_memorable(root: Root, mission: str, payload: Any) -> None:
+    """Note that the mission is to be remembered: it is written with others, in a commit of the catalogue's."""
+    root[roots.UNREMEMBERED].insert(mission)
+
+
 APPLIERS: Mapping[str, Applier] = {
     "statistics": fold_statistics,
     "turn": fold_turn,
+    MEMORABLE: fold_memorable,
     tool_declarations.KIND: tool_declarations.fold,
     wishes.KIND: wishes.fold,
 }

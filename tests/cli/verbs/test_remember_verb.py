@@ -41,7 +41,7 @@ def test_a_folder_is_remembered_and_questions_are_answered_from_it(user: User, n
 
     (notes / "lamp.md").write_text("# The lamp\n\nIt burns gas now.\n", encoding="utf-8")
     assert "1 replaced, 1 known" in user.run("remember", str(notes)).out
-    assert "has a word of it" in user.run("recall", "clockwork").out
+    assert "has a word of it" in user.run("recall", "clockwork", "--type", "document").out
     assert "gas now" in user.run("recall", "gas").out
 
 

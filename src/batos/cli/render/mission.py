@@ -208,6 +208,11 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
 def _sources(provenance: ProvenanceDocument) -> list[str]:
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
     lines = [
+        f"memory   [{each['document']}] {each['name']} ({each['memory']}; {each['why']})"
+        for each in provenance["recalled"]
+        if "memory" in each
+    ]
+    lines += [
         f'source   [{each["document"]}] {names.get(each["document"], "?")}: "{each["quote"]}"'
         for each in provenance["citations"]
     ]

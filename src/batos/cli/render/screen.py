@@ -38,13 +38,15 @@ def _waiting(provenance: ProvenanceDocument) -> Iterator[str]:
 def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
     """Yield a line for each document that the answer cites, with the sentences that it quotes."""
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
+    found = {each["document"]: each["why"] for each in provenance["recalled"] if "document" in each and "why" in each}
     quotes: dict[int, dict[str, None]] = {}
     for each in provenance["citations"]:
         quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
     for document, said in sorted(quotes.items()):
         shown = "; ".join(f'"{quote}"' for quote in list(said)[:_QUOTES])
         more = f"; and {len(said) - _QUOTES} more" if len(said) > _QUOTES else ""
-        yield f"[{document}] {names.get(document, '?')}: {shown}{more}"
+        why = f" (remembered; {found[document]})" if document in found else ""
+        yield f"[{document}] {names.get(document, '?')}: {shown}{more}{why}"
 
 
 def _short(quote: str) -> str:

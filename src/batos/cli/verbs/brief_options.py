@@ -179,7 +179,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--ancestor", metavar="MISSION", help="Reuse the calls that this mission (or `last`) paid for.")
     @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
     @click.option("--memory", metavar="SCOPE", help="Use what is remembered in this scope only.")
-    @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered.")
+    @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered, and remember nothing of this.")
     @click.option("--wait-ollama", is_flag=True, default=None, help="Wait while Ollama is away; do not fail.")
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")

@@ -127,6 +127,7 @@ def _give_vectors(uvm: UVM) -> None:
             uvm.backfill.wake_again()
 
     uvm.events.subscribe(on_event)
+    uvm.mission_memory.call_when_written(uvm.backfill.wake)
     uvm.backfill.wake()
 
 

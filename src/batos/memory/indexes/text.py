@@ -11,11 +11,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes import postings
 from batos.memory.indexes.entries import Among, Entry, Hit, Numbers
 from batos.memory.indexes.postings import Postings, word_of
 from batos.memory.terms import stems
 
+#: Entries that are taken for granted beside those of an index, and the shares of them that hold a common word, and any
+#: other one (decision 0061).
+OTHERS, COMMONLY, RARELY = 50, 0.3, 0.005
 KIND: Final = b"text"
 #: BM25: how soon a term's repetitions stop to count, and how much the length of an entry counts.
 K1, B = 1.2, 0.75
@@ -133,10 +137,15 @@ class TextIndex:
         return {id_ for part in self._parts.values() for id_ in part.postings.ids[part.shown].tolist()}
 
     def rarity(self, term: str) -> float:
-        """Return how much a term (one of `stems`) says: much if few of the entries hold it."""
+        """Return how much a term (one of `stems`) says: much if few of the entries hold it.
+
+        Some other entries are taken for granted, which hold it as often as language does: of a few entries alone one
+        could not tell that "the" says less than a name that all of them hold.
+        """
         word = word_of(term)
-        holding = sum(part.live_count(word) for part in self._parts.values())
-        return math.log(1 + (self._count - holding + 0.5) / (holding + 0.5))
+        counted = sum(part.live_count(word) for part in self._parts.values())
+        holding = counted + OTHERS * (COMMONLY if term in COMMON_STEMS else RARELY)
+        return math.log(1 + (self._count + OTHERS - holding + 0.5) / (holding + 0.5))
 
     def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
         """Return the entries that match a query best, at most `most`, the best first and ties by id.

@@ -1,0 +1,83 @@
+"""Makes documents of an answered mission: the sentences in which the person stated something, and the answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
+from batos.image.ids import document_id, iso
+from batos.image.memory_records import SAID, ChunkText, MemoryKind, NewDocument
+from batos.image.records import Brief
+from batos.memory.passages import passages
+from batos.memory.stated_sentences import statements_of
+
+#: The kind of contribution by which a mission asks to be remembered.
+MEMORABLE: Final = "memory"
+#: The most characters of a title.
+_TITLE: Final = 120
+#: The state of a sentence that evidence carries, and of one that says nothing to be carried.
+_CARRIED, _UNCHECKED = "carried", "not_checkable"
+
+
+def is_memorable(brief: MissionBrief) -> bool:
+    """Tell whether a mission is remembered: a question, unless its person wants nothing of memory in it."""
+    return brief.message is None and (brief.policy is None or brief.policy.memory != NO_MEMORY)
+
+
+def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: datetime) -> Iterator[NewDocument]:
+    """Yield the documents of an answered mission.
+
+    A `turn` has the sentences that the person stated: they are that person's word, and evidence for later questions. A
+    `mission` has the answer, under the question. The answer is evidence only if documents carry all that it
+    says, so that no model takes its own word for a fact.
+    """
+    value, made = brief.value, _Maker(mission, brief, now)
+    if stated := " ".join(statements_of(value["text"])):
+        yield made.document("turn", f"{mission}{SAID}", stated, stated, brief.trust, speaker=value["user"])
+    answer = slots["answer"]
+    if isinstance(answer, str) and answer.strip():
+        yield made.document(
+            "mission", mission, value["text"], answer, slots["lineage_trust"],
+            persona=slots["route"]["personas"][0], is_evidence=is_carried(slots["provenance"]),
+        )  # fmt: skip
+
+
+def is_carried(provenance: Mapping[str, Any]) -> bool:
+    """Tell whether documents carry all that an answer says, and its gate let it pass."""
+    states = {each["state"] for each in provenance.get("sentences", ())}
+    return _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
+
+
+class _Maker:
+    """Makes the documents of one mission."""
+
+    def __init__(self, mission: str, brief: Brief, now: datetime) -> None:
+        self._mission = mission
+        self._value = brief.value
+        self._said_at = brief.accepted_at
+        self._now = now
+
+    def document(self, kind: MemoryKind, source: str, title: str, text: str, trust: str, **about: Any) -> NewDocument:
+        """Return one of the documents, in chunks."""
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        title = _short(title)
+        chunks = tuple(ChunkText(each.start, "", each.text) for each in passages([(title, digest, text)]))
+        return NewDocument(
+            document_id(self._now), self._value["user"], _scope(self._value), source, title, "text/plain", digest,
+            len(text.encode("utf-8", "surrogatepass")), trust, iso(self._now), chunks,
+            kind=kind, said_at=self._said_at, mission=self._mission,
+            conversation=self._value.get("conversation") or "", **about,
+        )  # fmt: skip
+
+
+def _scope(value: Mapping[str, Any]) -> str:
+    """Return the scope that a mission's memories belong to: the one that its person named, else `default`."""
+    return (value.get("policy") or {}).get("memory") or DEFAULT_SCOPE
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"

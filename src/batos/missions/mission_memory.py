@@ -1,0 +1,111 @@
+"""Remembers answered missions: many in one commit, soon after they are done, and none is left out by a kill."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+import structlog
+
+from batos.event_payloads import MISSION_DONE
+from batos.events import Events
+from batos.image import roots
+from batos.image.image import LivingImage
+from batos.image.memory_records import NewDocument
+from batos.image.roots import Root
+from batos.memory.document_store import DocumentStore
+from batos.memory.exchanges import documents_of
+from batos.minds.stopping import as_batos_error
+from batos.objects.prototype import own_slots
+
+#: Seconds after an answer in which others may come that are written with it.
+PAUSE: Final = 0.5
+#: Missions of one commit.
+BATCH: Final = 64
+
+_log = structlog.get_logger("batos")
+
+
+class MissionMemory:
+    """Writes the memories of missions that are done. Those that still wait stand in the image (roots.UNREMEMBERED)."""
+
+    def __init__(
+        self,
+        image: LivingImage,
+        store: DocumentStore,
+        clock: Callable[[], datetime],
+        group: asyncio.TaskGroup,
+        pause: float = PAUSE,
+    ) -> None:
+        self._image = image
+        self._store = store
+        self._clock = clock
+        self._group = group
+        self._pause = pause
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._then: list[Callable[[], None]] = []
+
+    def call_when_written(self, then: Callable[[], None]) -> None:
+        """Call something after each time that missions were remembered."""
+        self._then.append(then)
+
+    def follow(self, events: Events) -> Callable[[], None]:
+        """Remember each mission that is done from now on; return what ends that."""
+
+        def on_event(event: str, keys: Mapping[str, Any]) -> None:
+            if event == MISSION_DONE.name:
+                self.wake()
+
+        return events.subscribe(on_event)
+
+    def wake(self) -> None:
+        """Write what waits after the pause."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._pause, self._start)
+
+    def _start(self) -> None:
+        self._timer = None
+        self._group.create_task(self._write_or_log())
+
+    async def _write_or_log(self) -> None:
+        try:
+            await self.write()
+        except Exception as error:  # no reason to end the process: the missions wait in the image
+            _log.warning("missions.not_remembered", reason=as_batos_error(error).as_dict())
+
+    async def write(self) -> None:
+        """Remember all missions that wait."""
+        async with self._writing:
+            while self._image.refusing is None:
+                missions, documents = await asyncio.to_thread(self._documents)
+                if not missions:
+                    return
+
+                def note(root: Root, missions: list[str] = missions) -> None:
+                    for mission in missions:
+                        root[roots.UNREMEMBERED].discard(mission)
+
+                await self._store.add(documents, note)
+                for then in self._then:
+                    then()
+
+    def _documents(self) -> tuple[list[str], list[NewDocument]]:
+        """Return the first missions that wait, and their documents."""
+        now, documents = self._clock(), list[NewDocument]()
+        with self._image.snapshot() as root:
+            missions = list(islice(root[roots.UNREMEMBERED], BATCH))
+            for mission in missions:
+                record = roots.find_record(root, mission)
+                if record is not None and record.status.word == "done":
+                    documents.extend(documents_of(mission, record.brief, own_slots(record.thought), now))
+        return missions, documents
+
+    async def aclose(self) -> None:
+        """Remember what still waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._write_or_log()
