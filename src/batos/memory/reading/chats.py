@@ -1,0 +1,210 @@
+"""Read chat logs: JSONL of messages, exports of Open WebUI, ChatGPT and `llm logs --json`; else they are plain text."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Final
+
+from batos.memory.reading.json_values import BrokenLine, json_values
+from batos.memory.reading.other_text import decode
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
+
+#: The roles of messages that nobody said.
+_UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
+#: The file of a ChatGPT export's archive that has the conversations.
+_IN_ARCHIVE: Final = "conversations.json"
+_ROLES: Final = ("role", "sender", "speaker", "from")
+_MOMENTS: Final = ("timestamp", "create_time", "created_at", "datetime_utc", "date", "time")
+_CONVERSATIONS: Final = ("conversation", "conversation_id", "session_id", "chat_id", "thread_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """The words of somebody in a conversation; texts are "" where they are not known."""
+
+    speaker: str
+    text: str
+    said_at: str = ""
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A conversation, or a part of it."""
+
+    name: str
+    title: str
+    turns: list[ChatTurn] = field(default_factory=list)
+
+
+def read(path: Path, emit: Emit) -> None:
+    """Read a file turn by turn; a file that holds no conversation is one text."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if _IN_ARCHIVE not in archive.namelist():
+                raise NotReadable(f"it is a zip archive without {_IN_ARCHIVE}")
+            with archive.open(_IN_ARCHIVE) as file:
+                is_chat = _read_conversations(file, "", emit)
+        if not is_chat:
+            raise NotReadable(f"its {_IN_ARCHIVE} has no conversation")
+        return
+    with path.open("rb") as file:
+        is_chat = _read_conversations(file, path.stem, emit)
+    if not is_chat:
+        emit(
+            ReadText(
+                decode(path.read_bytes()), media_type="application/json" if path.suffix == ".json" else "text/plain"
+            )
+        )
+
+
+def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:
+    """Read what can be taken for conversations; return False where the first value is none."""
+    teller = _ChatTeller(emit, name)
+    strange = 0
+    try:
+        for value in _unwrap(json_values(file)):
+            if isinstance(value, BrokenLine):
+                emit(UnreadPart(f"line {value.number}", "it is not JSON"))
+                continue
+            found = list(_conversations_of(value))
+            strange += not found
+            if not found and not teller.count:
+                return False
+            for each in found:
+                teller.tell(each)
+    except NotReadable as error:
+        if not teller.count:
+            return False
+        emit(UnreadPart("", str(error)))
+    if strange:
+        emit(UnreadPart("", f"{strange} of its values are no conversation"))
+    return teller.count > 0
+
+
+def _unwrap(values: Iterator[Any]) -> Iterator[Any]:
+    """Yield values, those of a list inside a single object (`{"conversations": [...]}`) in its place."""
+    first = next(values, None)
+    if isinstance(first, dict):
+        for key in ("conversations", "chats", "data"):
+            if isinstance(first.get(key), list):
+                return chain(iter(first[key]), values)
+    return chain([first], values)
+
+
+class _ChatTeller:
+    """Hands the turns of conversations on, each numbered in its own."""
+
+    def __init__(self, emit: Emit, name: str) -> None:
+        self._emit = emit
+        self._name = name
+        self._numbers: dict[str, int] = {}
+        self._titles: dict[str, str] = {}
+        self.count = 0
+
+    def tell(self, conversation: Conversation) -> None:
+        """Hand the turns of a conversation on."""
+        key = conversation.name or self._name
+        for turn in conversation.turns:
+            self._numbers[key] = number = self._numbers.get(key, 0) + 1
+            text = clean(turn.text).strip()
+            if not text:
+                continue
+            title = conversation.title or self._titles.setdefault(key, one_line(text)[:60])
+            place = "/".join(filter(None, (conversation.name, turn.name or str(number))))
+            self._emit(
+                ReadText(text, title, "text/plain", one_line(place), "turn", turn.said_at, turn.speaker, one_line(key))
+            )
+            self.count += 1
+
+
+def _conversations_of(value: Any) -> Iterator[Conversation]:
+    """Yield the conversation that a value is: an export's, a list of messages, a message alone, or a row of `llm`."""
+    if isinstance(value, list):
+        value = {"messages": value}
+    if not isinstance(value, dict):
+        return
+    name = next((str(value[key]) for key in ("conversation_id", "id", "uuid") if value.get(key)), "")
+    title = one_line(value.get("title") or value.get("name") or "")
+    inner = value.get("chat")
+    if isinstance(value.get("mapping"), dict):
+        yield Conversation(name, title, _branch(value["mapping"], value.get("current_node"), "parent"))
+    elif isinstance(inner, dict):
+        yield Conversation(name, title or one_line(inner.get("title") or ""), _web_ui_turns(inner))
+    elif isinstance(value.get("messages"), list) or isinstance(value.get("chat_messages"), list):
+        found = [_turn_of(each) for each in value.get("messages") or value.get("chat_messages") or ()]
+        if any(found):
+            yield Conversation(name, title, [each for each in found if each is not None])
+    elif isinstance(value.get("prompt"), str) and isinstance(value.get("response"), str):
+        yield row_of(value)
+    elif (turn := _turn_of(value)) is not None:
+        named = next((str(value[key]) for key in _CONVERSATIONS if isinstance(value.get(key), str | int)), "")
+        yield Conversation(named, title if "title" in value else "", [turn])
+
+
+def row_of(row: dict[str, Any]) -> Conversation:
+    """Return a row of llm's log: a question and its answer."""
+    at, name = moment_of(row.get("datetime_utc")), str(row.get("id") or "")
+    turns = [
+        ChatTurn("user", str(row.get("prompt") or ""), at, name and f"{name}/prompt"),
+        ChatTurn("assistant", str(row.get("response") or ""), at, name and f"{name}/response"),
+    ]
+    return Conversation(str(row.get("conversation_id") or ""), one_line(row.get("conversation_name") or ""), turns)
+
+
+def _web_ui_turns(chat: dict[str, Any]) -> list[ChatTurn]:
+    messages = chat.get("messages")
+    if isinstance(messages, list) and messages:
+        return [turn for each in messages if (turn := _turn_of(each)) is not None]
+    history = chat.get("history")
+    if not isinstance(history, dict) or not isinstance(history.get("messages"), dict):
+        return []
+    return _branch(history["messages"], history.get("currentId"), "parentId")
+
+
+def _branch(nodes: dict[str, Any], last: Any, parent: str) -> list[ChatTurn]:
+    """Return the turns of the branch that was shown last, the first one first."""
+    if not isinstance(last, str) or last not in nodes:
+        last = next(reversed(nodes), None)
+    turns: list[ChatTurn] = []
+    left = dict(nodes)  # a message is said once, wherever its parents lead
+    while isinstance(last, str) and isinstance(node := left.pop(last, None), dict):
+        message = node.get("message") if parent == "parent" else node
+        turn = _turn_of(message) if isinstance(message, dict) else None
+        turns += [turn] if turn is not None else []
+        last = node.get(parent)
+    return turns[::-1]
+
+
+def _turn_of(message: Any) -> ChatTurn | None:
+    """Return a message as a turn; None where it is none, or nobody said it."""
+    if not isinstance(message, dict):
+        return None
+    author = message.get("author")
+    role = author.get("role") if isinstance(author, dict) else next(
+        (message[key] for key in _ROLES if isinstance(message.get(key), str)), None
+    )  # fmt: skip
+    about = message.get("metadata")
+    hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    content = message.get("content", message.get("text"))
+    if not isinstance(role, str) or content is None:
+        return None
+    text = "" if role in _UNSAID or hidden else _content_text(content)
+    at = next((found for key in _MOMENTS if (found := moment_of(message.get(key)))), "")
+    return ChatTurn(one_line(role), text, at, one_line(message.get("id") or ""))
+
+
+def _content_text(content: Any) -> str:
+    """Return the text of a message's content: a text, a list of parts, or ChatGPT's object with parts."""
+    if isinstance(content, dict):
+        if content.get("content_type") not in {None, "text", "multimodal_text", "code"}:
+            return ""
+        content = content.get("parts") or content.get("text") or ""
+    if isinstance(content, list):
+        parts = [each.get("text") if isinstance(each, dict) else each for each in content]
+        return "\n\n".join(each for each in parts if isinstance(each, str) and each)
+    return content if isinstance(content, str) else ""

@@ -1,0 +1,81 @@
+"""Read text that is not UTF-8: by its byte order mark, else by what a detector finds in it."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from charset_normalizer import CharsetMatch, from_bytes
+
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText, clean
+
+#: Bytes that are looked at for the encoding.
+_SAMPLE: Final = 2**16
+#: The encodings that a text may be taken for, the more usual ones first: of two that fit alike the first is taken.
+_USUAL: Final = (
+    "cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
+    "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949", "cp874", "cp437", "cp850",
+)  # fmt: skip
+#: Codecs of Python that no file is written in; some take time by the square of the length.
+_NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def read(path: Path, emit: Emit) -> None:
+    """Read a file as one text."""
+    emit(ReadText(decode(path.read_bytes())))
+
+
+def decode(data: bytes, declared: str = "") -> str:
+    """Return bytes as text: by their mark, as UTF-8, as they are declared, or as they look.
+
+    Raises: NotReadable: no encoding fits them.
+    """
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    for name in filter(None, (marked, "utf-8", declared)):
+        try:
+            return _text(data, name)
+        except (ValueError, LookupError):
+            continue
+    name = _looks_like(data[:_SAMPLE])
+    if not name:
+        raise NotReadable("it is no text in an encoding that can be told")
+    try:
+        text = data.decode(name)
+    except (UnicodeError, LookupError):
+        raise NotReadable(f"it looks like {name}, but it is not") from None
+    if any(each < " " and each not in "\t\n\r\f\v\x1b\x1a" for each in text[:_SAMPLE]):
+        raise NotReadable("it has control characters: it is no text")
+    return clean(text)
+
+
+def _looks_like(sample: bytes) -> str:
+    """Return the encoding that a text looks like; "" where none fits."""
+    # The last character of a sample may be cut in two.
+    whole = sample[: sample.rfind(b"\n") + 1] or sample if len(sample) == _SAMPLE else sample
+    found = list(from_bytes(whole, cp_isolation=list(_USUAL)))
+    if not found:
+        return ""
+    alike = [each for each in found if _fit(each) == _fit(found[0])]
+    names = {name for each in alike for name in each.could_be_from_charset}
+    return next((name for name in _USUAL if name in names), found[0].encoding)
+
+
+def _fit(match: CharsetMatch) -> tuple[float, float]:
+    return match.chaos, match.coherence
+
+
+def _text(data: bytes, name: str) -> str:
+    if codecs.lookup(name).name in _NO_CHARSETS:
+        raise LookupError(name)
+    text = data.decode(name)
+    if "\0" in text:
+        raise UnicodeError("NUL")
+    return clean(text)

@@ -1,0 +1,46 @@
+"""Formats of files by name and first bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.memory.reading.file_formats import format_of
+from batos.memory.reading.reading_process import READERS
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "format_"),
+    [
+        ("a.md", b"# The lamp", "plain"),
+        ("main.py", b"print('lamp')\n", "plain"),
+        ("report", b"%PDF-1.7\n", "pdf"),
+        ("page", b"\xef\xbb\xbf\n<!-- saved --><!DOCTYPE html><p>", "html"),
+        ("page.HTM", b"<p>lamp", "html"),
+        ("old.txt", "Lamp".encode("utf-16"), "other_text"),
+        ("Inbox", b"From a@b.c Mon Jan  1 00:00:00 2024\nSubject: x\n\nHi", "mbox"),
+        ("one.txt", b"From: a@b.c\nTo: d@e.f\nSubject: x\n\nHi", "mail"),
+        ("logs.db", b"SQLite format 3\0", "llm_logs"),
+        ("chat.jsonl", b'{"role": "user"', "chats"),
+        ("export.zip", b"PK\3\4....", "chats"),
+    ],
+)
+def test_a_format_is_told(name: str, head: bytes, format_: str) -> None:
+    """First bytes that are sure go before an ending."""
+    assert format_of(name, head) == format_
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("x.png", b"\x89PNG\r\n"), ("x.docx", b"PK\3\4"), ("x.bin", b"\x7fELF"), ("x.dat", b"a\0\0b\0c")]
+)
+def test_no_text_has_a_reason(name: str, head: bytes) -> None:
+    """A reason is a sentence, so it has a blank."""
+    assert " " in format_of(name, head)
+
+
+@given(name=st.text(max_size=20), head=st.binary(max_size=80))
+def test_any_file_has_a_format_or_a_reason(name: str, head: bytes) -> None:
+    """There is a reader for each format but plain text."""
+    told = format_of(name, head)
+    assert told == "plain" or told in READERS or " " in told

@@ -1,0 +1,127 @@
+"""Files that are read in a process with limits, hostile ones among them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.memory.reading.pdf_files import bomb_of, pdf_of
+
+from batos.memory.reading.file_formats import Format
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.read_text import Read, ReadText, UnreadPart
+
+GOOD = pdf_of(["Maro winds the lamp."])
+
+
+def read(texts: FileTexts, path: Path, data: bytes, format_: Format) -> list[Read]:
+    """All that is read of a file with these bytes."""
+    path.write_bytes(data)
+    return list(texts.read(path, format_))
+
+
+def reason(found: list[Read]) -> str:
+    """The one reason for which nothing was read."""
+    (only,) = found
+    assert isinstance(only, UnreadPart)
+    return only.reason
+
+
+def test_files_are_read_one_after_the_other(tmp_path: Path) -> None:
+    """One process reads files of all formats, and tells which of them is broken."""
+    with FileTexts(ReadingLimits(2**20)) as texts:
+        assert read(texts, tmp_path / "a.pdf", GOOD, "pdf") == [
+            ReadText("Maro winds the lamp.", media_type="application/pdf")
+        ]
+        assert reason(read(texts, tmp_path / "b.pdf", b"%PDF-1.4", "pdf")) == "it is a damaged PDF"
+        page = read(texts, tmp_path / "c.html", b"<title>Oil</title><p>Dear.", "html")
+        assert page == [ReadText("Dear.", "Oil", "text/html")]
+        assert "No such file" in reason(list(texts.read(tmp_path / "gone", "html")))
+
+
+@pytest.mark.parametrize("piece", [b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj ", b"q ", b"[[[[[[[[[[[[[[[["])
+def test_a_bomb_ends_at_the_limit_of_memory(tmp_path: Path, piece: bytes) -> None:
+    """A PDF of a megabyte that unpacks to gigabytes is skipped, and the next one is read."""
+    with FileTexts(ReadingLimits(2**20, memory=2**27, seconds=10)) as texts:
+        why = reason(read(texts, tmp_path / "bomb.pdf", bomb_of(piece, 3_000), "pdf"))
+        assert why in {"reading it takes more than 128 MiB of memory", "it is a damaged PDF"} or "pages" in why
+        assert len(read(texts, tmp_path / "a.pdf", GOOD, "pdf")) == 1
+
+
+def test_a_file_that_takes_long_ends_at_the_limit_of_time(tmp_path: Path) -> None:
+    """Computing and waiting are both bounded."""
+    with FileTexts(ReadingLimits(2**20, seconds=1)) as texts:
+        begun = time.monotonic()
+        deep = read(texts, tmp_path / "deep.html", b"<div>" * 100_000, "html")
+        os.mkfifo(tmp_path / "pipe")
+        waits = list(texts.read(tmp_path / "pipe", "html"))
+        assert reason(deep) == reason(waits) == "reading it took longer than 1 s"
+        assert time.monotonic() - begun < 8
+
+
+def test_a_text_that_is_too_long_is_told(tmp_path: Path) -> None:
+    """The limit of a text holds for what comes out of a file."""
+    with FileTexts(ReadingLimits(1_000)) as texts:
+        assert "more than 1000 bytes" in reason(read(texts, tmp_path / "a.html", b"<p>" + b"lamp " * 900, "html"))
+
+
+def test_texts_stream(tmp_path: Path) -> None:
+    """The first text of a file is there before the last one is read; whoever stops ends the reading."""
+    lines = b"".join(b'{"role": "user", "content": "lamp %d"}\n' % number for number in range(20_000))
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    with FileTexts(ReadingLimits(2**20)) as texts:
+        found = texts.read(tmp_path / "a.jsonl", "chats")
+        first = next(found)
+        assert isinstance(first, ReadText)
+        assert first.text == "lamp 0"
+        found.close()
+        assert len(read(texts, tmp_path / "b.pdf", GOOD, "pdf")) == 1
+
+
+def test_a_place_is_taken_once(tmp_path: Path) -> None:
+    """A mail that bears another one's id has a place of its own, so it cannot stand in for that one."""
+    mails = b"".join(b"From x@y.z\nMessage-ID: <1@x>\nSubject: %d\n\nlamp\n\n" % number for number in range(3))
+    with FileTexts(ReadingLimits(2**20)) as texts:
+        found = read(texts, tmp_path / "a.mbox", mails, "mbox")
+    assert [each.place for each in found] == ["<1@x>", "<1@x>~2", "<1@x>~3"]
+
+
+def test_bytes_are_read_like_a_file() -> None:
+    """What came over the wire is read in the same process."""
+    with FileTexts(ReadingLimits(2**20)) as texts:
+        found, _ = texts.read_bytes("../../a.pdf", GOOD, "pdf")
+        assert [each.text for each in found] == ["Maro winds the lamp."]
+        assert texts.read_bytes("a.png", b"\x89PNG", "it is a picture, not a text") == (
+            [],
+            "it is a picture, not a text",
+        )
+
+
+_READS = """
+import sys
+from pathlib import Path
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+with FileTexts(ReadingLimits(2**20, seconds=1)) as texts:
+    print(len(list(texts.read(Path(sys.argv[1]), "pdf"))), texts.number, flush=True)
+    list(texts.read(Path(sys.argv[2]), "html"))
+"""
+
+
+def test_a_kill_leaves_no_process(tmp_path: Path) -> None:
+    """The reading process ends by itself where the one that asked was killed, in the middle of a file too."""
+    (tmp_path / "a.pdf").write_bytes(GOOD)
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-c", _READS, str(tmp_path / "a.pdf"), str(tmp_path / "pipe")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asker:
+        assert asker.stdout is not None
+        count, number = asker.stdout.readline().split()
+        asker.kill()
+    assert count == "1"
+    until = time.monotonic() + 10
+    while Path(f"/proc/{number}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{number}").exists()

@@ -1,0 +1,76 @@
+"""Text in other encodings than UTF-8."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.reading.reads import read_all, texts_of
+
+from batos.memory.reading import other_text
+from batos.memory.reading.other_text import decode
+from batos.memory.reading.read_text import NotReadable
+
+POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
+RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
+JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Café déjà vu, naïve façade."),
+        ("cp1252", "Der Wärter stieg die Treppe hinauf und zündete die große Lampe an. „Schön“, sagte er."),
+        ("cp1252", "Fyrvaktaren gick uppför trappan och tände den stora lampan. På ön är det mörkt."),
+        ("cp1250", POLISH * 3),
+        ("iso8859-2", POLISH * 3),
+        ("cp1251", RUSSIAN * 2),
+        ("koi8-r", RUSSIAN * 2),
+        ("cp1253", "Ο φαροφύλακας ανέβηκε τις σκάλες και άναψε τη μεγάλη λάμπα. " * 3),
+        ("cp1254", "Fener bekçisi merdivenlerden çıktı ve büyük lambayı yaktı. Şişli ığdır. " * 3),
+        ("cp1255", "שומר המגדלור עלה במדרגות והדליק את המנורה הגדולה. " * 3),
+        ("cp1256", "صعد حارس المنارة الدرج وأضاء المصباح الكبير. " * 3),
+        ("shift_jis", JAPANESE * 5),
+        ("euc-jp", JAPANESE * 5),
+        ("gb18030", "灯塔看守人每四个小时给灯上一次发条。" * 5),
+        ("big5", "燈塔看守人每四個小時給燈上一次發條。" * 5),
+        ("euc-kr", "등대지기는 네 시간마다 램프를 감는다. " * 5),
+        ("utf-16", "Maro winds the lamp."),
+        ("utf-32", "Maro winds the lamp."),
+    ],
+)
+def test_a_text_is_told_by_how_it_looks(encoding: str, text: str) -> None:
+    """Letters come out as they were, in usual encodings."""
+    assert decode(text.encode(encoding)) == text
+
+
+def test_a_declared_encoding_goes_before_its_looks() -> None:
+    """A page or a mail says what it is in."""
+    assert decode("Ĉiu lampo.".encode("iso8859-3"), "iso8859-3") == "Ĉiu lampo."
+
+
+def test_a_long_file_is_told_by_its_beginning(tmp_path: Path) -> None:
+    """A character that the sample cuts in two does no harm."""
+    text = JAPANESE * 4_000
+    assert texts_of(read_all(other_text.read, tmp_path / "a.txt", text.encode("shift_jis"))) == [text]
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 4, os.urandom(4_000), b"\x93lamp\x94 \x00\x01\x02\xff" * 9])
+def test_no_text_is_refused(data: bytes) -> None:
+    """Bytes that are no text are not made one."""
+    with pytest.raises(NotReadable):
+        decode(data)
+
+
+@given(data=st.binary(max_size=300), declared=st.text(max_size=12))
+def test_any_bytes_are_a_text_or_none(data: bytes, declared: str) -> None:
+    """A name of an encoding that a stranger declares does no harm either."""
+    try:
+        text = decode(data, declared)
+    except NotReadable:
+        return
+    assert "\0" not in text
+    text.encode()
