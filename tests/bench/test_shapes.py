@@ -41,6 +41,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "quality.py": ("arms", "n"),
     "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token", "missions"),
     "memory_scale.py": ("sizes",),
+    "retrieval.py": ("embedder", "untitled", "sets"),
     "routing.py": (
         "accuracy",
         "hard_accuracy",

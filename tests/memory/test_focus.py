@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage, texts
 
+from batos.memory.evidence import Passage
 from batos.memory.focus import MOST, USUAL, focus
 from batos.memory.sentences import sentence_spans
 
@@ -105,3 +106,15 @@ def test_a_sentence_that_hardly_matches_stays_out() -> None:
 def test_a_request_that_names_nothing_of_the_text_has_no_focus() -> None:
     """A word that stands in every text brings no sentence into focus."""
     assert focus([passage(LAMP)], "Summarise the attached report") == ()
+
+
+def test_a_sentence_of_what_matches_less_well_comes_after_the_same_of_what_matches_best() -> None:
+    """Passages that recall found have weights; those of files have none, and are as good as each other."""
+    question = "Who winds the lamp?"
+    one = Passage(1, "a", "0", 0, "Anna winds the lamp.", weight=0.3)
+    other = Passage(2, "b", "1", 0, "Maro winds the lamp.")
+    far = Passage(3, "c", "2", 0, "Ella winds the lamp.", weight=0.2)
+    assert [each.text for each in focus([one, other, far], question)] == [
+        "Anna winds the lamp.",
+        "Maro winds the lamp.",
+    ]

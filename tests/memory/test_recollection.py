@@ -72,9 +72,9 @@ async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
             assert (passage.text, passage.start) == (LAMP, 0)
             assert recollection.find_passages(root, RecallQuery("What is the capital of Bolivia?"), reach, 8) == ()
             assert passage.why.startswith("words: ")
-            reasons = {passage.chunk: passage.why, 99: "gone"}
-            assert recollection.passages_of(root, reasons, reach) == (passage,)
-            assert recollection.passages_of(root, reasons, MemoryReach("bob")) == ()
+            noted = [(passage.chunk, passage.why, passage.weight), (99, "gone", 1.0)]
+            assert recollection.passages_of(root, noted, reach) == (passage,)
+            assert recollection.passages_of(root, noted, MemoryReach("bob")) == ()
     assert 0 < LEAST_COVERED < 1
 
 

@@ -22,7 +22,7 @@ class Passage:
     """A span of a file: `number` is what citations name, `start` its place in the file in characters.
 
     `trust` is the class of its text. A remembered one has the name of its `document`, the number of its `chunk`, the
-    `mission` that it came of, and the reasons `why` it was found.
+    `mission` that it came of, the reasons `why` it was found, and a `weight`: how well it matches beside the best one.
     """
 
     number: int
@@ -35,6 +35,7 @@ class Passage:
     chunk: int = 0
     why: str = ""
     mission: str = ""
+    weight: float = 1.0
 
     def block(self) -> str:
         """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""

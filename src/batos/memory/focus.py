@@ -20,6 +20,10 @@ FAINT = 0.3
 COVERED = 0.05
 #: A further sentence comes into focus if it matches at least so well, as a share of the match before it.
 ALIKE = 0.9
+#: The same among passages of which some were found to match less well: more sentences compete there.
+ALIKE_FOUND = 0.8
+#: A sentence of such a passage matches less well too, by this power of the passage's own weight.
+PASSAGE_POWER = 0.75
 #: The share of a word's rarity that counts if the word is short and no number: such words say little in any language.
 SHORT_WORD, SHORT_LETTERS = 0.25, 3
 #: The part of a match that each word of a sentence costs, so that of two equal matches the shorter sentence is better.
@@ -36,12 +40,13 @@ _REFERRING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A sentence: the place of its passage among the passages, its span in the passage's text, and its terms."""
+    """A sentence: the place of its passage among the passages, its span in the passage's text, its terms and weight."""
 
     passage: int
     start: int
     end: int
     terms: frozenset[str]
+    weight: float
 
 
 def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
@@ -67,7 +72,7 @@ def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
 
 def _candidates(passages: Sequence[Passage]) -> list[_Candidate]:
     return [
-        _Candidate(place, start, end, frozenset(stems(passage.text[start:end])))
+        _Candidate(place, start, end, frozenset(stems(passage.text[start:end])), passage.weight**PASSAGE_POWER)
         for place, passage in enumerate(passages)
         for start, end in sentence_spans(passage.text)
     ]
@@ -77,7 +82,7 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     """Return the places of the candidates in focus, the best first; only those with a word of the question."""
     holding = Counter(term for each in candidates for term in each.terms)
     weights = {term: _rarity(term, holding[term], len(candidates)) for term in stems(question)}
-    scores = [sum(weights[term] for term in each.terms & weights.keys()) for each in candidates]
+    scores = [each.weight * sum(weights[term] for term in each.terms & weights.keys()) for each in candidates]
     if max(scores, default=0) < COVERED * sum(weights.values()):
         return []
     matching = [place for place, score in enumerate(scores) if score]
@@ -85,7 +90,8 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     ranked = sorted(matching, key=lambda place: (-fine[place], place))
     ranked = [place for place in ranked if scores[place] >= FAINT * scores[ranked[0]]]
     many = min(USUAL, len(ranked))
-    while many < min(MOST, len(ranked)) and scores[ranked[many]] >= ALIKE * scores[ranked[many - 1]]:
+    alike = ALIKE if all(each.weight == 1 for each in candidates) else ALIKE_FOUND
+    while many < min(MOST, len(ranked)) and scores[ranked[many]] >= alike * scores[ranked[many - 1]]:
         many += 1
     return ranked[:many]
 

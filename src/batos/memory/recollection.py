@@ -79,13 +79,22 @@ class Recollection:
             found = self._search.recall(root, query, replace(reach, kinds=kinds, evidence=EVIDENCE), most)
             best = [each for each in found.best(most) if is_relevant(each, found.rarity) and _stands(root, each.chunk)]
             if best:
-                return tuple(_passage(each.chunk, _reasons(each, found.rarity, "")) for each in best)
+                most_ = best[0].score
+                return tuple(
+                    _passage(each.chunk, _reasons(each, found.rarity, ""), each.score / most_) for each in best
+                )
         return ()
 
-    def passages_of(self, root: Root, reasons: Mapping[int, str], reach: MemoryReach) -> tuple[Passage, ...]:
-        """Return the chunks of these numbers as evidence, with their reasons: those that are there and within reach."""
-        found = ((memory_records.find_chunk(root, number), why) for number, why in reasons.items())
-        return tuple(_passage(each, why) for each, why in found if each is not None and reach.holds(_range_of(each)))
+    def passages_of(
+        self, root: Root, found: Sequence[tuple[int, str, float]], reach: MemoryReach
+    ) -> tuple[Passage, ...]:
+        """Return chunks as evidence by their numbers, reasons and weights: those that are there and within reach."""
+        there = ((memory_records.find_chunk(root, number), why, weight) for number, why, weight in found)
+        return tuple(
+            _passage(each, why, weight)
+            for each, why, weight in there
+            if each is not None and reach.holds(_range_of(each))
+        )
 
 
 def _size(document: UvmObject) -> int:
@@ -140,13 +149,13 @@ def _range_of_document(document: UvmObject) -> ChunkRange:
     )  # fmt: skip
 
 
-def _passage(chunk: UvmObject, why: str) -> Passage:
+def _passage(chunk: UvmObject, why: str, weight: float) -> Passage:
     """Return a chunk as evidence; who shows it numbers it."""
     slots = own_slots(chunk)
     document = own_slots(slots["document"])
     return Passage(
         0, document["title"], document["sha256"], slots["start"], slots["text"],
-        document["trust"], document["name"], slots["number"], why, document["mission"],
+        document["trust"], document["name"], slots["number"], why, document["mission"], weight,
     )  # fmt: skip
 
 

@@ -32,11 +32,10 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     root, key = context.mission.root, _key(query)
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:
-            reasons = dict(zip(note[NOTE]["chunks"], note[NOTE]["why"], strict=True))
-            return recollection.passages_of(root, reasons, reach)
+            return recollection.passages_of(root, note[NOTE]["found"], reach)
     found = await _search(recollection, context, query, reach)
-    chunks, reasons_ = [each.chunk for each in found], [each.why for each in found]
-    context.trace.decided.note(**{NOTE: {"query": key, "chunks": chunks, "why": reasons_}})
+    told = [(each.chunk, each.why, each.weight) for each in found]
+    context.trace.decided.note(**{NOTE: {"query": key, "found": told}})
     return found
 
 
