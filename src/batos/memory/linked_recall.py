@@ -128,13 +128,14 @@ def recall(
 
 def _links_of(text: str, rarity: Mapping[str, float], names: NameResolver) -> Iterable[tuple[Mention, str, float]]:
     """Yield the names that a text mentions, each with its sentence and the share of the question that this has."""
-    spans = sentence_spans(text)
+    spans, said = sentence_spans(text), dict[tuple[int, int], float]()
     weight = sum(rarity.values()) or 1.0
     for mention in names.mentions(text):
-        start, end = next((span for span in spans if span[0] <= mention.start < span[1]), (0, 0))
-        sentence = text[start:end]
-        said = sum(rarity[stem] for stem in set(stems(sentence)) & rarity.keys()) / weight
-        yield mention, sentence, said
+        span = next((each for each in spans if each[0] <= mention.start < each[1]), (0, 0))
+        sentence = text[slice(*span)]
+        if span not in said:
+            said[span] = sum(rarity[stem] for stem in set(stems(sentence)) & rarity.keys()) / weight
+        yield mention, sentence, said[span]
 
 
 def _nearness(legs: Legs, ids: set[int]) -> Mapping[int, float]:

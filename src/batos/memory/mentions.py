@@ -15,6 +15,7 @@ LONGEST: Final = 8
 _SHORTEST: Final = 3
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
 _IN_BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]\s*\Z")
 _QUOTES = " \t\n\"“”«»'`„"
@@ -116,11 +117,15 @@ def _longest(tokens: list[_Token], place: int, names: Container[str]) -> int | N
 def _tokens(text: str) -> Iterator[_Token]:
     before = -1
     for found in _TOKEN.finditer(text):
-        word = found[0]
-        is_unspaced = len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None
+        word, (start, end) = found[0], found.span()
+        if word.isascii():  # most words, without the slow steps
+            yield _Token(word.lower().removesuffix("'s"), not word[0].islower(), start, end, False)
+            before = -1
+            continue
+        is_unspaced = len(word) == 1 and _IS_UNSPACED.match(word) is not None
         key = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
-        yield _Token(key, not word[0].islower(), *found.span(), is_unspaced and found.start() == before)
-        before = found.end() if is_unspaced else -1
+        yield _Token(key, not word[0].islower(), start, end, is_unspaced and start == before)
+        before = end if is_unspaced else -1
 
 
 def _join(tokens: list[_Token]) -> str:
@@ -130,10 +135,10 @@ def _join(tokens: list[_Token]) -> str:
 def _is_telling(key: str) -> bool:
     """Tell whether a name says something by itself, and is no number or common word."""
     words = key.split()
-    if len(words) > LONGEST and not re.match(f"[{_UNSPACED}]", key):
+    if len(words) > LONGEST and not _IS_UNSPACED.match(key):
         return False
     if len(words) > 1:
         return any(word not in COMMON for word in words)
-    if re.match(f"[{_UNSPACED}]", key):
+    if _IS_UNSPACED.match(key):
         return len(key) > 1
     return len(key) >= _SHORTEST and key not in COMMON and not key.isdigit()
