@@ -262,8 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen, EMULATORS["gguf"] = "gguf", (*EMULATORS["hashing"], "--gguf", options.gguf)
     with emulator(chosen) if chosen != "none" else nullcontext(None) as host:
         told = {each.name: asyncio.run(measure(each, host)) for each in sets}
-    is_aimed = chosen in ("minilm", "gguf") and not options.quick
-    goals = goals_of(told, UNTITLED if options.untitled else GOALS) if is_aimed else []
+    goals = goals_of(told, UNTITLED if options.untitled else GOALS)
     embedder = MINILM if chosen == "minilm" else Path(options.gguf).name if options.gguf else chosen
     report({"embedder": embedder, "untitled": options.untitled, "sets": told}, goals, options.json)
 
