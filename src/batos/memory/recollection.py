@@ -10,6 +10,7 @@ from batos.image import memory_quotes, memory_records
 from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
+from batos.memory.common_words import COMMON_STEMS
 from batos.memory.evidence import Passage
 from batos.memory.linked_recall import Link
 from batos.memory.reach import MemoryReach
@@ -220,7 +221,8 @@ def _path(link: Link, among: FoundChunks) -> PathDocument:
 def _reasons(found: FoundChunk, rarity: Mapping[str, float], title: str) -> str:
     """Return the reasons why a chunk was found, in a line."""
     there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{title}")}
-    shared = sorted((stem for stem in rarity if stem in there), key=lambda stem: -rarity[stem])
+    telling = [stem for stem in rarity if stem in there and stem not in COMMON_STEMS]
+    shared = sorted(telling, key=lambda stem: -rarity[stem])
     words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
     reasons = [
         "named in the question" if found.is_named else "",

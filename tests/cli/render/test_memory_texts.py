@@ -11,6 +11,7 @@ LINE = {
     "scope": "default",
     "at": "2026-11-24T00:00:00.000Z",
     "trust": "external",
+    "kind": "document",
     "standing": "current",
     "path": None,
     "size": 20,

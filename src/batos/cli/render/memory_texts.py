@@ -69,6 +69,7 @@ def listing_text(found: Mapping[str, Any]) -> str:
     rows = [
         [
             names[each["document"]],
+            each["kind"],
             local_time(each["at"]),
             each["scope"],
             str(each["chunks"]),
@@ -77,7 +78,7 @@ def listing_text(found: Mapping[str, Any]) -> str:
         ]
         for each in found["memories"]
     ]
-    text = table(rows, ("document", "since", "scope", "parts", "size", "title"), whole=(0,))
+    text = table(rows, ("document", "type", "since", "scope", "parts", "size", "title"), whole=(0,))
     return f"{text}\n\n{count_text(found['documents'], 'document')}, {count_text(found['chunks'], 'part')}."
 
 
