@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.minds.scripted import kind
 
+from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.document_store import Incoming
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -105,3 +108,30 @@ async def test_a_later_attempt_is_shown_the_same_parts(tmp_path: Path) -> None:
         assert again["provenance"]["recalled"] == first["provenance"]["recalled"]
         fresh = await ask(uvm)
         assert len(fresh["provenance"]["recalled"]) == 2
+
+
+async def test_a_part_of_a_question_brings_what_is_remembered_for_it(tmp_path: Path) -> None:
+    """The sub-query names what the question does not; its parts stand in every prompt behind those of the question."""
+    oil = "Harbour masters measure the brass cans in March."
+
+    def respond(request: ChatRequest) -> str:
+        if kind(request) == "decomposition":
+            assert request.schema is not None
+            *others, last = request.schema["properties"]
+            told = {key: f"{QUESTION} ({key})" for key in others}
+            return json.dumps({**told, last: "When do harbour masters measure the brass cans of the lamp?"})
+        return LAMP
+
+    bridge = ScriptedBridge(respond)
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        await remember(uvm, LAMP)
+        await remember(uvm, oil, source="/oil", title="stores")
+        told = await ask(uvm, persona="BRICK", effort="cycle")
+        assert [(each["document"], each["name"]) for each in told["provenance"]["recalled"]] == [
+            (1, "lamp"),
+            (2, "stores"),
+        ]
+        first, second, *_ = seen(bridge)
+        assert (oil in first, LAMP in first) == (False, True)
+        assert oil in second
+        assert (await ask(uvm, effort="reflex"))["provenance"]["recalled"][0]["name"] == "lamp"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from batos.errors import InternalError, ObjectError
-from batos.memory.evidence import Evidence
-from batos.minds import provenance
+from batos.memory.evidence import Evidence, Passage
+from batos.minds import prompt, provenance, remembered
 from batos.minds.calls import answers, division
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
@@ -21,6 +22,8 @@ from batos.objects.prototype import UvmObject
 StateWork: TypeAlias = Callable[[MindContext, MindInterpreter, UvmObject, tuple[Any, ...]], Awaitable[str]]
 
 WORK_SLOT: Final = "_tmp_synthesis_"
+#: The most remembered parts of documents that each sub-query adds to the evidence.
+MOST_FOR_A_PART: Final = 3
 
 
 async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
@@ -57,6 +60,7 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
             value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)
             synthesis.queries = division.assign(context, slots, value)
             synthesis.evidence = replied.evidence
+            await recall_for_parts(context, synthesis)
         except WORDLESS as unusable:
             # A model that cannot divide the question may answer it all the same: its parts compete.
             synthesis.undivided = unusable.message
@@ -135,6 +139,38 @@ async def recall(context: MindContext, interpreter: Interpreter, query: str, *ro
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     return recalled
+
+
+async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
+    """Add what is remembered for the sub-queries to the evidence: they may name what the question does not.
+
+    A mind within another has the evidence of the outer one, whose citations name its numbers.
+    """
+    if context.mind.inherited is not None:
+        return
+    found: list[Passage] = []
+    for query in dict.fromkeys(synthesis.queries.values()):
+        if query != context.mind.question:
+            found += (await remembered.find_passages(context, query))[:MOST_FOR_A_PART]
+    if found:
+        _widen(context, synthesis, found)
+
+
+def _widen(context: MindContext, synthesis: Synthesis, found: Sequence[Passage]) -> None:
+    """Add passages that the evidence has not, as long as there is room for them beside it."""
+    rooms = window.rooms(context)
+    left = rooms[0] - sum(each.size for each in synthesis.recalled.passages)
+    if len(rooms) == 1:
+        left -= prompt.evidence_size(context.mission.shared.with_evidence(replace(synthesis.recalled, passages=())))
+    fitting: list[Passage] = []
+    for each in found:
+        if each.size <= left:
+            fitting.append(each)
+            left -= each.size
+    wider = synthesis.recalled.merge([Evidence(passages=tuple(fitting))])
+    fresh = wider.passages[len(synthesis.recalled.passages) :]
+    synthesis.recalled = wider
+    synthesis.evidence = replace(synthesis.evidence, passages=(*synthesis.evidence.passages, *fresh))
 
 
 def synthesis_of(cycle: UvmObject) -> Synthesis:
