@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Among, Hit, Numbers
 from batos.memory.indexes.segment_bytes import pack, unpack
+from batos.memory.indexes.text import best_of
 
 KIND: Final = b"vect"
 #: The most numbers that a vector has.
@@ -109,8 +109,8 @@ class _FlatPart:
         #: The vectors where faiss holds them, so that they are in memory once.
         self.matrix = codes.view("<f2").reshape(part.matrix.shape)
 
-    def nearest(self, vector: Matrix, most: int, allowed: Allowed | None) -> Iterator[tuple[int, float]]:
-        """Yield the ids and scores of the nearest vectors: all that are as near as the last one among them."""
+    def nearest(self, vector: Matrix, most: int, allowed: Allowed | None) -> tuple[Numbers, Matrix]:
+        """Return the ids and scores of the nearest vectors: all that are as near as the last one among them."""
         count = len(self.ids) if allowed is None else int(np.count_nonzero(allowed))
         chosen = None
         if allowed is not None:
@@ -121,9 +121,9 @@ class _FlatPart:
             asked = min(wanted + 1, count)
             scores, rows = self._flat.search(vector[None], asked, params=chosen)
             if asked == count or scores[0, wanted - 1] > scores[0, wanted]:
-                yield from zip(self.ids[rows[0]].tolist(), scores[0].tolist(), strict=True)
-                return
+                return self.ids[rows[0]], scores[0]
             wanted = min(2 * wanted, count)
+        return np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 class VectorIndex:
@@ -189,13 +189,9 @@ class VectorIndex:
         length = float(np.linalg.norm(vector))
         if most < 1 or length == 0.0 or vector.shape != (self.dimensions,):
             return []
-        found: dict[int, float] = {}
-        for part in self._parts.values():
-            for id_, score in part.nearest(vector / length, most, self._choose(part.ids, among)):
-                if score > found.get(id_, -2.0):
-                    found[id_] = score
-        best = heapq.nsmallest(most, found.items(), key=lambda pair: (-pair[1], pair[0]))
-        return [Hit(id_, score) for id_, score in best]
+        found = [part.nearest(vector / length, most, self._choose(part.ids, among)) for part in self._parts.values()]
+        ids, scores = (np.concatenate(each) for each in zip(*found, strict=True))
+        return best_of(ids, scores.astype(np.float64), most)
 
     def _choose(self, ids: Numbers, among: Among | None) -> Allowed | None:
         """Return which of some ids may be found; None: all."""
