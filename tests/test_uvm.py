@@ -272,6 +272,27 @@ async def test_a_changed_codex_acts_at_the_next_check(tmp_path: Path) -> None:
     assert "- Be brief." not in bridge.history[0].messages[0]["content"]
 
 
+def _codex_digest(uvm: UVM) -> str:
+    with uvm.image.snapshot() as root:
+        return str(root[roots.GENESIS]["codex_digest"])
+
+
+async def test_memory_embeds_without_taking_up_a_changed_codex(tmp_path: Path) -> None:
+    """`codex diff` shows a change until a mission begins, although parts of memory get vectors in between."""
+    async with opened(tmp_path, ScriptedBridge(Script())) as uvm:
+        await uvm.readiness.genesis()
+        before = await uvm.readiness.embedder()
+        path = tmp_path / "codex" / "mind.toml"
+        path.write_text(
+            path.read_text(encoding="utf-8").replace("- Answer what", "- Be brief.\n- Answer what", 1), "utf-8"
+        )
+        known = _codex_digest(uvm)
+        assert (await uvm.readiness.embedder()).digest == before.digest
+        assert _codex_digest(uvm) == known
+        await uvm.readiness.check()
+        assert _codex_digest(uvm) != known
+
+
 async def test_a_broken_codex_stops_the_check_with_file_and_line(tmp_path: Path) -> None:
     """Nothing is written of a codex that cannot be read."""
     async with opened(tmp_path, ScriptedBridge(Script())) as uvm:

@@ -192,15 +192,20 @@ class Readiness:
         return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell, margin)
 
     async def embedder(self) -> Embedder:
-        """Return what embeds today.
+        """Return the embedder of the codex that missions run on, with the digest that the daemon has now.
+
+        The next mission takes up a changed codex. A part of memory that gets its vector before that does not.
 
         Raises:
             Unembedded: the codex names no embedder, or the daemon does not have it.
             BatosError: Ollama cannot be asked, or genesis must run first.
         """
-        found = self._embedder((await self.ready()).baseline)
-        if found is None and not await self.answers():
-            raise Unembedded("Ollama does not answer")
+        standing = self._ready or await self.ready()
+        try:
+            digests = {row.name: row.digest for row in await self.bridge.list()}
+        except (OllamaUnreachable, OllamaTimeout) as error:
+            raise Unembedded("Ollama does not answer") from error
+        found = self._embedder(replace(standing.baseline, digests=digests))
         if found is None:
             raise Unembedded("there is no embedding model: the codex names none, or `batos genesis` must pull it")
         return found
