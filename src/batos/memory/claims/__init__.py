@@ -1,0 +1,1 @@
+"""Claims: statements of facts, turns and documents, and which of them still holds."""

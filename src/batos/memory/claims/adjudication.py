@@ -1,0 +1,293 @@
+"""Decides which statements still hold: by keys, corrections, newer values, and what somebody only supposed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from batos.memory.claims import cues
+from batos.memory.claims.statements import (
+    Saying,
+    Statement,
+    StatementStanding,
+    family,
+    parts_of_key,
+    statements_of,
+    telling,
+)
+
+#: The share of a superseded value that another statement has to have to say the same.
+SAME: Final = 0.6
+#: The share of an earlier statement that a newer one has to leave out to say something else.
+OTHER: Final = 0.3
+#: The ranks of who gives a fact, the lowest first; who is not of these has none.
+RANKS: Final = ("subordinate", "peer", "manager", "executive", "policy", "system")
+#: Common stems from which on two ranked facts are about the same, as a share of the shorter.
+ALIKE: Final = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class _Dead:
+    """A value that no longer holds, and the statement that took its place."""
+
+    value: frozenset[str]
+    by: Statement | None
+    whole: frozenset[str]
+    standing: StatementStanding = "superseded"
+
+
+@dataclass(slots=True)
+class _Docket:
+    """The statements so far, and what is known of them."""
+
+    heard: list[Statement] = field(default_factory=list)
+    by_key: dict[str, list[Statement]] = field(default_factory=dict)
+    dead: list[_Dead] = field(default_factory=list)
+
+
+def adjudicate(sayings: Iterable[Saying]) -> list[Statement]:
+    """Return the statements of sayings in the order of their moments, each with its standing.
+
+    >>> given = [Saying(1, "turn", "The keel goes to Bremen."), Saying(2, "turn", "No wait, make that Ulm.")]
+    >>> [each.standing for each in adjudicate(given)]
+    ['superseded', 'current']
+    """
+    ordered = sorted(sayings, key=lambda each: (each.at, each.id))
+    docket = _Docket()
+    turns = [statements_of(each) for each in ordered]
+    _mark_digressions(turns)
+    for statements in turns:
+        commanded = any(each.saying.kind != "fact" and cues.has("commands", each.text) for each in statements)
+        for place, statement in enumerate(statements):
+            if commanded:
+                _mark(statement, "untrusted", "a command")
+            _connect(statement, statements[:place], docket)
+            _judge(statement, docket)
+            docket.heard.append(statement)
+    _weigh_ranks(docket)
+    return docket.heard
+
+
+def _mark(statement: Statement, standing: StatementStanding, reason: str, by: Statement | None = None) -> None:
+    statement.standing, statement.reason = standing, reason
+    statement.by = by.saying.id if by is not None else None
+
+
+def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
+    """Take out what was said between the opening of another topic, or of a talk that asserts nothing, and the return."""
+    opened: tuple[int, str] | None = None
+    for place, statements in enumerate(turns):
+        if not statements or statements[0].saying.kind != "turn":
+            continue
+        text = statements[0].saying.text
+        if cues.has("interrupts", statements[0].text):
+            opened = place, "another topic"
+        elif any(cues.has("explores", each.text) and not cues.has("returns", each.text) for each in statements):
+            opened = place, "exploratory"
+        elif opened and cues.has("returns", text):
+            first, reason = opened
+            last = place if reason == "exploratory" else place - 1
+            for between in turns[first : last + 1]:
+                for each in between:
+                    if each.saying.kind == "turn":
+                        _mark(each, "out of scope", reason)
+            opened = None
+
+
+def _connect(statement: Statement, before: Sequence[Statement], docket: _Docket) -> None:
+    """Note what a statement rests on: the one before it in its turn, or what it concludes from, or named facts."""
+    if before and not statement.values:
+        statement.rests_on.append(before[-1])
+    elif not before and cues.has("concludes", statement.text):
+        claims = [each for each in docket.heard if each.is_claim and each.standing == "current"]
+        statement.rests_on += claims[-1:]
+    for key in statement.saying.depends_on:
+        statement.rests_on += _of_key(key, docket)
+
+
+def _of_key(key: str, docket: _Docket) -> list[Statement]:
+    """Return the statements of the fact that a key names, in its own notation or another."""
+    found = docket.by_key.get(key.casefold()) or docket.by_key.get(family(key))
+    if found is None and (parts := parts_of_key(key)):
+        for known in reversed(docket.by_key):
+            begun = parts_of_key(known)
+            if all(any(each.startswith(part) for each in begun) for part in parts):
+                return docket.by_key[known]
+    return found or []
+
+
+def _judge(statement: Statement, docket: _Docket) -> None:
+    """Decide on a statement, and on earlier ones by it."""
+    is_fact = statement.saying.kind == "fact"
+    targets = _targets_by_key(statement, docket) if is_fact else []
+    if statement.standing != "current":
+        return
+    if statement.is_restricted:
+        _mark(statement, "out of scope", statement.label.partition(":")[2].strip() or statement.label)
+    elif statement.is_invalid:
+        _mark(statement, "superseded", "invalid")
+    elif not statement.is_claim:
+        return
+    elif cues.is_noted_as_supposed(statement.text) or (not is_fact and cues.has("supposes", statement.text)):
+        _mark(statement, "out of scope", "only supposed")
+    elif any(each.standing == "untrusted" and statement.terms <= each.about for each in docket.heard):
+        _mark(statement, "untrusted", "said again")
+    elif cues.has("past", statement.text):
+        _mark(statement, "superseded", "of the past")
+    elif not targets:
+        targets = _targets_by_cue(statement, docket)
+    if targets:
+        _supersede(targets, statement, docket)
+    if statement.standing == "current" and not is_fact and not targets:
+        _mark_restated(statement, docket)
+
+
+def _targets_by_key(statement: Statement, docket: _Docket) -> list[Statement]:
+    key, names = statement.saying.key.casefold(), statement.saying.supersedes
+    found = _of_key(names, docket) if names else []
+    found = found or docket.by_key.get(key, [])
+    docket.by_key[key] = docket.by_key[family(key)] = [statement]
+    return [each for each in found if each is not statement]
+
+
+def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
+    """Return the earlier statements that a correction or an update takes the place of."""
+    corrects, updates = cues.has("corrects", statement.text), cues.has("updates", statement.text)
+    denied = cues.before("denies", statement.text)
+    if denied:
+        who = telling(denied)
+        return [each for each in docket.heard if each.label and who & telling(each.label) and each.standing == "current"]
+    if not corrects and not updates:
+        return []
+    if corrects:
+        back = [each.by for each in docket.dead if each.by and _says(statement, each.value) and _may_yield(each.by, statement)]
+        if back:
+            return list({id(each): each for each in back}.values())
+    if any(_knows(each, statement) for each in docket.heard):
+        return []
+    live = [each for each in docket.heard if _may_yield(each, statement)]
+    shared = [(len(each.about & statement.about), place) for place, each in enumerate(live)]
+    most = max((count for count, _ in shared), default=0)
+    found = [live[place] for count, place in shared if most and count >= max(1, 0.75 * most)]
+    found = found or (live[-1:] if corrects else [])
+    if any(_is_outranked(statement, each) for each in found):
+        _distrust(statement, found, docket)
+        return []
+    return found
+
+
+def _knows(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier fact is the very correction that a later statement tells of: it brings no other value."""
+    return (
+        earlier.standing == "current"
+        and earlier.took_place
+        and earlier.saying.kind == "fact"
+        and later.values <= earlier.about
+        and 0 < len(fresh := telling(cues.without("corrects", later.text))) * (1 - OTHER) <= len(fresh & earlier.about)
+    )
+
+
+def _may_yield(earlier: Statement, later: Statement) -> bool:
+    """Tell whether a later statement can take the place of an earlier one, which says something else.
+
+    In one saying only a figure yields to another.
+    """
+    return (
+        earlier.is_claim
+        and earlier.standing == "current"
+        and (earlier.saying is not later.saying or any(map(_has_digit, earlier.values)))
+        and _differs(earlier, later)
+    )
+
+
+def _has_digit(term: str) -> bool:
+    return any(map(str.isdigit, term))
+
+
+def _is_outranked(one: Statement, other: Statement) -> bool:
+    ranks = one.saying.authority, other.saying.authority
+    return all(each in RANKS for each in ranks) and RANKS.index(ranks[0]) < RANKS.index(ranks[1])
+
+
+def _differs(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier statement says something that a later one does not: else they agree."""
+    if later.values <= earlier.about and len(later.terms - earlier.terms) <= OTHER * len(later.terms):
+        return False
+    return not earlier.values <= later.about or len(earlier.terms - later.terms) > OTHER * len(earlier.terms)
+
+
+def _supersede(targets: Sequence[Statement], by: Statement, docket: _Docket) -> None:
+    """Let a statement take the place of others, and of all that say the same as these or rest on them."""
+    by.took_place = True
+    for target in targets:
+        value = (target.values - by.values - by.terms) or (target.terms - by.terms)
+        docket.dead.append(_Dead(value, by, target.about))
+        _mark(target, "superseded", "", by)
+        for each in docket.heard:
+            if each.standing == "current" and each.saying is not by.saying and _says(each, value):
+                _mark(each, "superseded", "", by)
+    _supersede_dependents(by, docket)
+
+
+def _supersede_dependents(by: Statement, docket: _Docket) -> None:
+    fresh = True
+    while fresh:
+        fresh = False
+        for each in docket.heard:
+            if each.standing == "current" and any(found.standing == "superseded" for found in each.rests_on):
+                fresh = True
+                _mark(each, "superseded", "rests on what no longer holds", by)
+                value = each.values or each.terms
+                docket.dead.append(_Dead(value, by, each.about))
+                for twin in docket.heard:
+                    if twin.standing == "current" and _says(twin, value):
+                        _mark(twin, "superseded", "rests on what no longer holds", by)
+
+
+def _says(statement: Statement, value: frozenset[str]) -> bool:
+    """Tell whether a statement has a value, or most of it."""
+    return bool(value) and statement.is_claim and len(value & (statement.terms | statement.values)) >= SAME * len(value)
+
+
+def _mark_restated(statement: Statement, docket: _Docket) -> None:
+    """Mark a statement that tells of a value which no longer holds, or repeats it and nothing else."""
+    refers = cues.has("refers", statement.text)
+    for dead in docket.dead:
+        if dead.by is not statement and _says(statement, dead.value) and (refers or _repeats(statement, dead)):
+            _mark(statement, dead.standing, "", dead.by)
+            return
+
+
+def _repeats(statement: Statement, dead: _Dead) -> bool:
+    """Tell whether a statement says what was said word for word before, and is no correction."""
+    return statement.terms <= dead.whole and not cues.has("corrects", statement.text) and not cues.has("updates", statement.text)
+
+
+def _weigh_ranks(docket: _Docket) -> None:
+    """Let facts of a higher rank stand against those of a lower one about the same."""
+    ranked = [
+        each
+        for each in docket.heard
+        if each.saying.authority in RANKS and not each.saying.supersedes and each.standing == "current"
+    ]
+    for lower in ranked:
+        higher = [each for each in ranked if _is_outranked(lower, each) and _alike(lower, each) and _differs(lower, each)]
+        if higher:
+            _distrust(lower, higher, docket)
+    for each in docket.heard:
+        if each.standing == "current" and each not in ranked:
+            _mark_restated(each, docket)
+
+
+def _distrust(lower: Statement, higher: Sequence[Statement], docket: _Docket) -> None:
+    """Mark what stands against higher ranks; who repeats it later says the same."""
+    _mark(lower, "untrusted", "against a higher rank")
+    known = frozenset[str]().union(*(each.about for each in higher))
+    value = (lower.values - known) or (lower.terms - known)
+    docket.dead.append(_Dead(value, None, lower.about, "untrusted"))
+
+
+def _alike(one: Statement, other: Statement) -> bool:
+    common = len(one.terms & other.terms)
+    return common >= 1 and common >= ALIKE * min(len(one.terms), len(other.terms))

@@ -1,0 +1,156 @@
+"""Reads facts, turns and documents into statements: their words, their values, and the cues in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from batos.memory.claims import cues
+from batos.memory.claims.cues import SMALL_WORDS
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems, words
+
+#: The standing of a statement: it holds, another one took its place, it was not meant to hold here, or who said it may
+#: not say so.
+StatementStanding: TypeAlias = Literal["current", "superseded", "out of scope", "untrusted"]
+
+#: A label in brackets before a text: who speaks, for whom it is, or that it no longer holds.
+_LABEL = re.compile(r"\s*\[([^\[\]]{2,200})\]:?\s*(?=\S)")
+# Who speaks, before a colon: "Ana (Head of Sales): ...".
+_SPEAKER = re.compile(r"\s*([\w.' -]{1,60}\([^()]{2,80}\)):\s*(?=\S)")
+_RESTRICTED = re.compile(
+    r"(?:restricted|confidential|private|secret|classified|internal only|scope|vertraulich|geheim|confidentiel|confidencial)\b",
+    re.IGNORECASE,
+)
+_INVALID = re.compile(
+    r"(?:invalid(?:ated)?|obsolete|superseded|deprecated|outdated|void|ungültig|veraltet|obsolète|obsoleto)\b", re.IGNORECASE
+)
+# A name: a capitalised word that does not begin the text, or letters in the middle of a word.
+_NAME = re.compile(r"(?<=[\w,;:'’)\]] )[A-Z][\w&.-]*|\b\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\b")
+_ENDING = re.compile(r"[_-](?:v\d+|corrected|updated|revised|new|final|latest)$")
+_EARLIER_ID = re.compile(r"^f[-_]|[-_]v?\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A text that was given: a fact with its key, a turn, or a document.
+
+    `at` is when it holds from. `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave it.
+    """
+
+    id: int
+    kind: str
+    text: str
+    at: str = ""
+    speaker: str = ""
+    key: str = ""
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
+    authority: str = ""
+
+
+@dataclass(slots=True)
+class Statement:
+    """A sentence of a saying, or the whole value of a fact, and its standing among the others.
+
+    `text` are its own words, from `start` on with the label before them.
+    `terms` are the stems that tell something, `values` those of them with a digit or of names, `subject` those of a
+    fact's key. `by` is the saying that took its place. `rests_on` are statements without which it does not hold.
+    """
+
+    saying: Saying
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    values: frozenset[str]
+    subject: frozenset[str]
+    label: str
+    standing: StatementStanding = "current"
+    reason: str = ""
+    by: int | None = None
+    took_place: bool = False
+    rests_on: list[Statement] = field(default_factory=list)
+
+    @property
+    def is_claim(self) -> bool:
+        """Tell whether it claims something: a question does not."""
+        return not cues.is_question(self.text)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Tell whether its label keeps it from who has no right to it."""
+        return _RESTRICTED.match(self.label) is not None
+
+    @property
+    def is_invalid(self) -> bool:
+        """Tell whether its label says that it no longer holds."""
+        return _INVALID.match(self.label) is not None
+
+    @property
+    def about(self) -> frozenset[str]:
+        """Return the stems of what it is about and of what it says of it."""
+        return self.terms | self.subject
+
+
+def statements_of(saying: Saying) -> list[Statement]:
+    """Return the statements of a saying: a fact is one, a text has one for each sentence.
+
+    >>> [each.text for each in statements_of(Saying(1, "turn", "[Ana]: It is red. It was blue."))]
+    ['It is red.', 'It was blue.']
+    """
+    label = _LABEL.match(saying.text)
+    named, start = (label[1], label.end()) if label else ("", 0)
+    if speaker := _SPEAKER.match(saying.text, start):
+        named, start = named or speaker[1], speaker.end()
+    whole = saying.kind == "fact" or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
+    spans = [(start, len(saying.text))] if whole else _behind(start, sentence_spans(saying.text))
+    subject = telling(saying.key.replace("_", " ").replace("-", " "))
+    found: list[Statement] = []
+    for begin, end in spans:
+        text = saying.text[begin:end]
+        found.append(Statement(saying, begin if found else 0, end, text, telling(text), values(text), subject, named))
+    return found
+
+
+def _behind(start: int, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(max(begin, start), end) for begin, end in spans if end > start]
+
+
+def telling(text: str) -> frozenset[str]:
+    """Return the stems of a text that tell something.
+
+    >>> sorted(telling("The lamp is at the harbour."))
+    ['harbou', 'lamp']
+    """
+    return frozenset(each for each in stems(text) if each not in SMALL_WORDS and (len(each) > 1 or each.isdigit()))
+
+
+def values(text: str) -> frozenset[str]:
+    """Return the stems of a text that can be a value: what has a digit, and names.
+
+    >>> sorted(values("The keel goes to Bremen for $75,000."))
+    ['000', '75', 'bremen']
+    """
+    digits = {word for word in words(text) if any(map(str.isdigit, word))}
+    names = (stem for found in _NAME.finditer(text) for stem in telling(found[0]))
+    return frozenset({*digits, *names})
+
+
+def family(key: str) -> str:
+    """Return a key without the ending of a later version.
+
+    >>> family("launch_date_v2"), family("price-corrected")
+    ('launch_date', 'price')
+    """
+    return _ENDING.sub("", key.casefold())
+
+
+def parts_of_key(key: str) -> list[str]:
+    """Return the words of a key, without the marks of a version: another notation of it has beginnings of the same.
+
+    >>> parts_of_key("F-MEETING-LOC-V2")
+    ['meeting', 'loc']
+    """
+    return [each for each in re.split(r"[_\W]+", _EARLIER_ID.sub("", key.casefold())) if each]
