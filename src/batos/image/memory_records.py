@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
 from batos.image import roots
+from batos.image.memory_claims import forget_claims
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -92,6 +93,14 @@ class NewDocument:
     conversation: str = ""
     speaker: str = ""
     is_evidence: bool = True
+    key: str = ""
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Return the source whose next document takes its place; a fact is history then, and stays."""
+        return "" if self.kind == "fact" else self.source
 
     @property
     def numbers(self) -> int:
@@ -129,7 +138,7 @@ def add(
     """
     gone, old, begin = [], [], first
     for document in documents:
-        before = find_by_source(root, document.user, document.scope, document.source)
+        before = find_by_source(root, document.user, document.scope, document.place)
         if before is not None:
             gone.append(before)
             old.append(_remove_document(root, before))
@@ -165,6 +174,9 @@ def document_slots(document: NewDocument, first: int) -> dict[str, Any]:
         "conversation": document.conversation,
         "speaker": document.speaker,
         "is_evidence": document.is_evidence,
+        "key": document.key,
+        "supersedes": document.supersedes,
+        "depends_on": document.depends_on,
     }
 
 
@@ -190,7 +202,7 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
     note_present(root, first, last)
     if document.kind == "document":  # an answer in the words of a document is not that document
         kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
-    if document.source:
+    if document.place:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
     return first + document.numbers
 
@@ -217,6 +229,7 @@ def _remove_document(root: Root, name: str) -> range:
         key = _key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]
+    forget_claims(root, root[roots.DOCUMENTS][name])
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
 

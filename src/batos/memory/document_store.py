@@ -18,6 +18,7 @@ from batos.image.image import LivingImage
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
+from batos.memory.claims.hearing import hear
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.passages import passages
@@ -119,9 +120,10 @@ class DocumentStore:
             before = {
                 each.source
                 for each in documents
-                if memory_records.find_by_source(root, each.user, each.scope, each.source) is not None
+                if memory_records.find_by_source(root, each.user, each.scope, each.place) is not None
             }
             memory_records.add(root, documents, first, segments, kinds.without)
+            hear(root, documents)
             also(root)
             return before
 

@@ -56,7 +56,8 @@ def adjudicate(sayings: Iterable[Saying]) -> list[Statement]:
     ordered = sorted(sayings, key=lambda each: (each.at, each.id))
     docket = _Docket()
     turns = [statements_of(each) for each in ordered]
-    _mark_digressions(turns)
+    for conversation in {each.conversation for each in ordered}:
+        _mark_digressions([each for each in turns if each and each[0].saying.conversation == conversation])
     for statements in turns:
         commanded = any(each.saying.kind != "fact" and cues.has("commands", each.text) for each in statements)
         for place, statement in enumerate(statements):
@@ -170,7 +171,8 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
     shared = [(len(each.about & statement.about), place) for place, each in enumerate(live)]
     most = max((count for count, _ in shared), default=0)
     found = [live[place] for count, place in shared if most and count >= max(1, 0.75 * most)]
-    found = found or (live[-1:] if corrects else [])
+    if not found and corrects:
+        found = [each for each in live if each.saying.conversation == statement.saying.conversation][-1:]
     if any(_is_outranked(statement, each) for each in found):
         _distrust(statement, found, docket)
         return []

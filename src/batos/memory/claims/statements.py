@@ -43,7 +43,7 @@ class Saying:
     kind: str
     text: str
     at: str = ""
-    speaker: str = ""
+    conversation: str = ""
     key: str = ""
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()

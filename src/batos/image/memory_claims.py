@@ -1,0 +1,93 @@
+"""Which memories make claims, the newest of a scope first, the facts by their keys, and what no longer holds in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from BTrees.OOBTree import OOBTree
+
+from batos.image.memory_segments import trees_of
+from batos.image.roots import Root
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The record, which comes with the first claim.
+_CLAIMS: Final = "claims"
+#: Above the number of any chunk: keys count down from it, so that the newest come first.
+_LAST: Final = 10**12
+
+
+class ClaimMark(NamedTuple):
+    """A span of a chunk's text that does not simply hold: its standing, the reason, and the document in its place."""
+
+    start: int
+    end: int
+    standing: str
+    reason: str
+    by: str
+
+
+def note_claims(root: Root, document: UvmObject, family: str = "") -> None:
+    """Write down that a document makes claims; a fact under the family of its key."""
+    kept, slots = trees_of(root), own_slots(document)
+    if _CLAIMS not in kept:
+        kept[_CLAIMS] = OOBTree()
+    kept[_CLAIMS][_timed(slots)] = slots["name"]
+    if family:
+        kept[_CLAIMS][_keyed(slots["user"], slots["scope"], family) + _countdown(slots)] = slots["name"]
+
+
+def forget_claims(root: Root, document: UvmObject) -> None:
+    """Take a document out of those that make claims."""
+    claims: Any = trees_of(root).get(_CLAIMS) or {}
+    slots = own_slots(document)
+    claims.pop(_timed(slots), None)
+    if slots.get("key"):
+        beginning = _keyed(slots["user"], slots["scope"], "")
+        for key in [each for each, name in _beginning(claims, beginning) if name == slots["name"]]:
+            del claims[key]
+
+
+def newest_claims(root: Root, user: str, scope: str, most: int) -> list[str]:
+    """Return the names of the newest documents of a scope that make claims."""
+    claims = trees_of(root).get(_CLAIMS)
+    return [name for _, name in islice(_beginning(claims or {}, f"t\0{user}\0{scope}\0"), most)]
+
+
+def facts_of_family(root: Root, user: str, scope: str, family: str, most: int = 4) -> list[str]:
+    """Return the names of the newest facts whose keys are of a family."""
+    claims = trees_of(root).get(_CLAIMS)
+    return [name for _, name in islice(_beginning(claims or {}, _keyed(user, scope, family)), most)]
+
+
+def marks_of(chunk: UvmObject) -> tuple[ClaimMark, ...]:
+    """Return the marks of a chunk, in their order."""
+    return tuple(ClaimMark(*each) for each in own_slots(chunk).get("marks", ()))
+
+
+def add_marks(chunk: UvmObject, marks: Sequence[ClaimMark]) -> None:
+    """Mark spans of a chunk; what is marked already stays so."""
+    known = {(each.start, each.end): each for each in marks}
+    known.update({(each.start, each.end): each for each in marks_of(chunk)})
+    chunk.marks = tuple(tuple(known[span]) for span in sorted(known))
+
+
+def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, str]]:
+    if claims:
+        for key, name in claims.items(beginning):
+            if not key.startswith(beginning):
+                return
+            yield key, name
+
+
+def _timed(slots: Any) -> str:
+    return f"t\0{slots['user']}\0{slots['scope']}\0{_countdown(slots)}"
+
+
+def _keyed(user: str, scope: str, family: str) -> str:
+    return f"k\0{user}\0{scope}\0{family}\0" if family else f"k\0{user}\0{scope}\0"
+
+
+def _countdown(slots: Any) -> str:
+    return f"{_LAST - slots['chunks'][0]:013d}"
