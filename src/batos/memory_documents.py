@@ -8,7 +8,8 @@ from typing import Literal, NotRequired, TypedDict
 class MemoryLine(TypedDict):
     """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts.
 
-    `at` is when it was said or written, else when it was remembered. Texts that are unknown are "".
+    `at` is when it was said or written, else when it was remembered. Texts that are unknown are "". A fact has a `key`,
+    and once another took its place, that one's name is in `superseded_by`, and it held up to `valid_to`.
     """
 
     document: str
@@ -28,6 +29,22 @@ class MemoryLine(TypedDict):
     persona: str
     conversation: str
     speaker: str
+    key: str
+    superseded_by: str
+    valid_to: str
+
+
+class MarkDocument(TypedDict):
+    """A statement that does not simply hold: its place in the document's text, its standing, and the reason.
+
+    `by` is the memory that took its place, `since` the moment from which that one holds.
+    """
+
+    span: list[int]
+    standing: str
+    reason: str
+    by: str
+    since: str
 
 
 class ChunkDocument(TypedDict):
@@ -37,6 +54,7 @@ class ChunkDocument(TypedDict):
     heading: str
     span: list[int]
     text: str
+    marks: list[MarkDocument]
 
 
 class WholeMemory(MemoryLine):
@@ -54,13 +72,18 @@ class MemoriesPage(TypedDict):
 
 
 class RememberedLine(TypedDict):
-    """The fate of a document: `known` was here already, `replaced` is in the place of an older one."""
+    """The fate of a document: `known` was here already, `replaced` is in the place of an older one.
+
+    `superseded` are the facts that gave way to it, `flagged` other memories in which it marked something.
+    """
 
     document: str
     title: str
     source: str
     chunks: int
     state: Literal["new", "known", "replaced"]
+    superseded: list[str]
+    flagged: list[str]
 
 
 class RememberedPage(TypedDict):
@@ -87,7 +110,11 @@ class PathDocument(TypedDict):
 
 
 class RecalledChunk(ChunkDocument):
-    """A part that was recalled: how well it matches, why it was found, and the link that led to it, if one did."""
+    """A part that was recalled: how well it matches, why it was found, and the link that led to it, if one did.
+
+    Statements in its text that do not hold stand on lines of their own, behind a mark such as
+    `[superseded since 2026-11-26]`.
+    """
 
     document: str
     title: str
@@ -98,6 +125,9 @@ class RecalledChunk(ChunkDocument):
     sha256: str
     kind: str
     standing: str
+    key: str
+    superseded_by: str
+    valid_to: str
     score: float
     why: str
     path: PathDocument | None

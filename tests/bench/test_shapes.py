@@ -42,6 +42,17 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token", "missions"),
     "memory_scale.py": ("sizes",),
     "retrieval.py": ("embedder", "untitled", "sets"),
+    "state.py": (
+        "needed",
+        "forbidden_unmarked",
+        "needed_only_marked",
+        "counted",
+        "tokens",
+        "by_track",
+        "detected",
+        "bm25",
+        "sets",
+    ),
     "routing.py": (
         "accuracy",
         "hard_accuracy",

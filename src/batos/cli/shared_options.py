@@ -30,6 +30,14 @@ def given_name(value: str) -> str:
     return value
 
 
+def given_names(value: str) -> list[str]:
+    """Return names that were given with commas between them.
+
+    Raises: click.BadParameter: one of them is empty or can be no name.
+    """
+    return [given_name(each.strip()) for each in value.split(",")]
+
+
 def given_moment(value: str) -> str:
     """Return a moment in UTC. A day or a time without a time zone is one of this machine's own.
 

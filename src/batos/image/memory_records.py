@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import roots
-from batos.image.memory_claims import forget_claims
+from batos.image import memory_claims, roots
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -72,7 +71,8 @@ class NewDocument:
     """A document that is to be remembered. `source` is where it came from: what comes from there again replaces it.
 
     `at` is when it is remembered, `said_at` when it was said or written ("": unknown). `mission`, `persona`,
-    `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke.
+    `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke. A fact has a `key`;
+    `supersedes` and `depends_on` name other facts by theirs.
     """
 
     name: str
@@ -229,9 +229,30 @@ def _remove_document(root: Root, name: str) -> range:
         key = _key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]
-    forget_claims(root, root[roots.DOCUMENTS][name])
+    release_claims(root, name)
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
+
+
+def release_claims(root: Root, name: str) -> None:
+    """Take back what a document claims: what it marked or took the place of holds as before."""
+    documents = root[roots.DOCUMENTS]
+    for each in memory_claims.forget_claims(root, documents[name]):
+        if each in documents:
+            for chunk in chunks_of(root, documents[each]):
+                memory_claims.drop_marks(chunk, name)
+            slots = own_slots(documents[each])
+            if slots["standing"] == "superseded" and slots.get("superseded_by") == name:
+                supersede(root, each, "", "")
+                set_standing(root, each, "current")
+
+
+def supersede(root: Root, name: str, by: str, since: str) -> None:
+    """Make history of a document: another one holds in its place from a moment on."""
+    document = root[roots.DOCUMENTS][name]
+    document.superseded_by = by
+    document.valid_to = since
+    set_standing(root, name, "superseded")
 
 
 def set_standing(root: Root, name: str, standing: Standing) -> None:

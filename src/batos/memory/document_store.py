@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +12,14 @@ from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_quotes, memory_records, memory_segments, roots
+from batos.image import memory_claims, memory_quotes, memory_records, memory_segments, roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
-from batos.image.memory_records import ChunkText, NewDocument
+from batos.image.memory_records import ChunkText, MemoryKind, NewDocument
 from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
-from batos.memory.claims.hearing import hear
+from batos.memory.claims.claim_statements import family
+from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.passages import passages
@@ -44,7 +45,11 @@ _HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A text that is to be remembered. `source` is where it came from, "" for words that a person typed."""
+    """A text that is to be remembered. `source` is where it came from, "" for words that a person typed.
+
+    `kind`, `said_at`, `speaker` and `conversation` tell of a turn who said it and when. A fact has a `key`;
+    `supersedes` and `depends_on` name other facts by theirs.
+    """
 
     user: str
     scope: str
@@ -54,6 +59,13 @@ class Incoming:
     text: str
     sha256: str
     trust: str
+    kind: MemoryKind = "document"
+    said_at: str = ""
+    speaker: str = ""
+    conversation: str = ""
+    key: str = ""
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
 
 
 class DocumentStore:
@@ -73,9 +85,9 @@ class DocumentStore:
         async with self._writing:
             lines, fresh = await asyncio.to_thread(self._sort_out, given)
             if fresh:
-                gone = await self._write(list(fresh.values()))
+                written = await self._write(list(fresh.values()))
                 for number, document in fresh.items():
-                    lines[number] = _remembered_line(document, "replaced" if document.source in gone else "new")
+                    lines[number] = _remembered_line(document, written)
                 await self._merge()
         return {"remembered": [lines[number] for number in sorted(lines)]}
 
@@ -87,12 +99,12 @@ class DocumentStore:
         now = self._clock()
         with self._image.snapshot() as root:
             for place, each in enumerate(given):
-                known = memory_records.find_by_content(root, each.user, each.scope, each.sha256)
+                known = _find_known(root, each)
                 twin = seen.get((each.user, each.scope, each.sha256))
                 if known is not None:
                     lines[place] = _known_line(memory_records.find_document(root, known))
                 elif twin is not None:
-                    lines[place] = _remembered_line(twin, "known")
+                    lines[place] = _line(twin.name, twin.title, twin.source, len(twin.chunks))
                 else:
                     fresh[place] = _cut(each, document_id(now), iso(now))
                     seen[each.user, each.scope, each.sha256] = fresh[place]
@@ -110,22 +122,22 @@ class DocumentStore:
             else:
                 await self._image.writer.apply(also)
 
-    async def _write(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> set[str]:
-        """Write new documents, and return the sources of those whose place they took."""
+    async def _write(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> _StoreReport:
+        """Write new documents, and return whose place they took, and what they claimed."""
         count = sum(each.numbers for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
         segments = await asyncio.to_thread(_segments_of, documents, first)
 
-        def change(root: Root) -> set[str]:
+        def change(root: Root) -> _StoreReport:
             before = {
-                each.source
+                each.place
                 for each in documents
                 if memory_records.find_by_source(root, each.user, each.scope, each.place) is not None
             }
             memory_records.add(root, documents, first, segments, kinds.without)
-            hear(root, documents)
+            outcomes = hear(root, documents)
             also(root)
-            return before
+            return _StoreReport(before, outcomes)
 
         return await self._image.writer.apply(change)
 
@@ -193,13 +205,34 @@ class DocumentStore:
         return []
 
 
+@dataclass(frozen=True, slots=True)
+class _StoreReport:
+    """The sources whose older documents went, and by the name of a new document what gave way to it."""
+
+    gone: set[str]
+    outcomes: Mapping[str, ClaimOutcome]
+
+
+def _find_known(root: Root, given: Incoming) -> str | None:
+    """Return the document that has this content; of a fact the current one of its key."""
+    if given.kind != "fact":
+        return memory_records.find_by_content(root, given.user, given.scope, given.sha256)
+    for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
+        slots = own_slots(root[roots.DOCUMENTS][name])
+        if slots["standing"] == "current":
+            return name if slots["sha256"] == given.sha256 and slots["key"] == given.key else None
+    return None
+
+
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:
     """Return a text as a document in chunks."""
     parts = passages([(given.title, given.sha256, given.text)])
     chunks = tuple(ChunkText(each.start, "", each.text) for each in parts)
     return NewDocument(
         name, given.user, given.scope, given.source, given.title, given.media_type, given.sha256,
-        len(given.text.encode()), given.trust, at, chunks,
+        len(given.text.encode()), given.trust, at, chunks, given.kind, given.said_at,
+        conversation=given.conversation, speaker=given.speaker,
+        key=given.key, supersedes=given.supersedes, depends_on=given.depends_on,
     )  # fmt: skip
 
 
@@ -238,22 +271,22 @@ def _merge_rows(several: Sequence[tuple[int, SegmentRow, bytes]]) -> NewSegment:
     return NewSegment(rows[0].kind, data, first, last, rows[0].about)
 
 
-def _remembered_line(document: NewDocument, state: Literal["new", "known", "replaced"]) -> RememberedLine:
-    return {
-        "document": document.name,
-        "title": document.title,
-        "source": document.source,
-        "chunks": len(document.chunks),
-        "state": state,
-    }
+def _remembered_line(document: NewDocument, written: _StoreReport) -> RememberedLine:
+    outcome = written.outcomes.get(document.name, ClaimOutcome())
+    state: Literal["replaced", "new"] = "replaced" if document.place in written.gone else "new"
+    line = _line(document.name, document.title, document.source, len(document.chunks), state)
+    return {**line, "superseded": outcome.superseded, "flagged": outcome.flagged}
 
 
 def _known_line(document: UvmObject) -> RememberedLine:
     line = line_of(document)
+    return _line(line["document"], line["title"], line["source"], line["chunks"])
+
+
+def _line(
+    name: str, title: str, source: str, chunks: int, state: Literal["new", "known", "replaced"] = "known"
+) -> RememberedLine:
     return {
-        "document": line["document"],
-        "title": line["title"],
-        "source": line["source"],
-        "chunks": line["chunks"],
-        "state": "known",
-    }
+        "document": name, "title": title, "source": source, "chunks": chunks, "state": state,
+        "superseded": [], "flagged": [],
+    }  # fmt: skip

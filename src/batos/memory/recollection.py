@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from batos.image import memory_quotes, memory_records
+from batos.brief import DEFAULT_SCOPE
+from batos.image import memory_claims, memory_quotes, memory_records
+from batos.image.memory_claims import ClaimMark
 from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
+from batos.memory.claims.marked_texts import View, marked_text
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.evidence import Passage
 from batos.memory.linked_recall import Link
@@ -18,6 +21,7 @@ from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.memory_documents import (
     ChunkDocument,
+    MarkDocument,
     MemoriesPage,
     MemoryLine,
     PathDocument,
@@ -39,6 +43,22 @@ LEAST_ALIKE: Final = 0.34
 GIVEN: Final = frozenset[MemoryKind]({"document", "turn", "fact", "summary"})
 ANSWERED: Final = frozenset[MemoryKind]({"mission"})
 EVIDENCE: Final = frozenset({True})
+
+
+#: Facts, turns and notes that are looked through for the newest ones.
+MOST_NEWEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecallView:
+    """The way a recall shows its parts; `newest`: behind those that match come the newest facts, turns and notes."""
+
+    view: View = "marked"
+    newest: bool = False
+
+
+#: Statements that do not hold are shown behind their marks.
+MARKED: Final = RecallView()
 
 
 class Recollection:
@@ -63,10 +83,16 @@ class Recollection:
         document = memory_records.find_document(root, named, user)
         return {**line_of(document), "parts": [_part(each) for each in memory_records.chunks_of(root, document)]}
 
-    def recall(self, root: Root, query: RecallQuery, reach: MemoryReach, most: int) -> RecalledPage:
+    def recall(
+        self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, shown: RecallView = MARKED
+    ) -> RecalledPage:
         """Return the parts that match a query best, and how many have a word of it."""
         found = self._search.recall(root, query, reach, most)
-        return {"recalled": [_recalled_chunk(each, found) for each in found.best(most)], "of": found.count}
+        parts = list(found.best(most))
+        if shown.newest and len(parts) < most:
+            parts += _newest(root, reach, {own_slots(each.chunk)["number"] for each in parts}, most - len(parts))
+        lines = (_recalled_chunk(each, found, shown.view) for each in parts)
+        return {"recalled": [each for each in lines if each["text"]], "of": found.count}
 
     def find_passages(
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, with_answers: bool = True
@@ -98,6 +124,21 @@ class Recollection:
         )
 
 
+def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Iterator[FoundChunk]:
+    """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
+    for scope in sorted(reach.scopes or {DEFAULT_SCOPE}):
+        for name in memory_claims.newest_claims(root, reach.user or "", scope, MOST_NEWEST):
+            document = memory_records.find_document(root, name)
+            if not reach.holds(_range_of_document(document)):
+                continue
+            for chunk in memory_records.chunks_of(root, document):
+                if own_slots(chunk)["number"] not in known:
+                    if not most:
+                        return
+                    most -= 1
+                    yield FoundChunk(chunk, 0.0)
+
+
 def _size(document: UvmObject) -> int:
     first, last = own_slots(document)["chunks"]
     return int(last - first + 1)
@@ -124,6 +165,9 @@ def line_of(document: UvmObject) -> MemoryLine:
         "persona": slots["persona"],
         "conversation": slots["conversation"],
         "speaker": slots["speaker"],
+        "key": slots.get("key", ""),
+        "superseded_by": slots.get("superseded_by", ""),
+        "valid_to": slots.get("valid_to", ""),
     }
 
 
@@ -134,7 +178,26 @@ def _part(chunk: UvmObject) -> ChunkDocument:
         "heading": slots["heading"],
         "span": [slots["start"], slots["start"] + len(slots["text"])],
         "text": slots["text"],
+        "marks": [_mark(slots["start"], each) for each in memory_claims.marks_of(chunk)],
     }
+
+
+def _mark(start: int, mark: ClaimMark) -> MarkDocument:
+    return {
+        "span": [start + mark.start, start + mark.end],
+        "standing": mark.standing,
+        "reason": mark.reason,
+        "by": mark.by,
+        "since": mark.since,
+    }
+
+
+def _shown_text(chunk: UvmObject, standing: str, view: View) -> str:
+    """Return a chunk's text with its marks; history of which no part is marked is marked as a whole."""
+    text, marks = own_slots(chunk)["text"], memory_claims.marks_of(chunk)
+    if not marks and standing != "current":
+        marks = (ClaimMark(0, len(text), standing),)
+    return marked_text(text, marks, view)
 
 
 def _range_of(chunk: UvmObject) -> ChunkRange:
@@ -193,10 +256,11 @@ def _share(rarity: Mapping[str, float], there: frozenset[str]) -> float:
     return sum(weight for stem, weight in rarity.items() if stem in there) / (sum(rarity.values()) or 1.0)
 
 
-def _recalled_chunk(found: FoundChunk, among: FoundChunks) -> RecalledChunk:
+def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> RecalledChunk:
     line = line_of(own_slots(found.chunk)["document"])
     return {
         **_part(found.chunk),
+        "text": _shown_text(found.chunk, line["standing"], view),
         "document": line["document"],
         "title": line["title"],
         "source": line["source"],
@@ -206,6 +270,9 @@ def _recalled_chunk(found: FoundChunk, among: FoundChunks) -> RecalledChunk:
         "sha256": line["sha256"],
         "kind": line["kind"],
         "standing": line["standing"],
+        "key": line["key"],
+        "superseded_by": line["superseded_by"],
+        "valid_to": line["valid_to"],
         "score": round(found.score, 3),
         "why": _reasons(found, among.rarity, line["title"]),
         "path": None if found.link is None else _path(found.link, among),
@@ -225,6 +292,7 @@ def _reasons(found: FoundChunk, rarity: Mapping[str, float], title: str) -> str:
     shared = sorted(telling, key=lambda stem: -rarity[stem])
     words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
     reasons = [
+        "among the newest" if not found.score else "",
         "named in the question" if found.is_named else "",
         f"words: {', '.join(words)}" if words else "",
         f"meaning: {found.cosine:.2f}" if found.cosine is not None else "",

@@ -16,7 +16,7 @@ from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import Recollection
+from batos.memory.recollection import MARKED, RecallView, Recollection
 from batos.memory_documents import MemoriesPage, RecalledPage, WholeMemory
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
@@ -85,10 +85,10 @@ class Readings:
 
     # -- memory; where no user is named, the settings' own
 
-    def recall(self, query: RecallQuery, most: int, reach: MemoryReach) -> RecalledPage:
+    def recall(self, query: RecallQuery, most: int, reach: MemoryReach, shown: RecallView = MARKED) -> RecalledPage:
         """Return the parts of what is remembered that match a query best."""
         with self.image.snapshot() as root:
-            return self.recollection.recall(root, query, reach, most)
+            return self.recollection.recall(root, query, reach, most, shown)
 
     def has_vectors(self) -> bool:
         """Tell whether any part of what is remembered has a vector."""

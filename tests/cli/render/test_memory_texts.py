@@ -16,12 +16,16 @@ LINE = {
     "path": None,
     "size": 20,
     "chunks": 2,
+    "superseded": [],
+    "flagged": [],
+    "superseded_by": "",
+    "valid_to": "",
 }
 
 
 def test_no_text_orders_a_terminal() -> None:
     """Titles, sources, reasons and words are shown without control characters."""
-    part = {"span": [0, 9], "text": "It \x1b[2J burns.\nOil.", "heading": "", "chunk": 1}
+    part = {"span": [0, 9], "text": "It \x1b[2J burns.\nOil.", "heading": "", "chunk": 1, "marks": []}
     recalled = {**LINE, **part, "score": 1.0, "why": "words: lamp"}
     shown = [
         memory_texts.remembered_text({"remembered": [{**LINE, "state": "new"}], "skipped": []}),
@@ -44,3 +48,22 @@ def test_many_documents_are_counted() -> None:
     assert "--all" in memory_texts.recalled_text(
         {"recalled": [{**LINE, "text": "x", "why": "words: x", "score": 1}], "of": 2}
     )
+
+
+def test_history_and_what_gave_way_are_told() -> None:
+    """A fact tells what it superseded, a part that is history what is in its place, and each mark has its line."""
+    told = memory_texts.remembered_text(
+        {"remembered": [{**LINE, "state": "new", "superseded": ["d-0"], "flagged": ["d-7"]}], "skipped": []}
+    )
+    assert "Superseded: d-0." in told
+    assert "no longer hold as they stand: d-7." in told
+    missed = {"remembered": [{**LINE, "state": "new"}], "skipped": [], "not_found": ["date"]}
+    assert "No current fact is date" in memory_texts.remembered_text(missed)
+    mark = {"span": [0, 3], "standing": "superseded", "reason": "", "by": "d-2", "since": "2026-11-24T00:00:00Z"}
+    part = {"span": [0, 9], "text": "Oil. Gas.", "heading": "", "chunk": 1, "marks": [mark]}
+    old = {**LINE, "standing": "superseded", "superseded_by": "d-2", "valid_to": "2026-11-24T00:00:00Z"}
+    found = {**old, **part, "text": "[superseded] Oil.\nGas.", "why": "words: oil"}
+    shown = memory_texts.recalled_text({"recalled": [found], "of": 1})
+    assert "SUPERSEDED by d-2 since" in shown
+    assert "[superseded] Oil.\n" in shown
+    assert '(superseded by d-2: "Oil")' in memory_texts.whole_text({**old, "parts": [part]})

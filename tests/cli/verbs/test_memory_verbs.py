@@ -35,6 +35,9 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
         (("remember", ""), "there is no file"),
         (("remember", "a b", "c d", "--title", "t"), "one at a time"),
         (("remember",), "Missing argument"),
+        (("remember", "a b", "--supersedes", "k"), "--key"),
+        (("remember", "a b", "--key", "k", "--depends-on", "a,,b"), "--depends-on"),
+        (("recall", "lamp", "--history", "--strict"), "history"),
         (("ask", "--no-memory", "--memory", "work", "why?"), "--no-memory"),
         (("recall", "lamp", "--limit", "0"), "--limit"),
         (("forget", "d-none"), "no document"),
@@ -62,3 +65,17 @@ def test_a_recall_is_narrowed(user: User) -> None:
     assert count("--type", "document", "--since", "2020-01-01", "--scope", "work") == 1
     assert count("--type", "mission") == count("--until", "2020-01-01") == count("--source", "lamp.md") == 0
     assert count("--persona", "ROBIN") == count("--mission", "m-1") == 0
+
+
+def test_a_fact_supersedes_the_older_one(user: User) -> None:
+    """By its key, also if its value is one word; the older one is shown to who asks for history."""
+    assert user.run("remember", "Ulm", "--key", "place").code == 0
+    told = user.run("remember", "-", "--key", "place", stdin="Bremen\n")
+    assert (told.code, "Superseded: d-" in told.out) == (0, True)
+    assert "No current fact is fair" in user.run("remember", "x", "--key", "y", "--supersedes", "fair").out
+    found = user.run("recall", "place").out
+    assert ("Bremen" in found, "Ulm" in found) == (True, False)
+    history = user.run("recall", "place", "--history").out
+    assert "SUPERSEDED by d-" in history
+    assert "[superseded since" in history
+    assert "Bremen" in user.run("recall", "place", "--strict", "--newest").out

@@ -102,3 +102,27 @@ async def test_a_recall_without_vectors_says_so(door: Dispatcher) -> None:
     for wrong in ({"since": "2020-01-01"}, {"until": "soon"}, {"mode": "dream"}, {"type": "dream"}):
         with pytest.raises(ProtocolError):
             await ask(door, "recall", query="oil", **wrong)
+
+
+async def test_facts_supersede_by_key_and_by_id(door: Dispatcher) -> None:
+    """The older one is told; a fact without a text, and a text without a key that supersedes, are refused."""
+    (old,) = (await ask(door, "remember", text="15 March", key="launch_date"))["remembered"]
+    (new,) = (await ask(door, "remember", text="18 March", key="start", supersedes=old["document"]))["remembered"]
+    assert new["superseded"] == [old["document"]]
+    await ask(door, "remember", text="We leave on 17 March.", key="leave", depends_on=["start"])
+    (newer,) = (await ask(door, "remember", text="20 March", key="start"))["remembered"]
+    assert (newer["superseded"], len(newer["flagged"])) == ([new["document"]], 1)
+    found = (await ask(door, "recall", query="march", history=True))["recalled"]
+    assert sorted(each["standing"] for each in found) == ["current", "current", "superseded", "superseded"]
+    (strict,) = (await ask(door, "recall", query="march", strict=True))["recalled"]
+    assert strict["text"] == "20 March"
+    (plain,) = (await ask(door, "remember", text="The lamp burns."))["remembered"]
+    refused: list[dict[str, Any]] = [
+        {"text": "a", "supersedes": "b"}, {"text": "a", "depends_on": ["b"]}, {"key": "k"},
+        {"text": "a", "key": "k", "supersedes": plain["document"]},
+    ]  # fmt: skip
+    for args in refused:
+        with pytest.raises(BriefError):
+            await ask(door, "remember", **args)
+    with pytest.raises(BriefError, match="history"):
+        await ask(door, "recall", query="march", strict=True, history=True)

@@ -24,6 +24,14 @@ def remembered_text(found: Mapping[str, Any]) -> str:
     text = [f"Remembered: {', '.join(told) or 'nothing'}; {count_text(chunks, 'part')} added."]
     if len(lines) == 1:
         text = [f"{_STATES[lines[0]['state']]}: {plain(lines[0]['title'])} ({lines[0]['document']})."]
+    superseded = [name for each in lines for name in each.get("superseded", ())]
+    flagged = [name for each in lines for name in each.get("flagged", ())]
+    if superseded:
+        text.append(f"Superseded: {', '.join(map(plain, superseded))}. It stays as history: `batos recall --history`.")
+    if flagged:
+        text.append(f"Marked, since they no longer hold as they stand: {', '.join(map(plain, flagged))}.")
+    if missing := found.get("not_found"):
+        text.append(f"No current fact is {plain(missing[0])}: nothing was superseded by that name.")
     skipped = found["skipped"]
     text += [f"Skipped {plain(each['source'])}: {plain(each['reason'])}." for each in skipped[:_TOLD]]
     if len(skipped) > _TOLD:
@@ -45,11 +53,10 @@ def recalled_text(found: Mapping[str, Any]) -> str:
     blocks = []
     for each in found["recalled"]:
         trust = "" if each["trust"] == "user" else f", {each['trust']}"
-        standing = "" if each["standing"] == "current" else f", {each['standing'].upper()}"
+        standing = "" if each["standing"] == "current" else f", {_standing_text(each)}"
         place = f"{each['document']}, {local_time(each['at'])}{trust}{standing}"
         head = f"{plain(each['title'])}  [{place}; {plain(each['why'])}]"
-        words = " ".join(each["text"].split())
-        lines = [head, wrap(words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…")]
+        lines = [head, _glance(each["text"], with_lines=bool(each.get("marks")))]
         if path := each["path"]:
             lines.append(wrap(f'reached from {plain(path["title"])}: "{plain(" ".join(path["sentence"].split()))}"'))
         blocks.append("\n".join(lines))
@@ -59,6 +66,21 @@ def recalled_text(found: Mapping[str, Any]) -> str:
     )
     note = [f"Found {plain(found['note'])}."] if found.get("note") else []
     return "\n\n".join([*blocks, *tail, *note])
+
+
+def _standing_text(each: Mapping[str, Any]) -> str:
+    """Tell that a memory is history, and since when which other one is in its place."""
+    by = f" by {each['superseded_by']}" if each["superseded_by"] else ""
+    since = f" since {local_time(each['valid_to'])}" if each["valid_to"] else ""
+    return f"{each['standing'].upper()}{by}{since}"
+
+
+def _glance(text: str, with_lines: bool) -> str:
+    """Return the beginning of a part; the lines of one with marks stay lines."""
+    lines = text.splitlines() if with_lines else [text]
+    words = "\n".join(" ".join(line.split()) for line in lines)
+    words = words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…"
+    return "\n".join(map(wrap, words.splitlines()))
 
 
 def listing_text(found: Mapping[str, Any]) -> str:
@@ -89,8 +111,21 @@ def whole_text(found: Mapping[str, Any]) -> str:
         f"since {local_time(found['at'])}, scope {found['scope']}, trust {found['trust']}, {size(found['size'])}",
         *([f"from {plain(found['source'])}"] if found["source"] else []),
     ]
-    parts = [f"[{each['span'][0]}-{each['span'][1]}]\n{plain_lines(each['text'])}" for each in found["parts"]]
+    if found["standing"] != "current":
+        head.append(_standing_text(found))
+    parts = [f"[{each['span'][0]}-{each['span'][1]}]\n{_part_text(each)}" for each in found["parts"]]
     return "\n\n".join(["\n".join(head), *parts])
+
+
+def _part_text(part: Mapping[str, Any]) -> str:
+    """Show a part, and below it what does not hold in it."""
+    lines = [plain_lines(part["text"])]
+    for mark in part.get("marks", ()):
+        begin = part["span"][0]
+        said = " ".join(part["text"][mark["span"][0] - begin : mark["span"][1] - begin].split())
+        why = f": {mark['reason']}" if mark["reason"] else f" by {mark['by']}" if mark["by"] else ""
+        lines.append(f'({mark["standing"]}{plain(why)}: "{plain(said)}")')
+    return "\n".join(lines)
 
 
 def plain_lines(text: str) -> str:

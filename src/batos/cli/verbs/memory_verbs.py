@@ -32,6 +32,8 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 @click.option("--since", metavar="TIME", type=given_moment, help="Only from this moment on, such as 2026-11-24.")
 @click.option("--until", metavar="TIME", type=given_moment, help="Only before this moment.")
 @click.option("--history", is_flag=True, help="Also what is no longer current, marked as such.")
+@click.option("--strict", is_flag=True, help="Only what holds: no statement that is marked.")
+@click.option("--newest", is_flag=True, help="Behind what matches also the newest facts, turns and notes.")
 @with_server
 def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | None, **only: Any) -> int:
     """Find the parts of what is remembered that match QUERY best; no model answers."""

@@ -11,7 +11,7 @@ import click
 from batos.brief import DEFAULT_SCOPE, as_file
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.render.memory_texts import remembered_text
-from batos.cli.shared_options import file_names, given_name
+from batos.cli.shared_options import file_names, given_name, given_names
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs import standard_input
 from batos.cli.verbs.memory_files import FileReader, FoundFile, exists
@@ -29,28 +29,53 @@ _TOLD_BATCHES = 4
 @click.option("--scope", type=given_name, help="The scope that it belongs to; the default is `default`.")
 @click.option("--source", type=given_name, help="Where it came from; the default is the file's path.")
 @click.option("--title", type=given_name, help="Its title; the default is its first heading, or its name.")
+@click.option("--key", type=given_name, help="TEXT is a fact: the value of this key, instead of its older one.")
+@click.option("--supersedes", metavar="KEY|ID", type=given_name, help="Another fact that this one takes the place of.")
+@click.option("--depends-on", metavar="KEY,..", type=given_names, help="Facts without which this one does not hold.")
 @with_server
-def remember(called: VerbCall, what: tuple[str, ...], scope: str | None, source: str | None, title: str | None) -> int:
+def remember(called: VerbCall, what: tuple[str, ...], **options: Any) -> int:
     """Remember text files, the files of a folder, stdin (`-`), or a TEXT of several words.
 
     Later questions are answered from it by themselves. A content that is known is not stored again. A file that changed
     takes the place of its older content. A folder's files that are no text are skipped and listed. After an
     interruption run the same command again: it continues.
+
+    With --key the TEXT is a fact. The older value of its key, or another fact, is superseded by it, stays as history,
+    and is only recalled with that mark. Facts that depend on it are marked too.
     """
-    about = {"scope": scope} if scope else {}
-    if (source or title) and len(what) > 1:
-        raise UsageError("--source and --title are for one thing", field="source", remedy="Remember one at a time.")
-    told = run(_remember(called, open_door(called), what, about, {"source": source, "title": title}))
+    given = {name: value for name, value in options.items() if value}
+    scope = {name: given.pop(name) for name in ("scope",) if name in given}
+    if given and len(what) > 1:
+        named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{named} are for one thing", field=next(iter(given)), remedy="Remember one at a time.")
+    if "key" in given:
+        told = run(_remember_fact(called, open_door(called), what[0], {**scope, **given}))
+    elif given.keys() & {"supersedes", "depends_on"}:
+        raise UsageError("only a fact supersedes or depends on others", field="key", remedy="Name its key: --key K.")
+    else:
+        told = run(_remember(called, open_door(called), what, scope, given))
     called.answer(told, remembered_text)
     return 0
 
 
+async def _remember_fact(called: VerbCall, opened: Opened, value: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Remember a fact, and tell what gave way to it; `-` reads its value."""
+    if value == "-":
+        limit = called.settings.attachment_bytes
+        data = standard_input.read_stdin(limit, "what", called.note)
+        value = data.decode("utf-8", "replace").strip()
+    async with opened as way:
+        told = await way.call("remember", {"text": value, "owner": called.settings.asker, **about})
+        vectors = await _embed(called, way)
+    missed = [about["supersedes"]] if "supersedes" in about and not told["remembered"][0]["superseded"] else []
+    return {**told, "skipped": [], "vectors": vectors, "not_found": missed}
+
+
 async def _remember(
-    called: VerbCall, opened: Opened, what: Sequence[str], scope: Mapping[str, str], own: Mapping[str, str | None]
+    called: VerbCall, opened: Opened, what: Sequence[str], scope: Mapping[str, str], named: Mapping[str, str]
 ) -> dict[str, Any]:
     """Remember all that was named, batch by batch; return {remembered, skipped}."""
     about = {**scope, "owner": called.settings.asker}
-    named = {name: value for name, value in own.items() if value is not None}
     reader = FileReader(called.settings.attachment_bytes)
     lines: list[dict[str, Any]] = []
     async with opened as way:

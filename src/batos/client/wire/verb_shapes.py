@@ -261,6 +261,16 @@ class RememberArgs(StrictModel):
     text: str | None = Field(default=None, min_length=1, max_length=20_000, description="Or a text of its own.")
     source: str | None = Field(default=None, max_length=4_096, description="The place that the text came from.")
     title: str | None = Field(default=None, min_length=1, max_length=255, description="The title of the text.")
+    key: _Name | None = Field(
+        default=None,
+        description="The text is a fact, the value of this key; it takes the place of the key's older one.",
+    )
+    supersedes: _Name | None = Field(
+        default=None, description="The key, or the id, of another fact that this one takes the place of."
+    )
+    depends_on: list[_Name] = Field(
+        default_factory=list, max_length=64, description="Keys of facts without which this one does not hold."
+    )
     scope: _Name | None = Field(default=None, description="The scope that they belong to; absent: `default`.")
     owner: _Name | None = Field(
         default=None,
@@ -293,6 +303,8 @@ class RecallArgs(StrictModel):
     since: _Moment | None = Field(default=None, description="Only from this moment on (ISO 8601 with a time zone).")
     until: _Moment | None = Field(default=None, description="Only before this moment (ISO 8601 with a time zone).")
     history: bool = Field(default=False, description="Also what is no longer current, marked by its `standing`.")
+    strict: bool = Field(default=False, description="Without the statements that are marked: what holds, alone.")
+    newest: bool = Field(default=False, description="Behind what matches the newest facts, turns and notes, too.")
     user: _Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from batos.memory.claims import cues
-from batos.memory.claims.statements import (
-    Saying,
+from batos.memory.claims.claim_statements import (
+    ClaimText,
     Statement,
     StatementStanding,
     family,
@@ -25,6 +25,10 @@ OTHER: Final = 0.3
 RANKS: Final = ("subordinate", "peer", "manager", "executive", "policy", "system")
 #: Common stems from which on two ranked facts are about the same, as a share of the shorter.
 ALIKE: Final = 0.15
+#: The share of the shorter one's stems that a correction has in common with a fact that it takes the place of, or with
+#: a statement of another conversation; and how many at least there.
+SAME_FACT: Final = 0.25
+SAME_ELSEWHERE, LEAST_ELSEWHERE = 0.5, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +50,23 @@ class _Docket:
     dead: list[_Dead] = field(default_factory=list)
 
 
-def adjudicate(sayings: Iterable[Saying]) -> list[Statement]:
-    """Return the statements of sayings in the order of their moments, each with its standing.
+def adjudicate(given: Iterable[ClaimText]) -> list[Statement]:
+    """Return the statements of given texts in the order of their moments, each with its standing.
 
-    >>> given = [Saying(1, "turn", "The keel goes to Bremen."), Saying(2, "turn", "No wait, make that Ulm.")]
+    >>> given = [ClaimText(1, "turn", "The keel goes to Bremen."), ClaimText(2, "turn", "No wait, make that Ulm.")]
     >>> [each.standing for each in adjudicate(given)]
     ['superseded', 'current']
     """
-    ordered = sorted(sayings, key=lambda each: (each.at, each.id))
+    ordered = sorted(given, key=lambda each: (each.at, each.id))
     docket = _Docket()
     turns = [statements_of(each) for each in ordered]
     for conversation in {each.conversation for each in ordered}:
-        _mark_digressions([each for each in turns if each and each[0].saying.conversation == conversation])
+        _mark_digressions([each for each in turns if each and each[0].given.conversation == conversation])
     for statements in turns:
-        commanded = any(each.saying.kind != "fact" and cues.has("commands", each.text) for each in statements)
+        commanded = any(each.given.kind != "fact" and cues.has("commands", each.text) for each in statements)
         for place, statement in enumerate(statements):
             if commanded:
-                _mark(statement, "untrusted", "a command")
+                statement.mark("untrusted", "a command")
             _connect(statement, statements[:place], docket)
             _judge(statement, docket)
             docket.heard.append(statement)
@@ -70,18 +74,13 @@ def adjudicate(sayings: Iterable[Saying]) -> list[Statement]:
     return docket.heard
 
 
-def _mark(statement: Statement, standing: StatementStanding, reason: str, by: Statement | None = None) -> None:
-    statement.standing, statement.reason = standing, reason
-    statement.by = by.saying.id if by is not None else None
-
-
 def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
-    """Take out what was said between the opening of another topic, or of a talk that asserts nothing, and the return."""
+    """Take out what was said from the opening of another topic, or of a talk that asserts nothing, to the return."""
     opened: tuple[int, str] | None = None
     for place, statements in enumerate(turns):
-        if not statements or statements[0].saying.kind != "turn":
+        if not statements or statements[0].given.kind != "turn":
             continue
-        text = statements[0].saying.text
+        text = statements[0].given.text
         if cues.has("interrupts", statements[0].text):
             opened = place, "another topic"
         elif any(cues.has("explores", each.text) and not cues.has("returns", each.text) for each in statements):
@@ -91,23 +90,23 @@ def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
             last = place if reason == "exploratory" else place - 1
             for between in turns[first : last + 1]:
                 for each in between:
-                    if each.saying.kind == "turn":
-                        _mark(each, "out of scope", reason)
+                    if each.given.kind == "turn":
+                        each.mark("out of scope", reason)
             opened = None
 
 
 def _connect(statement: Statement, before: Sequence[Statement], docket: _Docket) -> None:
     """Note what a statement rests on: the one before it in its turn, or what it concludes from, or named facts."""
     if before and not statement.values:
-        statement.rests_on.append(before[-1])
+        statement.rest_on(before[-1:])
     elif not before and cues.has("concludes", statement.text):
         claims = [each for each in docket.heard if each.is_claim and each.standing == "current"]
-        statement.rests_on += claims[-1:]
-    for key in statement.saying.depends_on:
-        statement.rests_on += _of_key(key, docket)
+        statement.rest_on(claims[-1:])
+    for key in statement.given.depends_on:
+        statement.rest_on(_find_by_key(key, docket))
 
 
-def _of_key(key: str, docket: _Docket) -> list[Statement]:
+def _find_by_key(key: str, docket: _Docket) -> list[Statement]:
     """Return the statements of the fact that a key names, in its own notation or another."""
     found = docket.by_key.get(key.casefold()) or docket.by_key.get(family(key))
     if found is None and (parts := parts_of_key(key)):
@@ -120,33 +119,44 @@ def _of_key(key: str, docket: _Docket) -> list[Statement]:
 
 def _judge(statement: Statement, docket: _Docket) -> None:
     """Decide on a statement, and on earlier ones by it."""
-    is_fact = statement.saying.kind == "fact"
-    targets = _targets_by_key(statement, docket) if is_fact else []
-    if statement.standing != "current":
+    is_fact = statement.given.kind == "fact"
+    named = _targets_by_key(statement, docket) if is_fact else []
+    if statement.standing != "current" or not (statement.is_claim or statement.label):
         return
-    if statement.is_restricted:
-        _mark(statement, "out of scope", statement.label.partition(":")[2].strip() or statement.label)
-    elif statement.is_invalid:
-        _mark(statement, "superseded", "invalid")
-    elif not statement.is_claim:
+    if any(each.given.doubt < statement.given.doubt for each in named):
+        statement.mark("untrusted", "against one that is trusted more")
         return
-    elif cues.is_noted_as_supposed(statement.text) or (not is_fact and cues.has("supposes", statement.text)):
-        _mark(statement, "out of scope", "only supposed")
-    elif any(each.standing == "untrusted" and statement.terms <= each.about for each in docket.heard):
-        _mark(statement, "untrusted", "said again")
-    elif cues.has("past", statement.text):
-        _mark(statement, "superseded", "of the past")
-    elif not targets:
+    targets = named
+    if found := _own_fault(statement, is_fact, docket):
+        statement.mark(*found)
+    elif not named and statement.is_claim:
         targets = _targets_by_cue(statement, docket)
     if targets:
         _supersede(targets, statement, docket)
-    if statement.standing == "current" and not is_fact and not targets:
+        for each in named:
+            each.replace()
+    elif not is_fact:
         _mark_restated(statement, docket)
 
 
+def _own_fault(statement: Statement, is_fact: bool, docket: _Docket) -> tuple[StatementStanding, str] | None:
+    """Return why a statement does not hold by its own words, or by those of one that says the same."""
+    if statement.is_restricted:
+        return "out of scope", statement.label.partition(":")[2].strip() or statement.label
+    if statement.is_invalid:
+        return "superseded", "invalid"
+    if not statement.is_claim:
+        return None
+    if cues.is_noted_as_supposed(statement.text) or (not is_fact and cues.has("supposes", statement.text)):
+        return "out of scope", "only supposed"
+    if any(each.standing == "untrusted" and statement.terms <= each.about for each in docket.heard):
+        return "untrusted", "said again"
+    return ("superseded", "of the past") if not is_fact and cues.has("past", statement.text) else None
+
+
 def _targets_by_key(statement: Statement, docket: _Docket) -> list[Statement]:
-    key, names = statement.saying.key.casefold(), statement.saying.supersedes
-    found = _of_key(names, docket) if names else []
+    key, names = statement.given.key.casefold(), statement.given.supersedes
+    found = _find_by_key(names, docket) if names else []
     found = found or docket.by_key.get(key, [])
     docket.by_key[key] = docket.by_key[family(key)] = [statement]
     return [each for each in found if each is not statement]
@@ -158,11 +168,17 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
     denied = cues.before("denies", statement.text)
     if denied:
         who = telling(denied)
-        return [each for each in docket.heard if each.label and who & telling(each.label) and each.standing == "current"]
+        return [
+            each for each in docket.heard if each.label and who & telling(each.label) and each.standing == "current"
+        ]
     if not corrects and not updates:
         return []
     if corrects:
-        back = [each.by for each in docket.dead if each.by and _says(statement, each.value) and _may_yield(each.by, statement)]
+        back = [
+            each.by
+            for each in docket.dead
+            if each.by and _says(statement, each.value) and _may_yield(each.by, statement)
+        ]
         if back:
             return list({id(each): each for each in back}.values())
     if any(_knows(each, statement) for each in docket.heard):
@@ -172,7 +188,7 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
     most = max((count for count, _ in shared), default=0)
     found = [live[place] for count, place in shared if most and count >= max(1, 0.75 * most)]
     if not found and corrects:
-        found = [each for each in live if each.saying.conversation == statement.saying.conversation][-1:]
+        found = [each for each in live if each.given.conversation == statement.given.conversation][-1:]
     if any(_is_outranked(statement, each) for each in found):
         _distrust(statement, found, docket)
         return []
@@ -184,7 +200,7 @@ def _knows(earlier: Statement, later: Statement) -> bool:
     return (
         earlier.standing == "current"
         and earlier.took_place
-        and earlier.saying.kind == "fact"
+        and earlier.given.kind == "fact"
         and later.values <= earlier.about
         and 0 < len(fresh := telling(cues.without("corrects", later.text))) * (1 - OTHER) <= len(fresh & earlier.about)
     )
@@ -193,14 +209,27 @@ def _knows(earlier: Statement, later: Statement) -> bool:
 def _may_yield(earlier: Statement, later: Statement) -> bool:
     """Tell whether a later statement can take the place of an earlier one, which says something else.
 
-    In one saying only a figure yields to another.
+    In one text only a figure yields to another.
     """
     return (
         earlier.is_claim
         and earlier.standing == "current"
-        and (earlier.saying is not later.saying or any(map(_has_digit, earlier.values)))
+        and earlier.given.doubt >= later.given.doubt
+        and (earlier.given is not later.given or any(map(_has_digit, earlier.values)))
         and _differs(earlier, later)
+        and _meets(earlier, later)
     )
+
+
+def _meets(earlier: Statement, later: Statement) -> bool:
+    """Tell whether statements can be about one thing: those of one talk can, others need words in common."""
+    kinds = {earlier.given.kind, later.given.kind}
+    common, shorter = len(earlier.about & later.about), min(len(earlier.about), len(later.about))
+    if "fact" in kinds:
+        return common >= max(1, SAME_FACT * shorter)
+    if earlier.given.conversation == later.given.conversation:
+        return True
+    return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
 
 
 def _has_digit(term: str) -> bool:
@@ -208,7 +237,7 @@ def _has_digit(term: str) -> bool:
 
 
 def _is_outranked(one: Statement, other: Statement) -> bool:
-    ranks = one.saying.authority, other.saying.authority
+    ranks = one.given.authority, other.given.authority
     return all(each in RANKS for each in ranks) and RANKS.index(ranks[0]) < RANKS.index(ranks[1])
 
 
@@ -221,14 +250,14 @@ def _differs(earlier: Statement, later: Statement) -> bool:
 
 def _supersede(targets: Sequence[Statement], by: Statement, docket: _Docket) -> None:
     """Let a statement take the place of others, and of all that say the same as these or rest on them."""
-    by.took_place = True
+    by.take_place()
     for target in targets:
         value = (target.values - by.values - by.terms) or (target.terms - by.terms)
         docket.dead.append(_Dead(value, by, target.about))
-        _mark(target, "superseded", "", by)
+        target.mark("superseded", "", by)
         for each in docket.heard:
-            if each.standing == "current" and each.saying is not by.saying and _says(each, value):
-                _mark(each, "superseded", "", by)
+            if each.standing == "current" and each.given is not by.given and _says(each, value):
+                each.mark("superseded", "", by)
     _supersede_dependents(by, docket)
 
 
@@ -239,12 +268,12 @@ def _supersede_dependents(by: Statement, docket: _Docket) -> None:
         for each in docket.heard:
             if each.standing == "current" and any(found.standing == "superseded" for found in each.rests_on):
                 fresh = True
-                _mark(each, "superseded", "rests on what no longer holds", by)
+                each.mark("superseded", "rests on what no longer holds", by)
                 value = each.values or each.terms
                 docket.dead.append(_Dead(value, by, each.about))
                 for twin in docket.heard:
                     if twin.standing == "current" and _says(twin, value):
-                        _mark(twin, "superseded", "rests on what no longer holds", by)
+                        twin.mark("superseded", "rests on what no longer holds", by)
 
 
 def _says(statement: Statement, value: frozenset[str]) -> bool:
@@ -254,16 +283,22 @@ def _says(statement: Statement, value: frozenset[str]) -> bool:
 
 def _mark_restated(statement: Statement, docket: _Docket) -> None:
     """Mark a statement that tells of a value which no longer holds, or repeats it and nothing else."""
+    if statement.standing != "current":
+        return
     refers = cues.has("refers", statement.text)
     for dead in docket.dead:
         if dead.by is not statement and _says(statement, dead.value) and (refers or _repeats(statement, dead)):
-            _mark(statement, dead.standing, "", dead.by)
+            statement.mark(dead.standing, "", dead.by)
             return
 
 
 def _repeats(statement: Statement, dead: _Dead) -> bool:
     """Tell whether a statement says what was said word for word before, and is no correction."""
-    return statement.terms <= dead.whole and not cues.has("corrects", statement.text) and not cues.has("updates", statement.text)
+    return (
+        statement.terms <= dead.whole
+        and not cues.has("corrects", statement.text)
+        and not cues.has("updates", statement.text)
+    )
 
 
 def _weigh_ranks(docket: _Docket) -> None:
@@ -271,10 +306,12 @@ def _weigh_ranks(docket: _Docket) -> None:
     ranked = [
         each
         for each in docket.heard
-        if each.saying.authority in RANKS and not each.saying.supersedes and each.standing == "current"
+        if each.given.authority in RANKS and not each.given.supersedes and each.standing == "current"
     ]
     for lower in ranked:
-        higher = [each for each in ranked if _is_outranked(lower, each) and _alike(lower, each) and _differs(lower, each)]
+        higher = [
+            each for each in ranked if _is_outranked(lower, each) and _alike(lower, each) and _differs(lower, each)
+        ]
         if higher:
             _distrust(lower, higher, docket)
     for each in docket.heard:
@@ -284,7 +321,7 @@ def _weigh_ranks(docket: _Docket) -> None:
 
 def _distrust(lower: Statement, higher: Sequence[Statement], docket: _Docket) -> None:
     """Mark what stands against higher ranks; who repeats it later says the same."""
-    _mark(lower, "untrusted", "against a higher rank")
+    lower.mark("untrusted", "against a higher rank")
     known = frozenset[str]().union(*(each.about for each in higher))
     value = (lower.values - known) or (lower.terms - known)
     docket.dead.append(_Dead(value, None, lower.about, "untrusted"))

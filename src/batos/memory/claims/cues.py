@@ -1,93 +1,12 @@
-"""Tells from the words of a statement if it corrects another, is of the past, supposes something or leaves its topic."""
+"""Tells from the words of a statement if it corrects another, is of the past, supposes or leaves its topic."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-#: A statement that *corrects* takes the place of an earlier one whose subject it need not name; one that *updates*
-#: takes the place of one about the same subject. *Past* is what no longer holds, *refers* what may tell of it.
-#: *Supposes* asserts nothing, *concludes* rests on what was said before. *Explores* opens a talk that asserts nothing,
-#: *interrupts* opens another topic, *returns* ends either. *Denies* tells that somebody was wrong,
-#: *commands* speaks to the machine, not of anything.
-Cue: TypeAlias = Literal[
-    "corrects", "updates", "past", "refers", "supposes", "concludes", "explores", "interrupts", "returns", "denies",
-    "commands",
-]
-
-_ENGLISH: Final[Mapping[Cue, str]] = {
-    "corrects": (
-        r"actually|instead(?! of)|no,? wait|wait,? no|make (?:that|it)|scratch that|correction|overrid(?:e|es|ing)|overrul(?:e|es|ing)"
-        r"|(?:chang|switch|mov)(?:e|ed|ing) (?:that|it|the \w+) (?:to|from)|change of plans?|hold off|never mind"
-        r"|per (?:the )?(?:ceo|cfo|cto|board|director|management)|finali[sz]ed|the final \w+(?: \w+)? (?:is|are|will be)"
-    ),
-    "updates": (
-        r"(?<!for )now|no longer|not any ?more|as of (?:today|now)|updates?|updated|official(?:ly)?|re-?scheduled|moved (?:to|from)"
-        r"|changed (?:to|from)|postponed|cancell?ed|resolved|let'?s (?:proceed|go) with|we'?(?:re| are) going with"
-        r"|frozen|capped|per policy|switched to|replaced (?:by|with)"
-    ),
-    "past": r"original|originally|initially|formerly|at first|used to (?:be|have)|was considered|originally planned",
-    "refers": r"was|were|previous(?:ly)?|earlier|incorrect|wrong|wanted|intended|planned|estimated|recommend(?:s|ed)",
-    "supposes": (
-        r"maybe|perhaps|might|could|possibly|potentially|hypothetical(?:ly)?|theoretical(?:ly)?|tentative(?:ly)?|let'?s say"
-        r"|what if|worst case|draft|brainstorming|we'?(?:re| are) thinking|working assumption|suppose"
-    ),
-    "concludes": r"so|therefore|thus|hence|consequently|as a result|it follows|that means",
-    "explores": r"exploratory|brainstorm(?:ing)?|hypothetical(?:ly)?|what[- ]if|just exploring|thought experiment|role[- ]?play",
-    "interrupts": r"hold on|hang on|one moment|sorry to interrupt|quick interruption",
-    "returns": r"back to|continu(?:e|ing)|resum(?:e|ing)|returning to|that'?s enough|enough of (?:that|this)|let'?s talk about real",
-    "denies": r"(?:was|were|is|are) (?:also |simply |just )?(?:wrong|mistaken|incorrect)",
-    "commands": (
-        r"(?:ignore|disregard|forget) (?:all |any |your |the )*(?:previous|prior|earlier|above) (?:instructions?|rules|prompts?)|you are now (?:in|an?)\b|(?:admin|developer|debug|god) mode|system prompt"
-    ),
-}
-_GERMAN: Final[Mapping[Cue, str]] = {
-    "corrects": r"stattdessen|nein,? warte|moment,? nein|korrektur|planänderung|doch nicht|ich meinte|endgültig|mach daraus",
-    "updates": r"jetzt|nicht mehr|ab (?:sofort|heute)|aktualisierung|offiziell|verschoben|geändert (?:auf|in|zu)|abgesagt|storniert|umgezogen",
-    "past": r"ursprünglich|anfangs|früher einmal|zunächst",
-    "refers": r"vorherige[rnsm]?|falsch|bisherige[rnsm]?",
-    "supposes": r"vielleicht|möglicherweise|könnten?|hypothetisch|theoretisch|vorläufig|angenommen|entwurf|mal angenommen",
-    "concludes": r"daher|deshalb|folglich|somit|demnach",
-    "explores": r"gedankenspiel|brainstorming|nur mal angenommen|unverbindlich",
-    "interrupts": r"moment mal|warte kurz|kurze unterbrechung",
-    "returns": r"zurück zu[mr]?|weiter mit|genug davon",
-    "denies": r"(?:war|waren|ist|sind) (?:auch )?falsch",
-    "commands": (
-        r"(?:ignoriere|vergiss|missachte) (?:alle |deine |die )*(?:bisherigen|vorherigen|früheren) (?:anweisungen|regeln)|du bist (?:jetzt|nun) (?:im|ein)"
-    ),
-}
-_FRENCH: Final[Mapping[Cue, str]] = {
-    "corrects": r"en fait|plutôt|non,? attends|non,? attendez|correction|changement de plan|finalement|à la place",
-    "updates": r"maintenant|désormais|ne (?:\w+ )?plus|mise à jour|officiel(?:lement)?|reporté(?:e|s)?|déplacé(?:e|s)?|annulé(?:e|s)?|changé en",
-    "past": r"à l'origine|au départ|initialement|auparavant",
-    "refers": r"précédente?|était|étaient|incorrecte?",
-    "supposes": r"peut-être|pourrai(?:t|ent|s)|hypothétiquement|théoriquement|provisoire(?:ment)?|brouillon|supposons",
-    "concludes": r"donc|par conséquent|ainsi",
-    "explores": r"à titre exploratoire|remue-méninges|hypothétique",
-    "interrupts": r"une seconde|attends|attendez",
-    "returns": r"revenons à|retour à|assez de",
-    "denies": r"(?:avait|avaient) tort|s'est trompée?",
-    "commands": (
-        r"(?:ignore|oublie)[zs]? (?:toutes )?(?:les |tes |vos )?(?:instructions|consignes) précédentes|tu es maintenant (?:en|un)"
-    ),
-}
-_SPANISH: Final[Mapping[Cue, str]] = {
-    "corrects": r"en realidad|mejor dicho|no,? espera|corrección|cambio de planes?|en (?:su|vez de eso|lugar de eso)|al final",
-    "updates": r"ahora|ya no|a partir de (?:hoy|ahora)|actualización|oficial(?:mente)?|aplazad[oa]s?|trasladad[oa]s?|cancelad[oa]s?|cambiad[oa]s? a",
-    "past": r"originalmente|inicialmente|al principio|antes era",
-    "refers": r"anterior(?:es)?|era|eran|incorrect[oa]",
-    "supposes": r"quizás?|tal vez|podría(?:n|mos)?|hipotéticamente|teóricamente|provisional(?:mente)?|borrador|supongamos",
-    "concludes": r"por (?:lo )?tanto|así que|por consiguiente",
-    "explores": r"lluvia de ideas|hipotético|solo explorando",
-    "interrupts": r"un momento|espera",
-    "returns": r"volviendo a|volvamos a|basta de",
-    "denies": r"(?:estaba|estaban) equivocad[oa]s?",
-    "commands": (
-        r"(?:ignora|olvida) (?:todas )?(?:las |tus )?instrucciones anteriores|ahora eres un"
-    ),
-}
-_TABLES: Final = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
+from batos.memory.claims.cue_tables import TABLES, Cue
 
 #: Cues that count only where a statement begins.
 _AT_START: Final[frozenset[Cue]] = frozenset({"concludes", "interrupts"})
@@ -96,13 +15,13 @@ _BREAK: Final = r"\s*[-–—,:;.!]"
 
 
 def _pattern(cue: Cue) -> re.Pattern[str]:
-    any_of = "|".join(table[cue] for table in _TABLES)
+    any_of = "|".join(table[cue] for table in TABLES)
     opening = r"\A\W*" if cue in _AT_START else r"(?<!\w)"
     closing = _BREAK if cue in _AT_START else r"(?!\w)"
     return re.compile(f"{opening}(?:{any_of}){closing}", re.IGNORECASE)
 
 
-_PATTERNS: Final[Mapping[Cue, re.Pattern[str]]] = {cue: _pattern(cue) for cue in _ENGLISH}
+_PATTERNS: Final[Mapping[Cue, re.Pattern[str]]] = {cue: _pattern(cue) for cue in TABLES[0]}
 #: Signs that something is supposed, where a value is noted in a few words: "(tentative)", "Draft: ...".
 _NOTED: Final = re.compile(
     r"\((?:tentative|draft|provisional|tbc|vorläufig|entwurf|provisoire|brouillon|provisional|borrador)\)|\Adraft:",
@@ -111,19 +30,6 @@ _NOTED: Final = re.compile(
 # Words of somebody else, which are no cue of who quotes them.
 _QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“\n]{12,}“")
 _ASKED: Final = re.compile(r"\A\s*¿|[?？؟][\"'”’»)\]」』]*\s*\Z|(?:吗|呢|か)[。！]?\s*\Z")
-
-#: Words that say nothing about a subject or a value, in the languages that have a table.
-SMALL_WORDS: Final = frozenset(
-    "the a an of to in on at by for from with and or but is are was were be been being am will would can could should may"
-    " might do does did done have has had it its this that these those there here i you he she we they me him her us them"
-    " my your his our their mine as so not no if then than all any each every some just now new also too very into over"
-    " under up out off about let try s re ll ve m d t what which who when where how why please note update make need want keep"
-    " going go get got yes ok okay got instead actually one more most own again still only because while during per"
-    " der die das ein eine einer eines dem den des und oder aber ist sind war waren wird wurde nicht kein es wir ihr sie er"
-    " ich du im in am an auf aus bei mit nach von vor zu zum zur für als auch noch nur jetzt"
-    " le la les un une des du de et ou mais est sont était il elle nous vous ils elles je tu ce cette dans sur pour par"
-    " avec ne pas plus maintenant el los las una y o pero es son era lo en con por para no ya ahora del al se su sus".split()
-)
 
 
 def has(cue: Cue, statement: str) -> bool:

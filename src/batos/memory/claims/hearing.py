@@ -1,28 +1,36 @@
-"""Hears new facts and turns among the newest of their scope, in the commit that writes them, and marks what gave way."""
+"""Hears new facts, turns and notes among the newest of their scope, in the commit that writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.image import memory_claims, memory_records, roots
-from batos.image.memory_claims import ClaimMark
+from batos.image.memory_claims import ASKED, ClaimMark
 from batos.image.memory_records import NewDocument
+from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.adjudication import RANKS, adjudicate
-from batos.memory.claims.statements import Saying, Statement, family
+from batos.memory.claims.claim_statements import ClaimText, Statement, family
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The earlier memories of a scope that new ones are heard among, and new ones that are heard at once.
 WINDOW: Final = 48
-#: The longest document (characters) whose statements are claims: a note, not a book.
+#: The longest text (characters) whose statements are claims: a note, not a book.
 LONGEST: Final = 4_000
-#: The standing of a statement that claims nothing.
-ASKED: Final = "asked"
 
 
-def hear(root: Root, documents: Sequence[NewDocument]) -> None:
-    """Adjudicate new documents, and mark them or earlier ones; no model is asked.
+@dataclass(slots=True)
+class ClaimOutcome:
+    """The names of facts that gave way to a new memory, and of memories in which it marked something else."""
+
+    superseded: list[str] = field(default_factory=list)
+    flagged: list[str] = field(default_factory=list)
+
+
+def hear(root: Root, documents: Sequence[NewDocument]) -> dict[str, ClaimOutcome]:
+    """Judge new documents, and mark them or earlier ones; no model is asked. Return what gave way to which.
 
     Facts, turns and notes that a person typed are heard, by user and scope.
     """
@@ -30,39 +38,47 @@ def hear(root: Root, documents: Sequence[NewDocument]) -> None:
     for document in documents:
         if _makes_claims(document) and document.name in root[roots.DOCUMENTS]:
             scopes.setdefault((document.user, document.scope), []).append(document)
+    outcomes: dict[str, ClaimOutcome] = {}
     for (user, scope), several in scopes.items():
         for at in range(0, len(several), WINDOW):
-            _hear_some(root, user, scope, several[at : at + WINDOW])
+            _hear_some(root, (user, scope), several[at : at + WINDOW], outcomes)
+    return outcomes
 
 
 def _makes_claims(document: NewDocument) -> bool:
-    if document.kind == "document":
-        return document.trust == "user" and sum(len(each.text) for each in document.chunks) <= LONGEST
-    return document.kind in ("fact", "turn")
+    if document.kind == "fact":
+        return True
+    noted = document.kind == "turn" or (document.kind == "document" and document.trust == "user")
+    return noted and sum(len(each.text) for each in document.chunks) <= LONGEST
 
 
-def _hear_some(root: Root, user: str, scope: str, fresh: Sequence[NewDocument]) -> None:
-    names = set(memory_claims.newest_claims(root, user, scope, WINDOW))
+def _hear_some(
+    root: Root, scope: tuple[str, str], fresh: Sequence[NewDocument], outcomes: dict[str, ClaimOutcome]
+) -> None:
+    names = set(memory_claims.newest_claims(root, *scope, WINDOW))
     for document in fresh:
         memory_claims.note_claims(root, root[roots.DOCUMENTS][document.name], family(document.key))
         for key in filter(None, (document.key, document.supersedes, *document.depends_on)):
-            names.update(memory_claims.facts_of_family(root, user, scope, family(key)))
+            names.update(memory_claims.facts_of_family(root, *scope, family(key)))
     names.update(each.name for each in fresh)
     heard = {}
     for name in names:
         found = root[roots.DOCUMENTS].get(name)
         if found is not None and own_slots(found)["standing"] in ("current", "superseded"):
             heard[own_slots(found)["chunks"][0]] = found
-    _write_marks(root, heard, adjudicate(_saying(root, number, each) for number, each in heard.items()))
+    statements = adjudicate(_claim_text(root, number, each) for number, each in heard.items())
+    for by, name, is_replaced in _write_marks(root, heard, statements):
+        outcome = outcomes.setdefault(by, ClaimOutcome())
+        (outcome.superseded if is_replaced else outcome.flagged).append(name)
 
 
-def _saying(root: Root, number: int, document: UvmObject) -> Saying:
+def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
     slots = own_slots(document)
     rank = slots["source"].rpartition("/")[2] if slots["kind"] == "fact" else ""
-    return Saying(
+    return ClaimText(
         number, slots["kind"], _text_of(root, document), slots["said_at"] or slots["remembered_at"],
-        slots["conversation"], slots["key"], slots["supersedes"], slots["depends_on"],
-        rank if rank in RANKS else "",
+        slots["conversation"], slots.get("key", ""), slots.get("supersedes", ""), slots.get("depends_on", ()),
+        rank if rank in RANKS else "", TRUST.index(slots["trust"]),
     )  # fmt: skip
 
 
@@ -75,48 +91,59 @@ def _text_of(root: Root, document: UvmObject) -> str:
     return text
 
 
-def _write_marks(root: Root, heard: Mapping[int, UvmObject], statements: Iterable[Statement]) -> None:
+def _write_marks(
+    root: Root, heard: Mapping[int, UvmObject], statements: Iterable[Statement]
+) -> Iterator[tuple[str, str, bool]]:
+    """Mark what does not hold; yield the name of what took its place, its own, and if it is a fact that gave way."""
     of_document: dict[int, list[Statement]] = {}
     for statement in statements:
-        of_document.setdefault(statement.saying.id, []).append(statement)
+        of_document.setdefault(statement.given.id, []).append(statement)
     for number, several in of_document.items():
-        marked = [(each, _standing(each)) for each in several]
-        if any(standing != "current" for _, standing in marked):
-            for chunk in memory_records.chunks_of(root, heard[number]):
-                _mark_chunk(chunk, marked, heard)
-        claims = [each for each, standing in marked if standing != ASKED]
-        if claims and all(each.standing == "superseded" for each in claims):
-            _set_superseded(root, heard[number], claims[0], heard)
+        document = heard[number]
+        marks = [(each, mark) for each in several if (mark := _mark_of(each, heard)) is not None]
+        chunks = list(memory_records.chunks_of(root, document)) if marks else []
+        fresh = [mark for chunk in chunks for mark in _mark_chunk(chunk, marks)]
+        replaced = next((each for each, _ in marks if each.is_replaced), None)
+        if replaced is not None and own_slots(document)["standing"] == "current":
+            _set_superseded(root, document, replaced, heard)
+        name = own_slots(document)["name"]
+        for by in dict.fromkeys(each.by for each in fresh if each.by):
+            memory_claims.note_marked(root[roots.DOCUMENTS][by], name)
+            yield by, name, replaced is not None
 
 
-def _standing(statement: Statement) -> str:
-    """Return the standing of a statement; that of a question in a turn is that it was asked."""
-    if statement.standing == "current" and not statement.is_claim and statement.saying.kind == "turn":
-        return ASKED
-    return statement.standing
+def _mark_of(statement: Statement, heard: Mapping[int, UvmObject]) -> ClaimMark | None:
+    """Return the mark of a statement that does not simply hold; a question in a turn was only asked."""
+    standing: str = statement.standing
+    if standing == "current":
+        if statement.is_claim or statement.given.kind != "turn":
+            return None
+        standing = ASKED
+    by = heard.get(statement.by) if statement.by is not None else None
+    slots: Mapping[str, Any] = own_slots(by) if by is not None else {}
+    since = (slots["said_at"] or slots["remembered_at"]) if slots else ""
+    return ClaimMark(statement.start, statement.end, standing, statement.reason, slots.get("name", ""), since)
 
 
-def _mark_chunk(chunk: UvmObject, marked: Iterable[tuple[Statement, str]], heard: Mapping[int, UvmObject]) -> None:
+def _mark_chunk(chunk: UvmObject, marks: Sequence[tuple[Statement, ClaimMark]]) -> list[ClaimMark]:
+    """Mark the statements that are in a chunk; return the marks that are new."""
     slots = own_slots(chunk)
     begin, length = slots["start"], len(slots["text"])
+    known = {each[:2] for each in memory_claims.marks_of(chunk)}
     found = [
-        ClaimMark(max(0, each.start - begin), min(length, each.end - begin), standing, each.reason, _name(each, heard))
-        for each, standing in marked
-        if standing != "current" and each.start - begin < length and each.end > begin
+        mark._replace(start=max(0, mark.start - begin), end=min(length, mark.end - begin))
+        for _, mark in marks
+        if mark.start - begin < length and mark.end > begin
     ]
-    if {each[:2] for each in found} - {each[:2] for each in memory_claims.marks_of(chunk)}:
-        memory_claims.add_marks(chunk, found)
+    fresh = [each for each in found if each[:2] not in known]
+    if fresh:
+        memory_claims.add_marks(chunk, fresh)
+    return fresh
 
 
-def _set_superseded(root: Root, document: UvmObject, first: Statement, heard: Mapping[int, UvmObject]) -> None:
-    slots = own_slots(document)
-    if slots["standing"] != "current" or slots["kind"] == "document":
-        return
-    memory_records.set_standing(root, slots["name"], "superseded")
-    document.superseded_by = _name(first, heard)
-    by: Mapping[str, Any] = own_slots(heard[first.by]) if first.by in heard else {}
-    document.valid_to = (by.get("said_at") or by.get("remembered_at")) if by else ""
-
-
-def _name(statement: Statement, heard: Mapping[int, UvmObject]) -> str:
-    return str(own_slots(heard[statement.by])["name"]) if statement.by in heard else ""
+def _set_superseded(root: Root, document: UvmObject, statement: Statement, heard: Mapping[int, UvmObject]) -> None:
+    """Make history of a fact that another took the place of."""
+    if statement.by is not None and statement.by in heard:
+        by = own_slots(heard[statement.by])
+        since = by["said_at"] or by["remembered_at"]
+        memory_records.supersede(root, own_slots(document)["name"], by["name"], since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from batos.memory.backfill import BackfillState
 from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming, title_of
 from batos.memory.embedder import Unembedded
+from batos.memory.facts import FactKey, fact_of
 from batos.memory_documents import EmbeddedPage
 from batos.mission_documents import as_plain
 from batos.server.dispatch.reads import Reader, no_vectors
@@ -29,6 +31,8 @@ Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 #: Seconds that a recall waits for the vector of its query.
 _PATIENCE = 10.0
+#: The id of a document, or the beginning of it.
+_DOCUMENT = re.compile(r"d-[0-9A-HJKMNP-TV-Z]{6,26}\Z")
 #: Characters of a typed text that are its title.
 _TITLE = 60
 
@@ -59,13 +63,30 @@ class MemoryChanges:
         # A guest names nobody else: `user` is then who asks, and goes first.
         user = given.user or given.owner or self._uvm.settings.asker
         scope = given.scope or DEFAULT_SCOPE
-        if given.text is not None:
+        if given.key is None and (given.supersedes or given.depends_on):
+            raise BriefError("only a fact supersedes or depends on others", field="args.key", remedy="Give it a key.")
+        if given.key is not None:
+            incoming = [await self._fact(given, user, scope)]
+        elif given.text is not None:
             incoming = [_typed_text(given, given.text, user, scope)]
         else:
             incoming = [await self._file(each, given.user, user, scope) for each in given.files]
         told = await self._shield(self._uvm.document_store.remember(incoming))
         self._uvm.backfill.wake()
         return as_plain(told)
+
+    async def _fact(self, given: RememberArgs, user: str, scope: str) -> Incoming:
+        """Return a fact. A fact that it supersedes by its id is named by its key.
+
+        Raises: BriefError: there is no text. NotFound: there is no fact of that id.
+        """
+        if given.text is None:
+            raise BriefError("a fact is one text, no files", field="args.files", remedy="Give its value as a text.")
+        supersedes = given.supersedes or ""
+        if _DOCUMENT.match(supersedes):
+            supersedes = await self._reader.key_of(supersedes, user)
+        fact = FactKey(given.key or "", supersedes, tuple(given.depends_on))
+        return fact_of(_typed_text(given, given.text, user, scope), fact)
 
     async def _embed_memories(self, _given: EmbedMemoriesArgs, on_event: OnEvent, *_told: object) -> dict[str, Any]:
         def tell(state: BackfillState) -> None:

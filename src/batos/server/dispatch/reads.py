@@ -25,6 +25,7 @@ from batos.errors import BriefError
 from batos.image.ids import iso
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import CURRENT, MemoryReach
+from batos.memory.recollection import RecallView
 from batos.memory_documents import RecalledPage
 from batos.mission_documents import as_plain
 from batos.missions.readings import Readings
@@ -139,7 +140,17 @@ class Reader:
 
     async def recall(self, given: RecallArgs, query: RecallQuery) -> RecalledPage:
         """Return the parts that match a query best, of those that were asked for."""
-        return await self.read(self._of.recall, query, given.limit, reach_of(given, self._of.settings.asker))
+        if given.history and given.strict:
+            raise BriefError("history is not what holds", field="args.strict", remedy="Ask for one of them.")
+        shown = RecallView("history" if given.history else "strict" if given.strict else "marked", given.newest)
+        return await self.read(self._of.recall, query, given.limit, reach_of(given, self._of.settings.asker), shown)
+
+    async def key_of(self, named: str, user: str) -> str:
+        """Return the key of a fact. Raises: NotFound: there is no memory of this name. BriefError: it is no fact."""
+        found = await self.read(self._of.memory, named, user)
+        if not found["key"]:
+            raise BriefError(f"{named} is no fact", field="args.supersedes", remedy="Give the key or id of a fact.")
+        return found["key"]
 
     async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
         if given.document is not None:

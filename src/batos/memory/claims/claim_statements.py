@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from batos.memory.claims import cues
-from batos.memory.claims.cues import SMALL_WORDS
+from batos.memory.claims.cue_tables import SMALL_WORDS
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, words
 
@@ -17,14 +18,16 @@ StatementStanding: TypeAlias = Literal["current", "superseded", "out of scope", 
 
 #: A label in brackets before a text: who speaks, for whom it is, or that it no longer holds.
 _LABEL = re.compile(r"\s*\[([^\[\]]{2,200})\]:?\s*(?=\S)")
-# Who speaks, before a colon: "Ana (Head of Sales): ...".
+# The speaker, before a colon: "Ana (Head of Sales): ...".
 _SPEAKER = re.compile(r"\s*([\w.' -]{1,60}\([^()]{2,80}\)):\s*(?=\S)")
 _RESTRICTED = re.compile(
-    r"(?:restricted|confidential|private|secret|classified|internal only|scope|vertraulich|geheim|confidentiel|confidencial)\b",
+    r"(?:restricted|confidential|private|secret|classified|internal only|scope|vertraulich|geheim|confidentiel"
+    r"|confidencial)\b",
     re.IGNORECASE,
 )
 _INVALID = re.compile(
-    r"(?:invalid(?:ated)?|obsolete|superseded|deprecated|outdated|void|ungültig|veraltet|obsolète|obsoleto)\b", re.IGNORECASE
+    r"(?:invalid(?:ated)?|obsolete|superseded|deprecated|outdated|void|ungültig|veraltet|obsolète|obsoleto)\b",
+    re.IGNORECASE,
 )
 # A name: a capitalised word that does not begin the text, or letters in the middle of a word.
 _NAME = re.compile(r"(?<=[\w,;:'’)\]] )[A-Z][\w&.-]*|\b\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\b")
@@ -33,10 +36,11 @@ _EARLIER_ID = re.compile(r"^f[-_]|[-_]v?\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class ClaimText:
     """A text that was given: a fact with its key, a turn, or a document.
 
-    `at` is when it holds from. `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave it.
+    `at` is when it holds from. `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave
+    it, and `doubt` grows as the trust in it falls: nothing gives way to what is trusted less.
     """
 
     id: int
@@ -48,18 +52,19 @@ class Saying:
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
     authority: str = ""
+    doubt: int = 0
 
 
 @dataclass(slots=True)
 class Statement:
-    """A sentence of a saying, or the whole value of a fact, and its standing among the others.
+    """A sentence of a text, or the whole value of a fact, and its standing among the others.
 
     `text` are its own words, from `start` on with the label before them.
     `terms` are the stems that tell something, `values` those of them with a digit or of names, `subject` those of a
-    fact's key. `by` is the saying that took its place. `rests_on` are statements without which it does not hold.
+    fact's key. `by` is the text that took its place. `rests_on` are statements without which it does not hold.
     """
 
-    saying: Saying
+    given: ClaimText
     start: int
     end: int
     text: str
@@ -71,7 +76,25 @@ class Statement:
     reason: str = ""
     by: int | None = None
     took_place: bool = False
+    is_replaced: bool = False
     rests_on: list[Statement] = field(default_factory=list)
+
+    def mark(self, standing: StatementStanding, reason: str, by: Statement | None = None) -> None:
+        """Write down that it does not hold, why, and which statement took its place."""
+        self.standing, self.reason = standing, reason
+        self.by = by.given.id if by is not None else None
+
+    def rest_on(self, others: Iterable[Statement]) -> None:
+        """Write down statements without which it does not hold."""
+        self.rests_on.extend(others)
+
+    def replace(self) -> None:
+        """Write down that a fact of its key, or one that names it, took its place."""
+        self.is_replaced = True
+
+    def take_place(self) -> None:
+        """Write down that it took the place of another."""
+        self.took_place = True
 
     @property
     def is_claim(self) -> bool:
@@ -94,23 +117,23 @@ class Statement:
         return self.terms | self.subject
 
 
-def statements_of(saying: Saying) -> list[Statement]:
-    """Return the statements of a saying: a fact is one, a text has one for each sentence.
+def statements_of(given: ClaimText) -> list[Statement]:
+    """Return the statements of a text: a fact is one, a text has one for each sentence.
 
-    >>> [each.text for each in statements_of(Saying(1, "turn", "[Ana]: It is red. It was blue."))]
-    ['It is red.', 'It was blue.']
+    >>> [each.text for each in statements_of(ClaimText(1, "turn", "[Ana]: Oil is dear. Gas was not."))]
+    ['Oil is dear.', 'Gas was not.']
     """
-    label = _LABEL.match(saying.text)
+    label = _LABEL.match(given.text)
     named, start = (label[1], label.end()) if label else ("", 0)
-    if speaker := _SPEAKER.match(saying.text, start):
+    if speaker := _SPEAKER.match(given.text, start):
         named, start = named or speaker[1], speaker.end()
-    whole = saying.kind == "fact" or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
-    spans = [(start, len(saying.text))] if whole else _behind(start, sentence_spans(saying.text))
-    subject = telling(saying.key.replace("_", " ").replace("-", " "))
+    whole = given.kind == "fact" or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
+    spans = [(start, len(given.text))] if whole else _behind(start, sentence_spans(given.text))
+    subject = telling(given.key.replace("_", " ").replace("-", " "))
     found: list[Statement] = []
     for begin, end in spans:
-        text = saying.text[begin:end]
-        found.append(Statement(saying, begin if found else 0, end, text, telling(text), values(text), subject, named))
+        text = given.text[begin:end]
+        found.append(Statement(given, begin if found else 0, end, text, telling(text), values(text), subject, named))
     return found
 
 

@@ -1,0 +1,63 @@
+"""Claims in the image: the newest first, facts by their keys, marks on chunks, and all of it gone with its document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.image.open_image import open_image
+from tests.image.test_memory_records import add, document, without
+
+from batos.image import memory_claims, memory_records, roots
+from batos.image.memory_claims import ClaimMark
+from batos.image.roots import Root
+from batos.objects.prototype import UvmObject, own_slots
+
+
+def chunk_of(root: Root, name: str) -> UvmObject:
+    """The first chunk of a document."""
+    return next(iter(memory_records.chunks_of(root, root[roots.DOCUMENTS][name])))
+
+
+async def test_claims_are_listed_newest_first_and_by_key() -> None:
+    """Of one user and scope; a document that is forgotten is in no list."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            assert memory_claims.newest_claims(root, "ann", "default", 9) == []
+            facts = [replace(document(f"d-{n}"), kind="fact", key="date") for n in (1, 2, 3)]
+            add(root, *facts, document("d-4", scope="work"))
+            for each in facts:
+                memory_claims.note_claims(root, root[roots.DOCUMENTS][each.name], "date")
+            memory_claims.note_claims(root, root[roots.DOCUMENTS]["d-4"])
+            assert memory_claims.newest_claims(root, "ann", "default", 2) == ["d-3", "d-2"]
+            assert memory_claims.newest_claims(root, "ann", "work", 2) == ["d-4"]
+            assert memory_claims.facts_of_family(root, "ann", "default", "date") == ["d-3", "d-2", "d-1"]
+            assert memory_claims.facts_of_family(root, "ann", "default", "dat") == []
+            memory_records.forget(root, ["d-2"], without)
+            assert memory_claims.newest_claims(root, "ann", "default", 9) == ["d-3", "d-1"]
+            assert memory_claims.facts_of_family(root, "ann", "default", "date") == ["d-3", "d-1"]
+
+        await image.writer.apply(change)
+
+
+async def test_marks_stay_until_their_maker_is_forgotten() -> None:
+    """A span is marked once; then the older fact holds again."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"), document("d-2"))
+            chunk = chunk_of(root, "d-1")
+            first = ClaimMark(0, 4, "superseded", "", "d-2", "2026-11-24T00:00:00Z")
+            memory_claims.add_marks(chunk, [first])
+            memory_claims.add_marks(chunk, [ClaimMark(0, 4, "untrusted"), ClaimMark(5, 6, "asked")])
+            assert memory_claims.marks_of(chunk) == (first, ClaimMark(5, 6, "asked"))
+            maker = root[roots.DOCUMENTS]["d-2"]
+            memory_claims.note_marked(maker, "d-1")
+            memory_claims.note_marked(maker, "d-1")
+            memory_records.supersede(root, "d-1", "d-2", "2026-11-24T00:00:00Z")
+            memory_records.forget(root, ["d-2"], without)
+            assert memory_claims.marks_of(chunk) == (ClaimMark(5, 6, "asked"),)
+            slots = own_slots(root[roots.DOCUMENTS]["d-1"])
+            assert (slots["standing"], slots["superseded_by"]) == ("current", "")
+
+        await image.writer.apply(change)

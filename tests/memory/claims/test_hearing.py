@@ -1,0 +1,98 @@
+"""Hearing: what is remembered marks what no longer holds, in the same commit, within its user and scope only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.image.open_image import open_image
+from tests.memory.test_document_store import incoming, store_of
+
+from batos.image import memory_records
+from batos.image.image import LivingImage
+from batos.memory.chunk_search import RecallQuery
+from batos.memory.document_store import Incoming
+from batos.memory.facts import FactKey, fact_of
+from batos.memory.reach import MemoryReach
+from batos.memory.recollection import RecallView, Recollection
+
+ANN = MemoryReach("ann", frozenset({"default"}))
+EVERY_STANDING = replace(ANN, standings=None)
+
+
+def fact(key: str, value: str, supersedes: str = "", depends_on: tuple[str, ...] = (), user: str = "ann") -> Incoming:
+    """A fact that somebody typed."""
+    typed = replace(incoming(value, user=user), trust="user")
+    return fact_of(typed, FactKey(key, supersedes, depends_on))
+
+
+def turn(text: str, at: str = "") -> Incoming:
+    """A turn of a conversation."""
+    return replace(incoming(text), kind="turn", said_at=at, speaker="ann", conversation="c-1", trust="user")
+
+
+def recall(image: LivingImage, query: str, view: RecallView, reach: MemoryReach = ANN) -> list[str]:
+    """The texts that are recalled."""
+    with image.snapshot() as root:
+        page = Recollection().recall(root, RecallQuery(query), reach, 9, view)
+    return [each["text"] for each in page["recalled"]]
+
+
+async def test_a_fact_takes_the_place_of_the_older_value_of_its_key() -> None:
+    """The older one is history with its moments; the same value again is known; forgetting the newer restores."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        (old,) = (await store.remember([fact("launch_date", "15 March")]))["remembered"]
+        (new,) = (await store.remember([fact("launch_date", "18 March")]))["remembered"]
+        assert (new["superseded"], new["flagged"]) == ([old["document"]], [])
+        (again,) = (await store.remember([fact("launch_date", "18 March")]))["remembered"]
+        assert (again["state"], again["document"]) == ("known", new["document"])
+        assert recall(image, "launch", RecallView()) == ["18 March"]
+        history = recall(image, "launch", RecallView("history"), EVERY_STANDING)
+        assert sorted(history) == ["18 March", "[superseded since 2026-11-24] 15 March"]
+        with image.snapshot() as root:
+            line = Recollection().show(root, old["document"], "ann")
+        assert (line["superseded_by"], line["key"]) == (new["document"], "launch_date")
+        assert line["valid_to"].startswith("2026-11-24")
+        await store.forget([new["document"]], "ann")
+        assert recall(image, "launch", RecallView()) == ["15 March"]
+
+
+async def test_dependents_are_flagged_and_others_are_not_touched() -> None:
+    """A fact of another user with the same key stays as it is."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        await store.remember([fact("place", "The fair is in Ulm."), fact("place", "Ulm.", user="bob")])
+        (train,) = (await store.remember([fact("train", "The train to the fair leaves at 9.", "", ("place",))]))[
+            "remembered"
+        ]
+        (new,) = (await store.remember([fact("place_v2", "The fair is in Bremen.", "place")]))["remembered"]
+        assert (len(new["superseded"]), new["flagged"]) == (1, [train["document"]])
+        marked = "[superseded since 2026-11-24: rests on what no longer holds] The train to the fair leaves at 9."
+        assert sorted(recall(image, "fair", RecallView())) == ["The fair is in Bremen.", marked]
+        assert recall(image, "fair", RecallView("strict")) == ["The fair is in Bremen."]
+        assert recall(image, "ulm", RecallView(), MemoryReach("bob")) == ["Ulm."]
+
+
+async def test_turns_mark_earlier_turns() -> None:
+    """The statement that gave way stands behind its mark; the turn itself is no history, and a question is left out."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        first = turn("The meeting is in room 4. Who comes?", "2026-11-01T00:00:00Z")
+        await store.remember([first])
+        await store.remember([turn("The meeting is now in room 9.", "2026-11-02T00:00:00Z")])
+        old = "[superseded since 2026-11-02] The meeting is in room 4."
+        assert sorted(recall(image, "meeting", RecallView())) == ["The meeting is now in room 9.", old]
+        assert f"{old}\n[asked] Who comes?" in recall(image, "meeting", RecallView("history"))
+
+
+async def test_newest_claims_follow_what_matches() -> None:
+    """Up to the limit, each part once; documents from outside make no claims."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        await store.remember([turn("The keel is of oak."), turn("Oil is dear."), incoming("The lamp burns.")])
+        assert recall(image, "keel", RecallView()) == ["The keel is of oak."]
+        assert recall(image, "keel", RecallView(newest=True)) == ["The keel is of oak.", "Oil is dear."]
+        with image.snapshot() as root:
+            page = Recollection().recall(root, RecallQuery("keel"), ANN, 1, RecallView(newest=True))
+            assert [each["why"] for each in page["recalled"]] == ["words: keel"]
+            assert memory_records.chunk_count(root) == 3
