@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from batos.cli.render import memory_texts
 
-LINE = {
+LINE: dict[str, Any] = {
     "document": "d-1",
     "title": "la\x1b[31mmp",
     "source": "/a\x07",
