@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from batos.memory.mentions import Mention
 from batos.memory.sentences import sentence_spans
@@ -34,8 +35,7 @@ class Link:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class RankedChunk:
+class RankedChunk(NamedTuple):
     """A part that was found: its score, the link that led to it, and whether the question names it."""
 
     id: int
@@ -96,7 +96,7 @@ def follow(
     and as the part that it leads to is near to the question. A name of several parts counts less for each.
     """
     found: list[tuple[float, int, Link]] = []
-    for seed in sorted(scores, key=lambda id_: (-scores[id_], id_))[:SEEDS]:
+    for _, seed in heapq.nsmallest(SEEDS, ((-score, id_) for id_, score in scores.items())):
         text = text_of(seed)
         for mention, sentence, said in _links_of(text, legs.rarity, names) if text else ():
             named = [id_ for id_ in names.resolve(mention.name) if id_ != seed]
@@ -119,11 +119,10 @@ def recall(
     named = set(named) if mode == "linked" else set()
     scores = fuse(legs, named)
     gained = follow(scores, legs, text_of, names) if mode == "linked" else {}
-    found: list[RankedChunk] = []
-    for id_ in scores.keys() | gained.keys():
-        gain, link = gained.get(id_, (0.0, None))
-        found.append(RankedChunk(id_, scores.get(id_, 0.0) + gain, link, id_ in named))
-    return sorted(found, key=lambda each: (-each.score, each.id))
+    for id_, (gain, _) in gained.items():
+        scores[id_] = scores.get(id_, 0.0) + gain
+    ranked = sorted((-score, id_) for id_, score in scores.items())
+    return [RankedChunk(id_, -score, gained[id_][1] if id_ in gained else None, id_ in named) for score, id_ in ranked]
 
 
 def _links_of(text: str, rarity: Mapping[str, float], names: NameResolver) -> Iterable[tuple[Mention, str, float]]:

@@ -173,13 +173,13 @@ def _match(
     """Return the ids and scores of the entries of a segment that hold a term, are not hidden and may be found."""
     postings = part.postings
     scores = np.zeros(len(postings.ids))
-    fixed, by_length = K1 * (1 - B), K1 * B / average
+    penalties = K1 * (1 - B) + K1 * B / average * postings.lengths
     for word, weight in weighted:
         begin, end = part.run(word)
         if begin < end:
-            places, times = postings.places[begin:end], postings.times[begin:end].astype(np.float64)
-            scores[places] += weight * (K1 + 1) * times / (times + fixed + by_length * postings.lengths[places])
-    found = np.flatnonzero((scores > 0) & part.shown)
+            places, times = postings.places[begin:end], postings.times[begin:end]
+            scores[places] += weight * (K1 + 1) * (times / (times + penalties[places]))
+    found = np.flatnonzero(scores if part.hidden == 0 else (scores > 0) & part.shown)
     if among is not None:
         found = found[among(postings.ids[found])]
     return postings.ids[found], scores[found]
