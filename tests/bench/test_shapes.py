@@ -53,6 +53,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "bm25",
         "sets",
     ),
+    "chunking.py": ("embedder", "questions", "chunkers"),
     "routing.py": (
         "accuracy",
         "hard_accuracy",

@@ -15,14 +15,14 @@ from batos.errors import NotFound
 from batos.image import memory_claims, memory_quotes, memory_records, memory_segments, roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
-from batos.image.memory_records import ChunkText, MemoryKind, NewDocument
+from batos.image.memory_records import MemoryKind, NewDocument
 from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
+from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.claims.claim_statements import family
 from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
-from batos.memory.passages import passages
 from batos.memory.recollection import line_of
 from batos.memory_documents import ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 from batos.objects.prototype import UvmObject, own_slots
@@ -226,8 +226,7 @@ def _find_known(root: Root, given: Incoming) -> str | None:
 
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:
     """Return a text as a document in chunks."""
-    parts = passages([(given.title, given.sha256, given.text)])
-    chunks = tuple(ChunkText(each.start, "", each.text) for each in parts)
+    chunks = document_chunks(given.title, given.text)
     return NewDocument(
         name, given.user, given.scope, given.source, given.title, given.media_type, given.sha256,
         len(given.text.encode()), given.trust, at, chunks, given.kind, given.said_at,

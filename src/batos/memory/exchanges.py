@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 from batos.image.ids import document_id, iso
-from batos.image.memory_records import SAID, ChunkText, MemoryKind, NewDocument
+from batos.image.memory_records import SAID, MemoryKind, NewDocument
 from batos.image.records import Brief
-from batos.memory.passages import passages
+from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.stated_sentences import statements_of
 
 #: The kind of contribution by which a mission asks to be remembered.
@@ -64,7 +64,7 @@ class _Maker:
         """Return one of the documents, in chunks."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         title = _short(title)
-        chunks = tuple(ChunkText(each.start, "", each.text) for each in passages([(title, digest, text)]))
+        chunks = document_chunks(title, text)
         return NewDocument(
             document_id(self._now), self._value["user"], _scope(self._value), source, title, "text/plain", digest,
             len(text.encode("utf-8", "surrogatepass")), trust, iso(self._now), chunks,

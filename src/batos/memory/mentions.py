@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
+from batos.memory.chunking.units import ABOVE
 from batos.memory.common_words import COMMON
 
 #: The most words of a name, and the most characters of one in a script without blanks.
@@ -55,7 +56,7 @@ def names_of(title: str, heading: str, text: str, is_first: bool) -> set[str]:
     >>> sorted(names_of("Holm Light (lighthouse)", "", "Holm Light is a light on Skarn.", True))
     ['holm light', 'holm light lighthouse']
     """
-    named = [heading.rpartition(" > ")[2]] if heading else []
+    named = [heading.rpartition(ABOVE)[2]] if heading else []
     if is_first:
         named += [title, _IN_BRACKETS.sub("", title), title.partition(",")[0], opening_name(text)]
     return {key for key in map(key_of, named) if key and _is_telling(key)}

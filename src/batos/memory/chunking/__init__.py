@@ -1,0 +1,1 @@
+"""Cutting a document into parts by its structure."""

@@ -1,0 +1,24 @@
+"""Cut a document into the chunks that are remembered, each with the headings above it."""
+
+from __future__ import annotations
+
+from batos.image.memory_records import ChunkText
+from batos.memory.chunking.structural import structural_chunks
+from batos.memory.chunking.units import ABOVE
+
+
+def document_chunks(title: str, text: str) -> tuple[ChunkText, ...]:
+    """Return the chunks of a text; a heading that only repeats the document's title is left out.
+
+    >>> [each.heading for each in document_chunks("The lamp", "# The lamp\\n\\nOil.\\n\\n## Wick\\n\\nCotton.")]
+    ['', 'Wick']
+    """
+    return tuple(
+        ChunkText(each.start, _below(title, each.heading), text[each.start : each.end])
+        for each in structural_chunks(text)
+    )
+
+
+def _below(title: str, heading: str) -> str:
+    first, _, rest = heading.partition(ABOVE)
+    return rest if first == title else heading

@@ -1,0 +1,65 @@
+"""Cut a document by its structure: below headings, between paragraphs, and between sentences of a long paragraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from batos.memory.chunking.units import Chunk, Unit, chunks_of, tokens_of, units_of
+
+#: Tokens that a part has at most, unless one sentence, row or block of code has more.
+MOST: Final = 150
+
+_GAP = re.compile(r"\n\s*\n")
+
+
+def structural_chunks(text: str, most: float = MOST) -> list[Chunk]:
+    """Return the parts of a text: whole paragraphs, as many as `most` tokens hold, none of them across a heading.
+
+    >>> text = "# Lamp\\n\\nIt burns.\\n\\n# Bell\\n\\nIt rings."
+    >>> [(text[each.start : each.end], each.heading) for each in structural_chunks(text)]
+    [('# Lamp\\n\\nIt burns.', 'Lamp'), ('# Bell\\n\\nIt rings.', 'Bell')]
+    """
+    units = units_of(text)
+    return chunks_of(text, units, list(_pack(text, units, list(_paragraphs(text, units)), most)))
+
+
+def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+    """Yield the runs of units between which is a blank line or which a heading begins."""
+    first = 0
+    for at in range(1, len(units) + 1):
+        if at == len(units) or units[at].level or _GAP.search(text, units[at - 1].end, units[at].start):
+            yield first, at
+            first = at
+
+
+def _pack(
+    text: str, units: Sequence[Unit], paragraphs: Sequence[tuple[int, int]], most: float
+) -> Iterator[tuple[int, int]]:
+    """Yield runs of units: paragraphs together as long as they fit, and long ones cut between their units."""
+    first = 0
+    for begin, behind in paragraphs:
+        apart = begin > first and (_opens(units, begin) or not _fits(text, units, first, behind, most))
+        if apart and not _is_heading(units, first, begin):  # a heading stays with what it stands above
+            yield first, begin
+            first = begin
+        for at in range(max(first + 1, begin), behind):
+            if not _fits(text, units, first, at + 1, most) and not _is_heading(units, first, at):
+                yield first, at
+                first = at
+    if first < len(units):
+        yield first, len(units)
+
+
+def _fits(text: str, units: Sequence[Unit], first: int, behind: int, most: float) -> bool:
+    return tokens_of(text[units[first].start : units[behind - 1].end]) <= most
+
+
+def _opens(units: Sequence[Unit], at: int) -> bool:
+    """Test if a heading begins a part there, which one below another heading does not."""
+    return bool(units[at].level) and not units[at - 1].level
+
+
+def _is_heading(units: Sequence[Unit], first: int, behind: int) -> bool:
+    return all(unit.level for unit in units[first:behind])

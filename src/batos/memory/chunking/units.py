@@ -1,0 +1,140 @@
+"""Find the units of a document that no cut goes through: sentences, headings, rows of tables, blocks of code."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from batos.memory.sentences import sentence_spans
+
+#: A token is about so many characters of a script with blanks; of Chinese, Japanese, Korean and emoji it is one.
+CHARACTERS: Final = 4.3
+#: A unit that is longer than so many tokens is no sentence, whatever its marks say; it is cut at lines, then at blanks.
+LONGEST: Final = 1_000
+#: Stands between two headings, of which the first is above the second.
+ABOVE: Final = " > "
+
+# No part of these looks again at what it has passed: a text may be made to be slow.
+_FENCE = re.compile(
+    r"^[^\S\n]{0,3}(`{3,}+|~{3,}+)[^\n]*(?:\n(?:.*?\n)??[^\S\n]{0,3}\1[`~]*[^\S\n]*(?=\n|\Z)|.*\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_ROW = re.compile(r"^[^\S\n]*\|[^\n]+", re.MULTILINE)
+#: A heading of Markdown, or of a wiki: `== Keepers ==`, also with blanks between the marks.
+_HEADING = re.compile(
+    r"^[^\S\n]*+(?:(#{1,6})[^\S\n]++([^\n]+)|(=(?: ?=){0,5})[^\S\n]([^=\n]{1,300}?)[^\S\n]=(?: ?=){0,5}[^\S\n]*+)$",
+    re.MULTILINE,
+)
+_WIDE = re.compile(r"[⺀-鿿가-힣豈-﫿＀-￯\U0001f000-\U0003ffff]")
+
+
+class Unit(NamedTuple):
+    """A span of a text that no cut goes through. `level` is that of a heading, 0 for anything else."""
+
+    start: int
+    end: int
+    level: int
+
+
+class Chunk(NamedTuple):
+    """A span of a text, and the headings above it, the outermost first, joined by ABOVE."""
+
+    start: int
+    end: int
+    heading: str
+
+
+def tokens_of(text: str) -> float:
+    """Return about how many tokens a text has.
+
+    >>> round(tokens_of("The lamp burns."), 1), tokens_of("灯塔")
+    (3.5, 2.0)
+    """
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    return wide + (len(text) - wide) / CHARACTERS
+
+
+def units_of(text: str) -> list[Unit]:
+    """Return the units of a text in order, without the blanks around them; together they hold everything else."""
+    headings = {span.start(): len(span[1] or span[3].replace(" ", "")) for span in _headings(text)}
+    whole = _whole_spans(text)
+    starts = [start for start, _ in whole]
+    ends = {len(text)}
+    for _, end in sentence_spans(text):
+        at = bisect_right(starts, end - 1) - 1
+        if at < 0 or end >= whole[at][1]:
+            ends.add(end)
+    found: list[Unit] = []
+    start = 0
+    for end in sorted(ends.union(*whole)):
+        found.extend(_units_between(text, start, end, headings))
+        start = end
+    return found
+
+
+def chunks_of(text: str, units: Sequence[Unit], cuts: Sequence[tuple[int, int]]) -> list[Chunk]:
+    """Return the chunks that runs of units make, given as (first, behind the last), with the headings above each."""
+    above: list[tuple[int, str]] = []
+    chunks = []
+    for first, behind in cuts:
+        for at in range(first, behind):
+            level = units[at].level
+            if level:
+                above = [each for each in above if each[0] < level]
+                above.append((level, _words_of(text[units[at].start : units[at].end])))
+            if at == first or not any(unit.level == 0 for unit in units[first:at]):
+                heading = ABOVE.join(words for _, words in above)
+        chunks.append(Chunk(units[first].start, units[behind - 1].end, heading))
+    return chunks
+
+
+def _units_between(text: str, start: int, end: int, headings: dict[int, int]) -> Iterator[Unit]:
+    bare = text[start:end]
+    begin, finish = start + len(bare) - len(bare.lstrip()), start + len(bare.rstrip())
+    while begin < finish:
+        level = headings.get(text.rfind("\n", 0, begin) + 1, 0)
+        room = int(LONGEST * CHARACTERS)
+        if finish - begin <= room and tokens_of(text[begin:finish]) <= LONGEST:
+            yield Unit(begin, finish, level)
+            return
+        cut = begin + _cut(text[begin : min(finish, begin + room)])
+        yield Unit(begin, begin + len(text[begin:cut].rstrip()), level)
+        begin = cut + len(text[cut:finish]) - len(text[cut:finish].lstrip())
+
+
+def _cut(window: str) -> int:
+    """Return the place to cut what is too long: after a line, else after a word, else anywhere."""
+    if tokens_of(window) > LONGEST:
+        window = window[:LONGEST]
+    for mark in ("\n", " "):
+        head = window.rpartition(mark)[0]
+        if head.strip():
+            return len(head)
+    return len(window)
+
+
+def _whole_spans(text: str) -> list[tuple[int, int]]:
+    """Return the blocks of code, the headings and the rows of tables, in order, none inside another."""
+    fences = [found.span() for found in _FENCE.finditer(text)]
+    lines = [each.span() for each in (*_ROW.finditer(text), *_headings(text, fences))]
+    inside = [start for start, _ in fences]
+    free = [(start, end) for start, end in lines if not _is_in(start, fences, inside)]
+    return sorted([*fences, *free])
+
+
+def _headings(text: str, fences: Sequence[tuple[int, int]] | None = None) -> list[re.Match[str]]:
+    within = [found.span() for found in _FENCE.finditer(text)] if fences is None else fences
+    starts = [start for start, _ in within]
+    return [found for found in _HEADING.finditer(text) if not _is_in(found.start(), within, starts)]
+
+
+def _is_in(at: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
+    before = bisect_right(starts, at) - 1
+    return before >= 0 and at < spans[before][1]
+
+
+def _words_of(line: str) -> str:
+    found = _HEADING.match(line)
+    return (found[2] or found[4]).strip().rstrip("#").strip() if found else line.strip()

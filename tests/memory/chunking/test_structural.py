@@ -1,0 +1,41 @@
+"""Cutting by structure: whole units, whole paragraphs where they fit, and nothing across a heading."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.chunking.test_units import PIECES
+from tests.memory.textual import texts
+
+from batos.memory.chunking.structural import structural_chunks
+from batos.memory.chunking.units import tokens_of, units_of
+
+
+@given(st.one_of(texts, st.lists(st.sampled_from(PIECES), max_size=30).map("".join)), st.integers(1, 40))
+def test_chunks_are_runs_of_units(text: str, most: int) -> None:
+    """All units are in them, in order; one is too long only if it has one unit, or a heading with the next."""
+    units = units_of(text)
+    found = structural_chunks(text, most)
+    within = [[unit for unit in units if chunk.start <= unit.start and unit.end <= chunk.end] for chunk in found]
+    assert [unit for each in within for unit in each] == units
+    for chunk, each in zip(found, within, strict=True):
+        assert (chunk.start, chunk.end) == (each[0].start, each[-1].end)
+        bodies = [unit for unit in each if not unit.level]
+        assert tokens_of(text[chunk.start : chunk.end]) <= most or len(bodies) <= 1
+    assert structural_chunks(text, most) == found
+
+
+def test_paragraphs_stay_whole_where_they_fit() -> None:
+    """The cut is between paragraphs, though a sentence of the next one would still fit."""
+    text = "One two three. Four five six.\n\nSeven eight. Nine ten eleven."
+    assert [text[each.start : each.end] for each in structural_chunks(text, 10)] == text.split("\n\n")
+
+
+def test_a_heading_stays_with_its_text() -> None:
+    """Also where both are longer than a part may be, and where headings follow each other."""
+    text = "Before.\n\n# A long heading\n\n## And one below\n\nText that is long as well. More."
+    found = [text[each.start : each.end] for each in structural_chunks(text, 8)]
+    assert found[0] == "Before."
+    assert found[1].startswith("# A long heading")
+    assert found[1].endswith("Text that is long as well.")
+    assert found[2] == "More."
