@@ -116,7 +116,7 @@ class RecalledPassage(TypedDict):
     """A passage of a file that a model was shown; `start` and `length` in characters.
 
     Of what is remembered, `memory` is the name of the document, `chunk` the number of its part, and `why` tells why
-    it was found.
+    it was found. A `standing` tells that it does not simply hold.
     """
 
     document: int
@@ -128,6 +128,7 @@ class RecalledPassage(TypedDict):
     memory: NotRequired[str]
     chunk: NotRequired[int]
     why: NotRequired[str]
+    standing: NotRequired[str]
 
 
 @final

@@ -135,3 +135,21 @@ async def test_a_part_of_a_question_brings_what_is_remembered_for_it(tmp_path: P
         assert (oil in first, LAMP in first) == (False, True)
         assert oil in second
         assert (await ask(uvm, effort="reflex"))["provenance"]["recalled"][0]["name"] == "lamp"
+
+
+async def test_a_superseded_statement_is_shown_behind_its_mark(tmp_path: Path) -> None:
+    """And is no ground for an answer that tells it as current; a later attempt is shown the same."""
+    old, new = "The meeting of the keepers is in room 4.", "The meeting of the keepers is now in room 9."
+    bridge = ScriptedBridge.saying(old)
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        for at, text in (("2026-11-01T00:00:00Z", old), ("2026-11-02T00:00:00Z", new)):
+            about = {"kind": "turn", "said_at": at, "conversation": "c-1", "source": "", "trust": "user"}
+            await remember(uvm, text, **about)
+        told = await ask(uvm, "In which room is the meeting of the keepers?")
+        prompt = seen(bridge)[0]
+        assert f"[superseded since 2026-11-02] {old}" in prompt
+        assert new in prompt
+        assert {each.get("standing") for each in told["provenance"]["recalled"]} == {
+            None, "[superseded since 2026-11-02]",
+        }  # fmt: skip
+        assert "superseded" in {each["check"] for each in told["provenance"]["gate"]["faults"]}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from batos.gate import figures, languages
+from batos.gate import figures, history, languages
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors
 from batos.gate.ground import Draft, Spot
@@ -124,6 +124,8 @@ CHECKS: Mapping[str, Check] = {
 
 #: The check that reads the attribution; its faults take in those of other checks that speak of the same sentence.
 CARRIED = "carried"
+#: The check of sentences that rest on nothing but statements that do not simply hold; made where some were shown.
+SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,11 @@ def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: A
             else:
                 also[sentence].append(spot.what)
     faults += [GateFault(CARRIED, _carried_fault(each, tuple(dict.fromkeys(also[each])))) for each in bare]
-    return Judgement(GateVerdict((*CHECKS, CARRIED), tuple(dict.fromkeys(faults))), attribution)
+    checked = (*CHECKS, CARRIED)
+    if any(each.standing for each in draft.ground.passages):
+        checked = (*checked, SUPERSEDED)
+        faults += [GateFault(SUPERSEDED, _history_fault(each)) for each in history.told_as_current(attribution, draft)]
+    return Judgement(GateVerdict(checked, tuple(dict.fromkeys(faults))), attribution)
 
 
 def _each_once(sentences: Sequence[AttributedSentence]) -> tuple[AttributedSentence, ...]:
@@ -174,6 +180,14 @@ def _carried_fault(sentence: AttributedSentence, also: Sequence[str]) -> str:
     if sentence.nearest is not None:
         told.append(f'The nearest that is said: "{_clip(sentence.nearest.quote)}"')
     return " ".join((*told, "Say what is said there, or leave the sentence out."))
+
+
+def _history_fault(sentence: AttributedSentence) -> str:
+    quote = _clip(sentence.carriers[0].quote)
+    return (
+        f'This sentence rests on what no longer holds, or never did: "{_clip(sentence.text)}" The documents mark it:'
+        f' "{quote}" Say what holds now, or that it is of the past.'
+    )
 
 
 def _clip(text: str) -> str:

@@ -23,6 +23,7 @@ class Passage:
 
     `trust` is the class of its text. A remembered one has the name of its `document`, the number of its `chunk`, the
     `mission` that it came of, the reasons `why` it was found, and a `weight`: how well it matches beside the best one.
+    A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
     """
 
     number: int
@@ -36,12 +37,18 @@ class Passage:
     why: str = ""
     mission: str = ""
     weight: float = 1.0
+    standing: str = ""
+
+    def with_mark(self, text: str) -> str:
+        """Return a text of it behind the mark that says that it does not simply hold; as it is where there is none."""
+        return f"{self.standing} {text}" if self.standing else text
 
     def block(self) -> str:
         """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""
-        end = mark(self.text)
+        text = self.with_mark(self.text)
+        end = mark(text)
         name = _UNSAFE.sub("_", self.name)
-        return f'<document id="{self.number}" name="{name}" digest="{end}">\n{self.text}\n</document {end}>'
+        return f'<document id="{self.number}" name="{name}" digest="{end}">\n{text}\n</document {end}>'
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ from batos.image.memory_claims import ClaimMark
 from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
-from batos.memory.claims.marked_texts import View, marked_text
+from batos.memory.claims.marked_texts import View, marked_spans, marked_text
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.evidence import Passage
 from batos.memory.linked_recall import Link
@@ -45,6 +45,8 @@ ANSWERED: Final = frozenset[MemoryKind]({"mission"})
 EVIDENCE: Final = frozenset({True})
 
 
+#: The share of its weight that counts of a statement that does not simply hold, beside those that do.
+HISTORY_WEIGHT: Final = 0.5
 #: Facts, turns and notes that are looked through for the newest ones.
 MOST_NEWEST: Final = 200
 
@@ -108,7 +110,9 @@ class Recollection:
             if best:
                 most_ = best[0].score
                 return tuple(
-                    _passage(each.chunk, _reasons(each, found.rarity, ""), each.score / most_) for each in best
+                    passage
+                    for each in best
+                    for passage in _passages(each.chunk, _reasons(each, found.rarity, ""), each.score / most_)
                 )
         return ()
 
@@ -118,9 +122,10 @@ class Recollection:
         """Return chunks as evidence by their numbers, reasons and weights: those that are there and within reach."""
         there = ((memory_records.find_chunk(root, number), why, weight) for number, why, weight in found)
         return tuple(
-            _passage(each, why, weight)
+            passage
             for each, why, weight in there
             if each is not None and reach.holds(_range_of(each))
+            for passage in _passages(each, why, weight)
         )
 
 
@@ -213,14 +218,21 @@ def _range_of_document(document: UvmObject) -> ChunkRange:
     )  # fmt: skip
 
 
-def _passage(chunk: UvmObject, why: str, weight: float) -> Passage:
-    """Return a chunk as evidence; who shows it numbers it."""
+def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
+    """Yield a chunk as evidence, without numbers: its text, and apart from it the statements that do not hold."""
     slots = own_slots(chunk)
     document = own_slots(slots["document"])
-    return Passage(
-        0, document["title"], document["sha256"], slots["start"], slots["text"],
-        document["trust"], document["name"], slots["number"], why, document["mission"], weight,
-    )  # fmt: skip
+    for start, text, standing in marked_spans(slots["text"], memory_claims.marks_of(chunk)):
+        yield Passage(
+            0, document["title"], document["sha256"], slots["start"] + start, text, document["trust"],
+            document["name"], slots["number"], why, document["mission"],
+            weight * HISTORY_WEIGHT if standing else weight, standing,
+        )  # fmt: skip
+
+
+def whole_weight(passage: Passage) -> float:
+    """Return the weight of the chunk that a passage is of."""
+    return passage.weight / HISTORY_WEIGHT if passage.standing else passage.weight
 
 
 def _stands(root: Root, chunk: UvmObject) -> bool:

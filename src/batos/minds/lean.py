@@ -69,7 +69,11 @@ class ShownEvidence:
     @property
     def lines(self) -> str:
         """Return the spans as a prompt shows them."""
-        return text_lines(each.text for each in self.passages)
+        return "\n".join(
+            _as_line(each.with_mark(each.text[start:end]))
+            for each in self.passages
+            for start, end in sentence_spans(each.text)
+        )
 
 
 def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvidence:

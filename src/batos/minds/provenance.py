@@ -131,6 +131,8 @@ def _recalled_passage(passage: Passage) -> RecalledPassage:
     )
     if passage.document:
         told["memory"], told["chunk"], told["why"] = passage.document, passage.chunk, passage.why
+    if passage.standing:
+        told["standing"] = passage.standing
     return told
 
 

@@ -12,7 +12,7 @@ from batos.image import memory_segments
 from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.evidence import Passage
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import Recollection
+from batos.memory.recollection import Recollection, whole_weight
 from batos.minds.context import MindContext
 
 #: The most parts that are recalled beside the mission's own files.
@@ -34,7 +34,7 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
         if NOTE in note and note[NOTE]["query"] == key:
             return recollection.passages_of(root, note[NOTE]["found"], reach)
     found = await _search(recollection, context, query, reach)
-    told = [(each.chunk, each.why, each.weight) for each in found]
+    told = list(dict.fromkeys((each.chunk, each.why, whole_weight(each)) for each in found))
     context.trace.decided.note(**{NOTE: {"query": key, "found": told}})
     return found
 

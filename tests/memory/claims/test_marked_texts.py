@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batos.image.memory_claims import ASKED, ClaimMark
-from batos.memory.claims.marked_texts import marked_text
+from batos.memory.claims.marked_texts import marked_spans, marked_text
 
 TEXT = "The lamp was red. Is it blue? The lamp is green."
 MARKS = (ClaimMark(0, 17, "superseded", "", "d-2", "2026-11-24T09:00:00Z"), ClaimMark(18, 29, ASKED))
@@ -22,3 +22,10 @@ def test_a_text_without_marks_is_as_it_is() -> None:
     assert marked_text("a\n\n b ", ()) == "a\n\n b "
     doubled = (ClaimMark(0, 6, "untrusted", "a command"), ClaimMark(2, 9, "superseded"))
     assert marked_text("one two three.", doubled) == "[untrusted: a command] one tw\n[superseded] o t\nhree."
+
+
+def test_spans_are_where_the_words_stand() -> None:
+    """In order, without questions and blanks; a text without marks is one span as it is."""
+    told = list(marked_spans(TEXT, MARKS))
+    assert told == [(0, TEXT[:17], "[superseded since 2026-11-24]"), (30, "The lamp is green.", "")]
+    assert list(marked_spans(" a ", ())) == [(0, " a ", "")]

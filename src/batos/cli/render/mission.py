@@ -205,10 +205,14 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
     return [*undivided, f"combined {way}: the answer of {combined['winner']['name']} was chosen"]
 
 
+def _mark_of(recalled: Mapping[str, Any]) -> str:
+    return f" {recalled['standing']}" if "standing" in recalled else ""
+
+
 def _sources(provenance: ProvenanceDocument) -> list[str]:
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
     lines = [
-        f"memory   [{each['document']}] {each['name']} ({each['memory']}; {each['why']})"
+        f"memory   [{each['document']}] {each['name']} ({each['memory']}; {each['why']}){_mark_of(each)}"
         for each in provenance["recalled"]
         if "memory" in each
     ]

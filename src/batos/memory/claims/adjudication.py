@@ -142,7 +142,8 @@ def _judge(statement: Statement, docket: _Docket) -> None:
 def _own_fault(statement: Statement, is_fact: bool, docket: _Docket) -> tuple[StatementStanding, str] | None:
     """Return why a statement does not hold by its own words, or by those of one that says the same."""
     if statement.is_restricted:
-        return "out of scope", statement.label.partition(":")[2].strip() or statement.label
+        label = " ".join(statement.label.split())
+        return "out of scope", label.partition(":")[2].strip() or label
     if statement.is_invalid:
         return "superseded", "invalid"
     if not statement.is_claim:

@@ -31,6 +31,24 @@ def mark_text(mark: ClaimMark) -> str:
     return f"[{mark.standing}{since}{f': {mark.reason}' if mark.reason else ''}]"
 
 
+def marked_spans(text: str, marks: Sequence[ClaimMark]) -> Iterator[tuple[int, str, str]]:
+    """Yield the spans of a text in order, without questions: where each begins, its words, and its mark or "".
+
+    >>> list(marked_spans("Maro is here. Anna is.", [ClaimMark(0, 13, "superseded")]))
+    [(0, 'Maro is here.', '[superseded]'), (14, 'Anna is.', '')]
+    """
+    if not marks:
+        yield 0, text, ""
+        return
+    at = 0
+    for mark in (*sorted(marks), ClaimMark(len(text), len(text), ASKED)):
+        for start, end, told in ((at, mark.start, ""), (max(at, mark.start), mark.end, mark_text(mark))):
+            said = text[start:end]
+            if said.strip() and not (told and mark.standing == ASKED):
+                yield start + len(said) - len(said.lstrip()), said.strip(), told
+        at = max(at, mark.end)
+
+
 def _lines(text: str, marks: Sequence[ClaimMark], view: View) -> Iterator[str]:
     at = 0
     for mark in sorted(marks):
