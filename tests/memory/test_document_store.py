@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_segments
+from batos.image import memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
+from batos.memory_documents import RememberedPage
+from batos.objects.prototype import own_slots
 
 EVERYONE = MemoryReach(None)
 
@@ -97,3 +100,79 @@ def test_a_title_is_the_first_heading_or_the_files_name() -> None:
     assert title_of("a/lamp.md", "\n# The lamp\nIt burns.") == "The lamp"
     assert title_of("a/lamp.md", "It burns.\n# The lamp") == "lamp"
     assert title_of(".env", "x") == ".env"
+
+
+def states(told: RememberedPage) -> list[str]:
+    """What became of each text."""
+    return [each["state"] for each in told["remembered"]]
+
+
+async def test_a_content_outlives_one_of_its_files() -> None:
+    """A copy is stored once; when the file changes that it was taken from, it is still found, as the copy's."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("The lamp burns oil.", "/a")])
+        (copy,) = (await store.remember([incoming("The lamp burns oil.", "/b")]))["remembered"]
+        assert (copy["state"], copy["source"]) == ("known", "/b")
+        assert states(await store.remember([incoming("The lamp burns gas.", "/a")])) == ["replaced"]
+        assert sorted(find(image, recollection, "lamp")) == ["The lamp burns gas.", "The lamp burns oil."]
+        assert find(image, Recollection(), "oil", MemoryReach(None, sources=frozenset({"/b"})))
+        assert states(await store.remember([incoming("The lamp burns wax.", "/b")])) == ["replaced"]
+        assert sorted(find(image, recollection, "lamp oil")) == ["The lamp burns gas.", "The lamp burns wax."]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_files_change_places(together: bool) -> None:
+    """Two files that are exchanged, and one whose content moved on: nothing is stored twice, and nothing is lost."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Oil.", "/a"), incoming("Gas.", "/b")])
+        for texts in (
+            [incoming("Gas.", "/a"), incoming("Oil.", "/b")],
+            [incoming("Wax.", "/a"), incoming("Gas.", "/b"), incoming("Oil.", "/c")],
+        ):
+            for some in [texts] if together else [[each] for each in texts]:
+                await store.remember(some)
+            assert sorted(find(image, recollection, "oil gas wax")) == sorted(each.text for each in texts)
+            with image.snapshot() as root:
+                sources = {
+                    each.source: own_slots(memory_records.find_document(root, each.source))["sha256"] for each in texts
+                }
+            assert sources == {each.source: each.sha256 for each in texts}
+
+
+async def test_contents_are_recognised_without_their_texts() -> None:
+    """Where they came from is noted, and what came from there before goes."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Oil.", "/a"), incoming("Gas.", "/b")])
+        moved = [incoming("Oil.", "/b").content, incoming("Wax.", "/c").content, incoming("Oil.", "/d").content]
+        told = await store.recognise(moved)
+        assert [(each["source"], each["state"]) for each in told["remembered"]] == [("/b", "known"), ("/d", "known")]
+        assert find(image, recollection, "oil gas") == ["Oil."]
+        assert (await store.recognise([incoming("Wax.", "/c").content])) == {"remembered": []}
+        (gone,) = (await store.forget(["/d"]))["forgotten"]
+        assert gone["source"] == "/a"
+        assert (await store.recognise([incoming("Oil.", "/a").content])) == {"remembered": []}
+
+
+async def test_a_typed_text_outlives_the_files_that_say_the_same() -> None:
+    """It came from nobody's file, so no file's change takes it away."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Oil is dear.")])
+        await store.remember([incoming("Oil is dear.", "/a")])
+        await store.remember([incoming("Gas is cheap.", "/a")])
+        assert sorted(find(image, recollection, "oil gas")) == ["Gas is cheap.", "Oil is dear."]
+
+
+async def test_turns_are_known_again() -> None:
+    """By their digest, which tells them from other turns in the same words."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        turns = [
+            replace(incoming("Yes.", f"/log#{number}"), sha256=f"{number:064}", kind="turn", speaker="ann")
+            for number in range(2)
+        ]
+        assert states(await store.remember(turns)) == ["new", "new"]
+        assert states(await store.remember(turns)) == ["known", "known"]

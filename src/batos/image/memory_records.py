@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_claims, roots
+from batos.image import memory_claims, memory_copies, roots
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -25,6 +25,12 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: The object that documents and chunks delegate to.
 _CATALOG: Final = "knowledge_catalog_obj"
+
+#: The slots of a document that are as they were given.
+_KEPT: Final = (
+    "name", "user", "scope", "source", "title", "media_type", "sha256", "size", "trust", "kind", "said_at", "mission",
+    "persona", "conversation", "speaker", "is_evidence", "key", "supersedes", "depends_on",
+)  # fmt: skip
 
 #: The source of what a person stated in a mission is its id with this.
 SAID: Final = "/said"
@@ -133,62 +139,73 @@ def add(
 ) -> list[str]:
     """Add documents with their chunks, numbered from `first` on, and the segments over these, one for each index.
 
-    A document that came from the same source before, for the same user and scope, goes in the same change. Returns the
-    names of the documents that went.
+    A document that came from the same source before, for the same user and scope, goes in the same change, unless its
+    content came from another place too. Returns the names of the documents that went.
     """
-    gone, old, begin = [], [], first
+    before: list[str] = []
+    old, begin = [], first
     for document in documents:
-        before = find_by_source(root, document.user, document.scope, document.place)
-        if before is not None:
-            gone.append(before)
-            old.append(_remove_document(root, before))
+        name = find_by_source(root, document.user, document.scope, document.place)
+        if name is not None:
+            before.append(name)
+            old.append(_leave(root, name, document.place))
         first = _add_document(root, document, first)
-    take_out(root, old, without)
+    take_out(root, [each for each in old if each], without)
     count_change(root, [(begin, first), *((each.start, each.start) for each in old)])
     missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
     for kind, data in segments.items():
         left = without(kind, data, missing) if missing else data
         add_segment(root, NewSegment(kind, left, begin, first - 1))
-    return gone
+    return [name for name in before if name not in root[roots.DOCUMENTS]]
+
+
+def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) -> None:
+    """Note that contents of documents, by their names, came from further places; what came from there before goes."""
+    kept, documents = trees_of(root), root[roots.DOCUMENTS]
+    fresh: dict[str, tuple[str, str]] = {}
+    for name, place in places:
+        slots = own_slots(documents[name]) if name in documents else None
+        if slots is not None and find_by_source(root, slots["user"], slots["scope"], place) != name:
+            memory_copies.note_place(root, name, place)
+            fresh[_key(slots["user"], slots["scope"], place)] = name, place
+    if not fresh:
+        return
+    # Only now, as files may have changed places: one may be given up where another has just taken it.
+    old = [_leave(root, kept["sources"][key], place) for key, (_, place) in fresh.items() if key in kept["sources"]]
+    kept["sources"].update({key: name for key, (name, _) in fresh.items()})
+    take_out(root, [each for each in old if each], without)
+    count_change(root, [(each.start, each.start) for each in old])
+
+
+def _leave(root: Root, name: str, place: str) -> range:
+    """Take a place from a document, and the document itself where it was the only one.
+
+    Returns the numbers of the chunks that went: an empty range from the document's first one where it stays.
+    """
+    document = root[roots.DOCUMENTS][name]
+    slots = own_slots(document)
+    first = slots["chunks"][0]
+    if not memory_copies.drop_place(root, name, place):
+        others = memory_copies.places_of(root, name)
+        if not others:
+            return _remove_document(root, name)
+        memory_copies.drop_place(root, name, others[0])
+        document.source = others[0]
+        kept = trees_of(root)
+        kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(source=others[0]))
+    return range(first, first)
 
 
 def document_slots(document: NewDocument, first: int) -> dict[str, Any]:
     """Return the slots of a document whose chunks are numbered from `first` on."""
-    return {
-        "name": document.name,
-        "user": document.user,
-        "scope": document.scope,
-        "source": document.source,
-        "title": document.title,
-        "media_type": document.media_type,
-        "sha256": document.sha256,
-        "size": document.size,
-        "trust": document.trust,
-        "remembered_at": document.at,
-        "chunks": (first, first + len(document.chunks) - 1),
-        "kind": document.kind,
-        "standing": "current",
-        "said_at": document.said_at,
-        "mission": document.mission,
-        "persona": document.persona,
-        "conversation": document.conversation,
-        "speaker": document.speaker,
-        "is_evidence": document.is_evidence,
-        "key": document.key,
-        "supersedes": document.supersedes,
-        "depends_on": document.depends_on,
-    }
+    last = first + len(document.chunks) - 1
+    kept = {name: getattr(document, name) for name in _KEPT}
+    return {**kept, "remembered_at": document.at, "chunks": (first, last), "standing": "current"}
 
 
 def chunk_slots(document: UvmObject, number: int, chunk: ChunkText) -> dict[str, Any]:
     """Return the slots of a chunk of a document."""
-    return {
-        "document": document,
-        "number": number,
-        "start": chunk.start,
-        "heading": chunk.heading,
-        "text": chunk.text,
-    }
+    return {"document": document, "number": number, **chunk._asdict()}
 
 
 def _add_document(root: Root, document: NewDocument, first: int) -> int:
@@ -200,7 +217,7 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
         kept["chunks"][number] = UvmObject(chunk_slots(made, number, chunk), parents)
     kept["ranges"][first] = tuple(document.range(last))
     note_present(root, first, last)
-    if document.kind == "document":  # an answer in the words of a document is not that document
+    if document.kind in {"document", "turn"} and not document.mission:  # an answer in its words is not that document
         kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
     if document.place:
         kept["sources"][_key(document.user, document.scope, document.source)] = document.name
@@ -225,7 +242,11 @@ def _remove_document(root: Root, name: str) -> range:
     for number in range(first, last + 1):
         del kept["chunks"][number]
     del kept["ranges"][first]
-    for tree, value in (("digests", slots["sha256"]), ("sources", slots["source"])):
+    places = memory_copies.places_of(root, name)
+    for place in places:
+        memory_copies.drop_place(root, name, place)
+    sources = [("sources", place) for place in (slots["source"], *places)]
+    for tree, value in (("digests", slots["sha256"]), *sources):
         key = _key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]

@@ -12,20 +12,20 @@ from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_claims, memory_quotes, memory_records, memory_segments, roots
+from batos.image import memory_quotes, memory_records, memory_segments, roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import MemoryKind, NewDocument
 from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
 from batos.memory.chunking.document_chunks import document_chunks
-from batos.memory.claims.claim_statements import family
 from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
+from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
 from batos.memory_documents import ForgottenPage, MemoryLine, RememberedLine, RememberedPage
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import own_slots
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8
@@ -47,8 +47,8 @@ _HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 class Incoming:
     """A text that is to be remembered. `source` is where it came from, "" for words that a person typed.
 
-    `kind`, `said_at`, `speaker` and `conversation` tell of a turn who said it and when. A fact has a `key`;
-    `supersedes` and `depends_on` name other facts by theirs.
+    `sha256` is the digest of what the text was taken from. `kind`, `said_at`, `speaker` and `conversation` tell of a
+    turn or a mail who said it and when. A fact has a `key`; `supersedes` and `depends_on` name other facts by theirs.
     """
 
     user: str
@@ -67,6 +67,11 @@ class Incoming:
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
 
+    @property
+    def content(self) -> GivenContent:
+        """Return what tells whether it is known."""
+        return GivenContent(self.user, self.scope, self.source, self.sha256, self.kind, self.key)
+
 
 class DocumentStore:
     """Keeps what an image remembers. All changes go through the image's writer, a batch of documents in one commit."""
@@ -80,35 +85,47 @@ class DocumentStore:
         """Remember texts, and return what became of each.
 
         A text that its user has in the same scope already is not stored again. A text from the source of an older one
-        takes its place, in the same commit.
+        takes its place, in the same commit, unless the older one came from somewhere else too.
         """
         async with self._writing:
-            lines, fresh = await asyncio.to_thread(self._sort_out, given)
+            found = await asyncio.to_thread(self._sort_out, given)
+            lines, fresh = found.lines, found.fresh
             if fresh:
-                written = await self._write(list(fresh.values()))
+                written = await self._write(list(fresh.values()), copies=found.copies)
                 for number, document in fresh.items():
-                    lines[number] = _remembered_line(document, written)
+                    lines[number] = _new_line(document, written)
                 await self._merge()
+            else:
+                await self._add_places(found)
         return {"remembered": [lines[number] for number in sorted(lines)]}
 
-    def _sort_out(self, given: Sequence[Incoming]) -> tuple[dict[int, RememberedLine], dict[int, NewDocument]]:
-        """Return, by their places, the lines of texts that are known and the documents of those that are not."""
-        lines: dict[int, RememberedLine] = {}
-        fresh: dict[int, NewDocument] = {}
-        seen: dict[tuple[str, str, str], NewDocument] = {}
+    async def recognise(self, given: Sequence[GivenContent]) -> RememberedPage:
+        """Return a line for each content that is known, and note that it came from its source too."""
+        async with self._writing:
+            found = await asyncio.to_thread(self._recognise, given)
+            await self._add_places(found)
+        return {"remembered": list(found.lines.values())}
+
+    async def _add_places(self, found: SortedTexts) -> None:
+        if found.copies:
+            await self._image.writer.apply(lambda root: memory_records.add_places(root, found.copies, kinds.without))
+
+    def _recognise(self, given: Sequence[GivenContent]) -> SortedTexts:
+        found = SortedTexts()
+        with self._image.snapshot() as root:
+            for number, each in enumerate(given):
+                found.take_known(root, number, each)
+        return found
+
+    def _sort_out(self, given: Sequence[Incoming]) -> SortedTexts:
+        """Tell texts that are known from those that are not."""
+        found = SortedTexts()
         now = self._clock()
         with self._image.snapshot() as root:
-            for place, each in enumerate(given):
-                known = _find_known(root, each)
-                twin = seen.get((each.user, each.scope, each.sha256))
-                if known is not None:
-                    lines[place] = _known_line(memory_records.find_document(root, known))
-                elif twin is not None:
-                    lines[place] = _line(twin.name, twin.title, twin.source, len(twin.chunks))
-                else:
-                    fresh[place] = _cut(each, document_id(now), iso(now))
-                    seen[each.user, each.scope, each.sha256] = fresh[place]
-        return lines, fresh
+            for number, each in enumerate(given):
+                if not found.take_known(root, number, each.content):
+                    found.take_new(number, _cut(each, document_id(now), iso(now)))
+        return found
 
     async def add(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> None:
         """Add documents that are cut already, in one commit; one from the source of an older one takes its place.
@@ -122,7 +139,12 @@ class DocumentStore:
             else:
                 await self._image.writer.apply(also)
 
-    async def _write(self, documents: Sequence[NewDocument], also: Change = lambda root: None) -> _StoreReport:
+    async def _write(
+        self,
+        documents: Sequence[NewDocument],
+        also: Change = lambda root: None,
+        copies: Sequence[tuple[str, str]] = (),
+    ) -> _StoreReport:
         """Write new documents, and return whose place they took, and what they claimed."""
         count = sum(each.numbers for each in documents)
         first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
@@ -134,7 +156,9 @@ class DocumentStore:
                 for each in documents
                 if memory_records.find_by_source(root, each.user, each.scope, each.place) is not None
             }
+            memory_records.add_places(root, copies, kinds.without)
             memory_records.add(root, documents, first, segments, kinds.without)
+            memory_records.add_places(root, copies, kinds.without)  # of documents that are there only now
             outcomes = hear(root, documents)
             also(root)
             return _StoreReport(before, outcomes)
@@ -213,17 +237,6 @@ class _StoreReport:
     outcomes: Mapping[str, ClaimOutcome]
 
 
-def _find_known(root: Root, given: Incoming) -> str | None:
-    """Return the document that has this content; of a fact the current one of its key."""
-    if given.kind != "fact":
-        return memory_records.find_by_content(root, given.user, given.scope, given.sha256)
-    for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
-        slots = own_slots(root[roots.DOCUMENTS][name])
-        if slots["standing"] == "current":
-            return name if slots["sha256"] == given.sha256 and slots["key"] == given.key else None
-    return None
-
-
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:
     """Return a text as a document in chunks."""
     chunks = document_chunks(given.title, given.text)
@@ -270,22 +283,8 @@ def _merge_rows(several: Sequence[tuple[int, SegmentRow, bytes]]) -> NewSegment:
     return NewSegment(rows[0].kind, data, first, last, rows[0].about)
 
 
-def _remembered_line(document: NewDocument, written: _StoreReport) -> RememberedLine:
+def _new_line(document: NewDocument, written: _StoreReport) -> RememberedLine:
     outcome = written.outcomes.get(document.name, ClaimOutcome())
     state: Literal["replaced", "new"] = "replaced" if document.place in written.gone else "new"
-    line = _line(document.name, document.title, document.source, len(document.chunks), state)
+    line = remembered_line(document.name, document.title, document.source, len(document.chunks), state)
     return {**line, "superseded": outcome.superseded, "flagged": outcome.flagged}
-
-
-def _known_line(document: UvmObject) -> RememberedLine:
-    line = line_of(document)
-    return _line(line["document"], line["title"], line["source"], line["chunks"])
-
-
-def _line(
-    name: str, title: str, source: str, chunks: int, state: Literal["new", "known", "replaced"] = "known"
-) -> RememberedLine:
-    return {
-        "document": name, "title": title, "source": source, "chunks": chunks, "state": state,
-        "superseded": [], "flagged": [],
-    }  # fmt: skip

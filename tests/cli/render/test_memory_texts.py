@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batos.cli.render import memory_texts
@@ -25,13 +27,25 @@ LINE: dict[str, Any] = {
 }
 
 
+def remembered(lines: Sequence[Mapping[str, Any]], skipped: Sequence[Mapping[str, Any]], **also: Any) -> str:
+    """The text on what became of files, of which two were hidden."""
+    counts = Counter(new=0, replaced=0, known=0, parts=0, skipped=len(skipped))
+    for line in lines:
+        counts[line["state"]] += 1
+        counts["parts"] += line["chunks"] if line["state"] != "known" else 0
+    more = {"remembered": 0, "skipped": 0}
+    return memory_texts.remembered_text(
+        {"remembered": lines, "skipped": skipped, "counts": counts, "more": more, "left_out": {"hidden": 2}, **also}
+    )
+
+
 def test_no_text_orders_a_terminal() -> None:
     """Titles, sources, reasons and words are shown without control characters."""
     part = {"span": [0, 9], "text": "It \x1b[2J burns.\nOil.", "heading": "", "chunk": 1, "marks": []}
     recalled = {**LINE, **part, "score": 1.0, "why": "words: lamp"}
     shown = [
-        memory_texts.remembered_text({"remembered": [{**LINE, "state": "new"}], "skipped": []}),
-        memory_texts.remembered_text({"remembered": [], "skipped": [{"source": "/x\x07", "reason": "no\x1btext"}]}),
+        remembered([{**LINE, "state": "new"}], []),
+        remembered([], [{"source": "/x\x07", "reason": "no\x1btext"}]),
         memory_texts.recalled_text({"recalled": [recalled], "of": 3}),
         memory_texts.listing_text({"memories": [LINE], "documents": 1, "chunks": 2}),
         memory_texts.whole_text({**LINE, "parts": [part]}),
@@ -44,9 +58,10 @@ def test_many_documents_are_counted() -> None:
     """One is told by its title, several by their states; of many skipped files the first are told."""
     lines = [{**LINE, "state": state} for state in ("new", "new", "known", "replaced")]
     skipped = [{"source": f"/{number}", "reason": "no text"} for number in range(12)]
-    told = memory_texts.remembered_text({"remembered": lines, "skipped": skipped})
+    told = remembered(lines, skipped)
     assert told.startswith("Remembered: 2 new, 1 replaced, 1 known; 6 parts added.")
     assert "And 2 more files skipped" in told
+    assert "Left out: 2 hidden." in told
     assert "--all" in memory_texts.recalled_text(
         {"recalled": [{**LINE, "text": "x", "why": "words: x", "score": 1}], "of": 2}
     )
@@ -54,13 +69,10 @@ def test_many_documents_are_counted() -> None:
 
 def test_history_and_what_gave_way_are_told() -> None:
     """A fact tells what it superseded, a part that is history what is in its place, and each mark has its line."""
-    told = memory_texts.remembered_text(
-        {"remembered": [{**LINE, "state": "new", "superseded": ["d-0"], "flagged": ["d-7"]}], "skipped": []}
-    )
+    told = remembered([{**LINE, "state": "new", "superseded": ["d-0"], "flagged": ["d-7"]}], [])
     assert "Superseded: d-0." in told
     assert "no longer hold as they stand: d-7." in told
-    missed = {"remembered": [{**LINE, "state": "new"}], "skipped": [], "not_found": ["date"]}
-    assert "No current fact is date" in memory_texts.remembered_text(missed)
+    assert "No current fact is date" in remembered([{**LINE, "state": "new"}], [], not_found=["date"])
     mark = {"span": [0, 3], "standing": "superseded", "reason": "", "by": "d-2", "since": "2026-11-24T00:00:00Z"}
     part = {"span": [0, 9], "text": "Oil. Gas.", "heading": "", "chunk": 1, "marks": [mark]}
     old = {**LINE, "standing": "superseded", "superseded_by": "d-2", "valid_to": "2026-11-24T00:00:00Z"}

@@ -1,39 +1,126 @@
-"""Files to be remembered: in order, without hidden ones, and with a reason for each that is skipped."""
+"""Files to be remembered: in order, without hidden and ignored ones, and with a reason for each that is skipped."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from batos.cli.verbs.memory_files import FileReader
-from batos.errors import BriefError
+from batos.cli.verbs.memory_files import FileReader, SkippedFile, TextToSend, count
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 
 
-def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
-    """Folders within it too; what is hidden or made by machines is passed over, what is no text is skipped."""
+@pytest.fixture
+def skipped() -> list[SkippedFile]:
+    """What the reader skipped."""
+    return []
+
+
+@pytest.fixture
+def reader(skipped: list[SkippedFile]) -> Iterator[FileReader]:
+    """A reader of texts of at most 100 bytes."""
+    with FileTexts(ReadingLimits(100)) as texts:
+        yield FileReader(100, texts, skipped.append)
+
+
+def texts_of(reader: FileReader, path: Path) -> list[TextToSend]:
+    """All texts of a file or a folder."""
+    return [text for found in reader.find(path) for text in reader.read(found)]
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> None:
+    """Write files."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(
+    reader: FileReader, skipped: list[SkippedFile], tmp_path: Path
+) -> None:
+    """Folders within it too. What is hidden or made by machines is counted, what is no text or a link is told."""
     for name in ("b.txt", "a.txt", "deep/c.txt", ".git/config", "__pycache__/x.txt", "deep/.d"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(name, encoding="utf-8")
-    (tmp_path / "z.bin").write_bytes(b"\0\1")
-    (tmp_path / "empty.txt").touch()
+        write(tmp_path, {name: name})
+    write(tmp_path, {"z.bin": b"\0\1", "empty.txt": ""})
     (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "round").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "deep" / "pipe")
-    reader = FileReader(100)
-    found = list(reader.read(tmp_path))
-    assert [each.file.data.decode() for each in found] == ["a.txt", "b.txt", "deep/c.txt"]
-    assert found[0].source == str((tmp_path / "a.txt").resolve())
-    assert sorted(Path(each).name for each in reader.skipped) == ["empty.txt", "gone.txt", "pipe", "z.bin"]
+    found = texts_of(reader, tmp_path)
+    assert [each.data.decode() for each in found] == ["a.txt", "b.txt", "deep/c.txt"]
+    assert found[0].about["source"] == str((tmp_path / "a.txt").resolve())
+    assert found[0].about["original"] == hashlib.sha256(b"a.txt").hexdigest()
+    told = {Path(each.source).name: each.is_text for each in skipped}
+    assert told == {"empty.txt": False, "gone.txt": True, "pipe": False, "z.bin": False, "round": False}
+    assert reader.left_out == {"hidden": 2, "machine-made": 1}
+    assert count(FileReader(100, reader.texts), tmp_path) == (7, 22)
 
 
-def test_a_file_that_was_named_must_be_one(tmp_path: Path) -> None:
-    """It is refused with the reason, and not skipped."""
-    (tmp_path / "z.bin").write_bytes(b"\0\1")
-    (tmp_path / "long.txt").write_text("x" * 101, encoding="utf-8")
+def test_ignored_files_are_left_out_unless_all_are_wanted(reader: FileReader, tmp_path: Path) -> None:
+    """As `.gitignore` says; a file that was named is read whatever it says."""
+    write(tmp_path, {".gitignore": "*.log\n", "a.log": "a", "b.txt": "b", "deep/c.log": "c"})
+    assert [each.data for each in texts_of(reader, tmp_path)] == [b"b"]
+    assert reader.left_out == {"hidden": 1, "ignored": 2}
+    assert [each.data for each in texts_of(reader, tmp_path / "a.log")] == [b"a"]
+    reader.every = True
+    assert {each.data for each in texts_of(reader, tmp_path)} == {b"*.log\n", b"a", b"b", b"c"}
+
+
+def test_a_file_that_was_named_must_be_one(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:
+    """Then what is no text has failed, as what is too long has anywhere."""
+    write(tmp_path, {"z.bin": b"\0\1", "long.txt": "x" * 101})
     for name in ("z.bin", "long.txt", "none.txt"):
-        reader = FileReader(100)
-        with pytest.raises(BriefError):
-            list(reader.read(tmp_path / name))
-        assert reader.skipped == {}
+        assert texts_of(reader, tmp_path / name) == []
+    assert [each.is_text for each in skipped] == [True, True, True]
+    assert "more than 100 bytes" in skipped[1].reason
+
+
+def test_files_of_many_texts_have_places(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:
+    """Each turn is a text with its own digest and source; a part that is broken is told beside the file's name."""
+    rows = [json.dumps({"role": "user", "content": word}) for word in ("oil", "gas")]
+    write(tmp_path, {"a.jsonl": "\n".join([rows[0], "{broken", rows[1]])})
+    first, second = texts_of(reader, tmp_path)
+    source = str((tmp_path / "a.jsonl").resolve())
+    assert [each.about["source"] for each in (first, second)] == [f"{source}#1", f"{source}#2"]
+    assert first.about["original"] != second.about["original"]
+    assert (first.about["kind"], first.about["speaker"]) == ("turn", "user")
+    assert skipped == [SkippedFile(f"{tmp_path / 'a.jsonl'}#line 2", "it is not JSON", True)]
+
+
+def test_a_chosen_source_and_title_are_kept(reader: FileReader, tmp_path: Path) -> None:
+    """The title is the file's, not that of each of its parts."""
+    reader.own = {"source": "notes", "title": "Oil"}
+    write(tmp_path, {"a.txt": "a", "b.jsonl": json.dumps({"role": "user", "content": "x"})})
+    (whole,), (part,) = texts_of(reader, tmp_path / "a.txt"), texts_of(reader, tmp_path / "b.jsonl")
+    assert (whole.about["source"], whole.about["title"]) == ("notes", "Oil")
+    assert (part.about["source"], part.about["title"]) == ("notes#1", "x")
+
+
+def test_a_long_path_is_told_from_others(reader: FileReader, tmp_path: Path) -> None:
+    """A source has at most 4,096 characters; a digest stands for the rest."""
+    write(tmp_path, {"a.txt": "a"})
+    sources = set()
+    for end in "xy":
+        reader.own = {"source": "s" * 5_000 + end}
+        (text,) = texts_of(reader, tmp_path / "a.txt")
+        sources.add(text.about["source"])
+    assert len(sources) == 2
+    assert {len(each) for each in sources} == {4_096}
+
+
+def test_what_changes_while_it_is_read_is_skipped(
+    reader: FileReader, skipped: list[SkippedFile], tmp_path: Path
+) -> None:
+    """A long file is read when it is its turn: it may be gone, or another one, by then."""
+    reader.limit = 2**20
+    for number, change in enumerate((b"\xff", None)):
+        path = tmp_path / f"{number}.txt"
+        path.write_bytes(b"lamp " * 60_000)
+        (found,) = reader.find(path)
+        path.unlink() if change is None else path.write_bytes(change)
+        assert list(reader.read(found)) == []
+    assert [each.reason for each in skipped] == ["it changed while it was read", "No such file or directory"]

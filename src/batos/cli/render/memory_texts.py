@@ -17,12 +17,11 @@ _GLANCE: Final = 300
 
 def remembered_text(found: Mapping[str, Any]) -> str:
     """Tell what became of each document, in numbers where there are many."""
-    lines = found["remembered"]
-    states = [each["state"] for each in lines]
-    told = [f"{states.count(state)} {state}" for state in ("new", "replaced", "known") if state in states]
-    chunks = sum(each["chunks"] for each in lines if each["state"] != "known")
-    text = [f"Remembered: {', '.join(told) or 'nothing'}; {count_text(chunks, 'part')} added."]
-    if len(lines) == 1:
+    lines, counts = found["remembered"], found["counts"]
+    told = [f"{counts[state]:,} {state}" for state in ("new", "replaced", "known") if counts[state]]
+    parts = "1 part" if counts["parts"] == 1 else f"{counts['parts']:,} parts"
+    text = [f"Remembered: {', '.join(told) or 'nothing'}; {parts} added."]
+    if len(lines) == 1 and not found["more"]["remembered"]:
         text = [f"{_STATES[lines[0]['state']]}: {plain(lines[0]['title'])} ({lines[0]['document']})."]
     superseded = [name for each in lines for name in each.get("superseded", ())]
     flagged = [name for each in lines for name in each.get("flagged", ())]
@@ -34,10 +33,13 @@ def remembered_text(found: Mapping[str, Any]) -> str:
         text.append(f"No current fact is {plain(missing[0])}: nothing was superseded by that name.")
     skipped = found["skipped"]
     text += [f"Skipped {plain(each['source'])}: {plain(each['reason'])}." for each in skipped[:_TOLD]]
-    if len(skipped) > _TOLD:
-        text.append(f"And {count_text(len(skipped) - _TOLD, 'more file')} skipped; --json lists all.")
+    if counts["skipped"] > _TOLD:
+        text.append(f"And {count_text(counts['skipped'] - _TOLD, 'more file')} skipped; --json lists them.")
+    left_out = [f"{count} {why}" for why, count in found["left_out"].items()]
+    if left_out:
+        text.append(f"Left out: {', '.join(left_out)}. --all takes them too.")
     vectors = found.get("vectors") or {}
-    if vectors.get("reason"):
+    if vectors.get("reason") and vectors["missing"]:
         missing = count_text(vectors["missing"], "part")
         text.append(f"{missing} found by words alone, until there are vectors: {plain(vectors['reason'])}.")
     return "\n".join(text)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from batos.brief import DEFAULT_SCOPE, as_file
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.render.memory_texts import remembered_text
+from batos.cli.render.remember_progress import RememberProgress
 from batos.cli.shared_options import file_names, given_name, given_names
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs import standard_input
-from batos.cli.verbs.memory_files import FileReader, FoundFile, exists
-from batos.errors import UsageError
-from batos.terminal.console import count_text
+from batos.cli.verbs.memory_files import FileReader, FoundFile, TextToSend, count, exists
+from batos.cli.verbs.memory_sending import TEXTS, TOLD, MemorySender
+from batos.errors import BriefError, UsageError
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 
-#: Files, and bytes of them, that are remembered in one commit.
-_BATCH_FILES, _BATCH_BYTES = 32, 4 * 2**20
-#: Batches of vectors between two lines of progress.
-_TOLD_BATCHES = 4
+#: Bytes of files that are looked at together, and texts of a file that are taken from its reader together.
+_LOOKED_AT: Final = 4 * 2**20
+_TAKEN: Final = 16
 
 
 @click.command()
@@ -32,130 +35,158 @@ _TOLD_BATCHES = 4
 @click.option("--key", type=given_name, help="TEXT is a fact: the value of this key, instead of its older one.")
 @click.option("--supersedes", metavar="KEY|ID", type=given_name, help="Another fact that this one takes the place of.")
 @click.option("--depends-on", metavar="KEY,..", type=given_names, help="Facts without which this one does not hold.")
+@click.option("--all", "every", is_flag=True, help="Also files that are hidden, or that .gitignore leaves out.")
 @with_server
-def remember(called: VerbCall, what: tuple[str, ...], **options: Any) -> int:
-    """Remember text files, the files of a folder, stdin (`-`), or a TEXT of several words.
+def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: Any) -> int:
+    """Remember files, the files of a folder, stdin (`-`), or a TEXT of several words.
 
-    Later questions are answered from it by themselves. A content that is known is not stored again. A file that changed
-    takes the place of its older content. A folder's files that are no text are skipped and listed. After an
-    interruption run the same command again: it continues.
+    Text, Markdown, source code, HTML, PDF, mails, mailboxes, and chat logs are read. Later questions are answered from
+    them by themselves. A content that is known is not stored again. A file that changed takes the place of its older
+    content. Files that cannot be read are skipped and listed, and the exit code is then 1; a folder's files that are no
+    text are skipped too. After an interruption run the same command again: it continues.
 
     With --key the TEXT is a fact. The older value of its key, or another fact, is superseded by it, stays as history,
     and is only recalled with that mark. Facts that depend on it are marked too.
     """
     given = {name: value for name, value in options.items() if value}
-    scope = {name: given.pop(name) for name in ("scope",) if name in given}
-    if given and len(what) > 1:
+    about = {"owner": called.settings.asker, **({"scope": given.pop("scope")} if "scope" in given else {})}
+    if given and (len(what) > 1 or (exists(what[0]) and Path(what[0]).is_dir())):
         named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{named} are for one thing", field=next(iter(given)), remedy="Remember one at a time.")
-    if "key" in given:
-        told = run(_remember_fact(called, open_door(called), what[0], {**scope, **given}))
-    elif given.keys() & {"supersedes", "depends_on"}:
+    if "key" not in given and given.keys() & {"supersedes", "depends_on"}:
         raise UsageError("only a fact supersedes or depends on others", field="key", remedy="Name its key: --key K.")
-    else:
-        told = run(_remember(called, open_door(called), what, scope, given))
+    progress = RememberProgress(called.console, quiet=called.quiet)
+    for each in what if "key" not in given else ():
+        _check(each)
+    work = _remember_fact if "key" in given else _remember
+    told = run(work(open_door(called), _Order(called, what, given, every), about, progress))
     called.answer(told, remembered_text)
-    return 0
+    return 1 if told["counts"]["failed"] else 0
 
 
-async def _remember_fact(called: VerbCall, opened: Opened, value: str, about: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The things that somebody wants remembered, with the source and title that were chosen."""
+
+    called: VerbCall
+    what: Sequence[str]
+    own: Mapping[str, Any]
+    every: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the files and folders among them."""
+        return [Path(each) for each in self.what if each != "-" and exists(each)]
+
+
+def _check(each: str) -> None:
+    """Refuse what is neither a file nor a text, before anything is remembered."""
+    if each != "-" and not exists(each) and len(each.split()) < 2:
+        raise UsageError(
+            f"there is no file {each!r}",
+            field="what",
+            remedy="Check the path. A text that is to be remembered has several words, in quotes.",
+        )
+
+
+async def _remember_fact(
+    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
+) -> dict[str, Any]:
     """Remember a fact, and tell what gave way to it; `-` reads its value."""
+    value = wanted.what[0]
     if value == "-":
-        limit = called.settings.attachment_bytes
-        data = standard_input.read_stdin(limit, "what", called.note)
+        limit = wanted.called.settings.attachment_bytes
+        data = standard_input.read_stdin(limit, "what", wanted.called.note)
         value = data.decode("utf-8", "replace").strip()
     async with opened as way:
-        told = await way.call("remember", {"text": value, "owner": called.settings.asker, **about})
-        vectors = await _embed(called, way)
-    missed = [about["supersedes"]] if "supersedes" in about and not told["remembered"][0]["superseded"] else []
-    return {**told, "skipped": [], "vectors": vectors, "not_found": missed}
+        sender = MemorySender(way, about, progress)
+        told = await sender.send_text(value, wanted.own)
+        vectors = await _embed(way, progress)
+    is_missed = "supersedes" in wanted.own and not told["remembered"][0]["superseded"]
+    missed = [wanted.own["supersedes"]] if is_missed else []
+    return {**sender.document({}), "vectors": vectors, "not_found": missed}
 
 
 async def _remember(
-    called: VerbCall, opened: Opened, what: Sequence[str], scope: Mapping[str, str], named: Mapping[str, str]
+    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
 ) -> dict[str, Any]:
-    """Remember all that was named, batch by batch; return {remembered, skipped}."""
-    about = {**scope, "owner": called.settings.asker}
-    reader = FileReader(called.settings.attachment_bytes)
-    lines: list[dict[str, Any]] = []
+    """Remember all that was named; return the verb's result."""
     async with opened as way:
-        for batch in _batches(_read_each(called, reader, what)):
-            if isinstance(batch, str):
-                told = await way.call("remember", {"text": batch, **about, **named})
-                lines += told["remembered"]
-            else:
-                lines += await _remember_files(way, batch, about, named)
-                if len(lines) > 1:
-                    called.note(f"{count_text(len(lines), 'document')} so far, the last: {lines[-1]['title']}")
-        vectors = await _embed(called, way) if any(each["state"] != "known" for each in lines) else None
-    skipped = [{"source": path, "reason": reason} for path, reason in reader.skipped.items()]
-    return {"remembered": lines, "skipped": skipped, **({} if vectors is None else {"vectors": vectors})}
+        sender = MemorySender(way, about, progress)
+        limit = await sender.limit()
+        with FileTexts(ReadingLimits(limit)) as texts:
+            reader = FileReader(limit, texts, sender.skip, wanted.every, wanted.own)
+            try:
+                await _send_all(wanted, reader, sender, progress)
+            except asyncio.CancelledError:
+                progress.tell_interruption()
+                raise
+        any_left = sender.counts["new"] + sender.counts["replaced"] + sender.counts["known"] > 0
+        vectors = await _embed(way, progress) if any_left else None
+    told = sender.document(reader.left_out)
+    return {**told, **({} if vectors is None else {"vectors": vectors})}
 
 
-async def _embed(called: VerbCall, way: Door) -> dict[str, Any]:
-    """Wait until the new parts have vectors, or until it is known why not; tell how far it is."""
-    batches: list[int] = []
-
-    def on_event(_event: str, told: Mapping[str, Any]) -> None:
-        batches.append(told["missing"])
-        if len(batches) % _TOLD_BATCHES == 0:
-            called.note(f"{count_text(told['missing'], 'part')} without a vector left")
-
-    return await way.call("embed_memories", on_event=on_event)
-
-
-def _read_each(called: VerbCall, reader: FileReader, what: Sequence[str]) -> Iterator[FoundFile | str]:
-    """Yield each file that was named, and each text as it is."""
-    for each in what:
+async def _send_all(wanted: _Order, reader: FileReader, sender: MemorySender, progress: RememberProgress) -> None:
+    """Send all texts, first those that were typed."""
+    for each in wanted.what:
         if each == "-":
-            limit = called.settings.attachment_bytes
-            data = standard_input.read_stdin(limit + 1, "what", called.note)
-            yield FoundFile(as_file(standard_input.NAME, data, limit), "")
-        elif exists(each):
-            yield from reader.read(Path(each))
-        elif len(each.split()) > 1:
-            yield each
-        else:
-            raise UsageError(
-                f"there is no file {each!r}",
-                field="what",
-                remedy="Check the path. A text that is to be remembered has several words, in quotes.",
-            )
+            data = standard_input.read_stdin(reader.limit + 1, "what", wanted.called.note)
+            if len(data) > reader.limit:
+                raise BriefError(f"stdin has more than {reader.limit:,} bytes", remedy="Give its parts as files.")
+            await sender.send_whole(standard_input.NAME, data, wanted.own)
+        elif not exists(each):
+            await sender.send_text(each, wanted.own)
+    if not wanted.paths:
+        return
+    counter = FileReader(reader.limit, reader.texts, every=wanted.every)
+    counts = [await asyncio.to_thread(count, counter, path) for path in wanted.paths]
+    progress.expect(sum(files for files, _ in counts), sum(size for _, size in counts))
+    batches = _batches(chain.from_iterable(map(reader.find, wanted.paths)))
+    while batch := await reader.texts.in_thread(lambda: next(batches, None)):
+        for found in await sender.pick_unknown(batch):
+            await _send_file(found, reader, sender)
+    await sender.flush()
 
 
-def _batches(found: Iterator[FoundFile | str]) -> Iterator[list[FoundFile] | str]:
-    """Yield texts as they are, and files in batches that are remembered together."""
+async def _send_file(found: FoundFile, reader: FileReader, sender: MemorySender) -> None:
+    """Send the texts of a file, which are read in a thread: the loop is the image's too."""
+    texts = reader.read(found)
+    while some := await reader.texts.in_thread(lambda: _take(texts)):
+        for each in some:
+            await sender.send(each)
+    sender.count_file(found.size)
+
+
+def _take(texts: Iterator[TextToSend]) -> list[TextToSend]:
+    """Take some of the texts of a file: none at its end, and a long one alone."""
+    some: list[TextToSend] = []
+    for each in islice(texts, _TAKEN):
+        some.append(each)
+        if len(each.data) > _LOOKED_AT:
+            break
+    return some
+
+
+def _batches(found: Iterator[FoundFile]) -> Iterator[list[FoundFile]]:
+    """Yield files in batches whose digests are compared together."""
     batch: list[FoundFile] = []
-    size = 0
+    size = told = 0
     for each in found:
-        if isinstance(each, str):
-            yield each
-            continue
-        if batch and (len(batch) == _BATCH_FILES or size + len(each.file.data) > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
         batch.append(each)
-        size += len(each.file.data)
+        size += len(each.text or "")
+        told += len(each.source.encode()) + 200
+        if len(batch) == TEXTS or size > _LOOKED_AT or told > TOLD:
+            yield batch
+            batch, size, told = [], 0, 0
     if batch:
         yield batch
 
 
-async def _remember_files(
-    way: Door, batch: Sequence[FoundFile], about: Mapping[str, Any], own: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Remember files; only the bytes of those that are not known are handed over."""
-    digests = list({each.file.ref.sha256 for each in batch})
-    asked = {"sha256": digests, "limit": 10_000, "scope": about.get("scope", DEFAULT_SCOPE), "user": about["owner"]}
-    known = await way.call("memories", asked)
-    there = {each["sha256"]: each for each in known["memories"]}
-    lines = [
-        {**{name: each[name] for name in ("document", "title", "source", "chunks")}, "state": "known"}
-        for each in there.values()
-    ]
-    fresh = [each for each in batch if each.file.ref.sha256 not in there]
-    if not fresh:
-        return lines
-    refs = await way.attach([each.file for each in fresh])
-    files = [{**ref, "source": each.source, **own} for ref, each in zip(refs, fresh, strict=True)]
-    told = await way.call("remember", {"files": files, **about})
-    return [*lines, *told["remembered"]]
+async def _embed(way: Door, progress: RememberProgress) -> dict[str, Any]:
+    """Wait until the new parts have vectors, or until it is known why not; tell how far it is."""
+
+    def on_event(_event: str, told: Mapping[str, Any]) -> None:
+        progress.tell_missing(told["missing"])
+
+    return await way.call("embed_memories", on_event=on_event)

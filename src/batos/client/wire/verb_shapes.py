@@ -252,12 +252,32 @@ class RememberedFile(StrictModel):
     title: str | None = Field(
         default=None, min_length=1, max_length=255, description="Its title; absent: its first heading, else its name."
     )
+    span: list[Annotated[int, Field(ge=0)]] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="The bytes of it that are meant: the first one, and the one behind the last; absent: all.",
+    )
+    original: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="The digest of the file that the text was taken from; absent: of the content that was sent.",
+    )
+    kind: Literal["document", "turn"] = Field(default="document", description="A turn is a mail or a chat's message.")
+    said_at: str = Field(default="", max_length=40, description="The moment it was said or written, where it is known.")
+    speaker: str = Field(default="", max_length=255, description="The one who said it.")
+    conversation: str = Field(default="", max_length=1_024, description="The conversation that it belongs to.")
 
 
 class RememberArgs(StrictModel):
     """Texts to be remembered: files that were sent by `attach`, or one text."""
 
-    files: list[RememberedFile] = Field(default_factory=list, max_length=64, description="The files.")
+    files: list[RememberedFile] = Field(default_factory=list, max_length=256, description="The files: at most 256.")
+    check: bool = Field(
+        default=False,
+        description="Only tell which of the files are known by their digests, and note that they came from these "
+        "sources too; nothing has to be sent before.",
+    )
     text: str | None = Field(default=None, min_length=1, max_length=20_000, description="Or a text of its own.")
     source: str | None = Field(default=None, max_length=4_096, description="The place that the text came from.")
     title: str | None = Field(default=None, min_length=1, max_length=255, description="The title of the text.")

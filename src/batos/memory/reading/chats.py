@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 from batos.memory.reading.json_values import BrokenLine, json_values
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
 
 #: The roles of messages that nobody said.
 _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
@@ -46,11 +46,11 @@ def read(path: Path, emit: Emit) -> None:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if _IN_ARCHIVE not in archive.namelist():
-                raise NotReadable(f"it is a zip archive without {_IN_ARCHIVE}")
+                raise NoText(f"it is a zip archive without {_IN_ARCHIVE}")
             with archive.open(_IN_ARCHIVE) as file:
                 is_chat = _read_conversations(file, "", emit)
         if not is_chat:
-            raise NotReadable(f"its {_IN_ARCHIVE} has no conversation")
+            raise NoText(f"its {_IN_ARCHIVE} has no conversation")
         return
     with path.open("rb") as file:
         is_chat = _read_conversations(file, path.stem, emit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -9,21 +10,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from batos.memory.reading.file_formats import Format
 from batos.memory.reading.read_text import Read, ReadText, UnreadPart, from_line
 from batos.memory.reading.reading_process import READERS
 
+T = TypeVar("T")
+
 #: Beside the seconds of a reader, those until its process is ended from outside.
 _GRACE: Final = 10
 _PIECE: Final = 2**16
+#: The texts of a file that is given as bytes are together at most as long as so many of the longest.
+_TEXTS: Final = 4
 _START: Final = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
     " from batos.memory.reading.reading_process import main; main()"
@@ -92,19 +97,46 @@ class FileTexts:
         with NamedTemporaryFile(suffix=suffix if suffix.isalnum() or suffix[1:].isalnum() else "") as file:
             file.write(data)
             file.flush()
-            read = list(self.read(Path(file.name), format_))
+            read = list(self._cap(self.read(Path(file.name), format_)))
         reasons = [each.reason for each in read if isinstance(each, UnreadPart)]
         texts = [each for each in read if isinstance(each, ReadText)]
         return texts, reasons[0] if reasons else "it has no text"
 
+    def _cap(self, reads: Generator[Read]) -> Iterator[Read]:
+        """Yield what is read, as long as all of it together is not far longer than one text may be."""
+        left = _TEXTS * self.limits.text_bytes
+        with closing(reads):
+            for each in reads:
+                left -= len(each.text.encode("utf-8", "replace")) if isinstance(each, ReadText) else 0
+                if left < 0:
+                    yield UnreadPart("", "its texts are too long together")
+                    return
+                yield each
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run what reads in a thread. A cancellation ends what is being read, and waits for the thread."""
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self.kill()
+            await asyncio.wait([running])
+            raise
+
+    def kill(self) -> None:
+        """End what is being read, from another thread: the one that reads is told so."""
+        process = self._process
+        if process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """End the process and what it began."""
+        self.kill()
         process, self._process = self._process, None
         self._held.clear()
         if process is None:
             return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:

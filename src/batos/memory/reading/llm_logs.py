@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from batos.memory.reading.chats import ChatTurn, Conversation, row_of
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, UnreadPart, clean, one_line
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, one_line
 
 _ROWS: Final = """
 select r.id, r.prompt, r.response, r.datetime_utc, r.conversation_id, c.name as conversation_name
@@ -50,7 +50,7 @@ def _read(path: Path, way: str, emit: Emit) -> None:
         database.execute("pragma trusted_schema = off")
         tables = {row["name"] for row in database.execute("select name from sqlite_master where type = 'table'")}
         if not {"responses", "conversations"} <= tables:
-            raise NotReadable("it is a database, and no log of `llm`")
+            raise NoText("it is a database, and no log of `llm`")
         for row in database.execute(_ROWS):
             _tell(row_of(dict(row)), emit)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
 from batos.memory.reading.web_pages import text_of
 
 #: The headers of a mail that stand above its text.
@@ -46,7 +46,7 @@ def mail_of(data: bytes, place: str) -> ReadText:
     heads = {name: _header(mail, name) for name in (*_SHOWN, "Message-ID", "References", "In-Reply-To")}
     body = _body(mail).strip()
     if not body and not heads["Subject"]:
-        raise NotReadable("the mail has no text")
+        raise NoText("the mail has no text")
     said_at = ""
     with suppress(ValueError, TypeError, IndexError, OverflowError):
         said_at = moment_of(parsedate_to_datetime(heads["Date"]))

@@ -8,7 +8,7 @@ from typing import Final
 
 from charset_normalizer import CharsetMatch, from_bytes
 
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, clean
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean
 
 #: Bytes that are looked at for the encoding.
 _SAMPLE: Final = 2**16
@@ -46,13 +46,13 @@ def decode(data: bytes, declared: str = "") -> str:
             continue
     name = _looks_like(data[:_SAMPLE])
     if not name:
-        raise NotReadable("it is no text in an encoding that can be told")
+        raise NoText("it is no text in an encoding that can be told")
     try:
         text = data.decode(name)
     except (UnicodeError, LookupError):
         raise NotReadable(f"it looks like {name}, but it is not") from None
     if any(each < " " and each not in "\t\n\r\f\v\x1b\x1a" for each in text[:_SAMPLE]):
-        raise NotReadable("it has control characters: it is no text")
+        raise NoText("it has control characters: it is no text")
     return clean(text)
 
 

@@ -35,10 +35,14 @@ class ReadText:
 
 @dataclass(frozen=True, slots=True)
 class UnreadPart:
-    """A text, or with the place "" the rest of a file, that could not be read, and the reason."""
+    """A text, or with the place "" the rest of a file, that could not be read, and the reason.
+
+    Where it is no text at all nothing is lost.
+    """
 
     place: str
     reason: str
+    is_text: bool = True
 
 
 Read: TypeAlias = ReadText | UnreadPart
@@ -54,6 +58,10 @@ def digest_of(read: ReadText) -> str:
 
 class NotReadable(Exception):
     """A file is not what its kind says; the reason is the message."""
+
+
+class NoText(NotReadable):
+    """A file has no text that anybody could read."""
 
 
 def as_line(read: Read) -> bytes:
@@ -72,7 +80,8 @@ def from_line(line: bytes) -> Read | str | None:
             told = {name: str(value) for name, value in said["text"].items()}
             kind: ReadKind = "turn" if told.pop("kind", "") == "turn" else "document"
             return ReadText(**told, kind=kind)
-        return UnreadPart(**{name: str(value) for name, value in said["unread"].items()})
+        unread = said["unread"]
+        return UnreadPart(str(unread["place"]), str(unread["reason"]), bool(unread["is_text"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None  # a process that was ended in the middle of a line
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batos.memory.reading.file_formats import Format
-from batos.memory.reading.read_text import Emit, NotReadable, Read, ReadText, UnreadPart, as_line
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, Read, ReadText, UnreadPart, as_line
 
 #: The module and the function that reads a format.
 READERS: Final[dict[Format, tuple[str, str]]] = {
@@ -59,7 +59,7 @@ def _read(asked: dict[str, Any], read: Any) -> int:
         signal.alarm(asked["seconds"])
         read(path, emit)
     except NotReadable as error:
-        _write(as_line(UnreadPart("", str(error))))
+        _write(as_line(UnreadPart("", str(error), not isinstance(error, NoText))))
     except OSError as error:
         _write(as_line(UnreadPart("", error.strerror or "it cannot be read")))
     except MemoryError:

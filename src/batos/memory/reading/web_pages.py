@@ -11,7 +11,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, clean, one_line
+from batos.memory.reading.read_text import Emit, NoText, ReadText, clean, one_line
 
 _CHARSET: Final = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE
@@ -39,7 +39,7 @@ def read(path: Path, emit: Emit) -> None:
     declared = _CHARSET.search(data[:2_048])
     title, text = text_of(decode(data, declared[1].decode("ascii") if declared else ""))
     if not text.strip():
-        raise NotReadable("the page has no text")
+        raise NoText("the page has no text")
     emit(ReadText(text, title, "text/html"))
 
 

@@ -40,6 +40,7 @@ from batos.mission_documents import as_plain
 from batos.server.dispatch import adapter_choice, approval_answers, method_changes
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader
+from batos.server.dispatch.sent_files import SentFiles
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
@@ -153,7 +154,9 @@ class Dispatcher:
             "reject": self._reject,
             **self._reader.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
-            **MemoryChanges(uvm, self._reader, self._content, self._run_shielded).verbs(),
+            **MemoryChanges(
+                uvm, self._reader, SentFiles(self._content, self.uploads.forget), self._run_shielded
+            ).verbs(),
         }
 
     def announce(self, about: Mapping[str, Any]) -> None:

@@ -7,23 +7,22 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from batos.brief import DEFAULT_SCOPE, AttachmentRef
+from batos.brief import DEFAULT_SCOPE
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs, RememberedFile
+from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
 from batos.errors import BatosError, BriefError
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.memory.backfill import BackfillState
 from batos.memory.chunk_search import RecallQuery, VectorQuery
-from batos.memory.document_store import Incoming, title_of
+from batos.memory.document_store import Incoming
 from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
 from batos.memory_documents import EmbeddedPage
 from batos.mission_documents import as_plain
 from batos.server.dispatch.reads import Reader, no_vectors
+from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
 from batos.uvm import UVM
 
-#: Returns the bytes of a file that a user sent before, or that the image has.
-Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
 #: The function of a verb: its arguments, who hears of events, who hears that it was accepted.
 Verb: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]
 #: Does something to its end, also when who asked for it is gone.
@@ -40,10 +39,10 @@ _TITLE = 60
 class MemoryChanges:
     """Remembers and forgets what requests name."""
 
-    def __init__(self, uvm: UVM, reader: Reader, content: Content, shield: Shield) -> None:
+    def __init__(self, uvm: UVM, reader: Reader, files: SentFiles, shield: Shield) -> None:
         self._uvm = uvm
         self._reader = reader
-        self._content = content
+        self._files = files
         self._shield = shield
 
     def verbs(self) -> Mapping[str, Verb]:
@@ -63,6 +62,9 @@ class MemoryChanges:
         # A guest names nobody else: `user` is then who asks, and goes first.
         user = given.user or given.owner or self._uvm.settings.asker
         scope = given.scope or DEFAULT_SCOPE
+        if given.check:
+            known = contents_of(given.files, OwnedPlace(user, scope))
+            return as_plain(await self._shield(self._uvm.document_store.recognise(known)))
         if given.key is None and (given.supersedes or given.depends_on):
             raise BriefError("only a fact supersedes or depends on others", field="args.key", remedy="Give it a key.")
         if given.key is not None:
@@ -70,8 +72,10 @@ class MemoryChanges:
         elif given.text is not None:
             incoming = [_typed_text(given, given.text, user, scope)]
         else:
-            incoming = [await self._file(each, given.user, user, scope) for each in given.files]
+            limit = self._uvm.settings.attachment_bytes
+            incoming = await self._files.texts(given.files, given.user, OwnedPlace(user, scope), limit)
         told = await self._shield(self._uvm.document_store.remember(incoming))
+        await self._files.forget({each.sha256 for each in given.files}, given.user or "")
         self._uvm.backfill.wake()
         return as_plain(told)
 
@@ -94,12 +98,6 @@ class MemoryChanges:
 
         state = await self._uvm.backfill.wait(tell)
         return as_plain(EmbeddedPage(model=state.model, missing=state.missing, reason=state.reason))
-
-    async def _file(self, file: RememberedFile, sender: str | None, user: str, scope: str) -> Incoming:
-        ref = AttachmentRef(name=file.name, media_type=file.media_type, sha256=file.sha256)
-        text = _text(file.name, await self._content(ref, sender))
-        title = file.title or title_of(file.name, text)
-        return Incoming(user, scope, file.source, title, file.media_type, text, file.sha256, "external")
 
     async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
         """Recall by words and, where something embeds, by vectors too."""
@@ -133,12 +131,3 @@ def _typed_text(given: RememberArgs, text: str, user: str, scope: str) -> Incomi
     title = given.title or " ".join(text.split())[:_TITLE]
     digest = hashlib.sha256(text.encode()).hexdigest()
     return Incoming(user, scope, given.source or "", title, "text/plain", text, digest, "user")
-
-
-def _text(name: str, data: bytes) -> str:
-    """Return a file's text. Raises: BriefError: it is none."""
-    try:
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        remedy = "Convert it to UTF-8 text."
-        raise BriefError(f"{name} is not a text file: byte {error.start}", field="args.files", remedy=remedy) from error

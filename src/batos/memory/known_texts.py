@@ -1,0 +1,85 @@
+"""Tells the texts that are remembered already from those that are not, among those that are to be remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from batos.image import memory_claims, memory_records, roots
+from batos.image.memory_records import MemoryKind, NewDocument
+from batos.image.roots import Root
+from batos.memory.claims.claim_statements import family
+from batos.memory.recollection import line_of
+from batos.memory_documents import RememberedLine
+from batos.objects.prototype import own_slots
+
+
+class GivenContent(NamedTuple):
+    """A content that somebody has, by the digest of what it was taken from, and where it came from."""
+
+    user: str
+    scope: str
+    source: str
+    sha256: str
+    kind: MemoryKind = "document"
+    key: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return the source whose older content it takes the place of; a fact's older value is history."""
+        return "" if self.kind == "fact" else self.source
+
+
+@dataclass(slots=True)
+class SortedTexts:
+    """The lines of texts that are known and the documents of those that are not, by their places among the given.
+
+    `copies` are the documents whose content came from further places, each with one of these.
+    """
+
+    lines: dict[int, RememberedLine] = field(default_factory=dict)
+    fresh: dict[int, NewDocument] = field(default_factory=dict)
+    copies: list[tuple[str, str]] = field(default_factory=list)
+    _seen: dict[tuple[str, str, str], NewDocument] = field(default_factory=dict)
+
+    def take_known(self, root: Root, number: int, given: GivenContent) -> bool:
+        """Take a content that is known, or is that of a text before it; return False where it is neither."""
+        name = _find_known(root, given)
+        if name is not None:
+            line = line_of(memory_records.find_document(root, name))
+            known = remembered_line(name, line["title"], line["source"], line["chunks"])
+            is_noted = memory_records.find_by_source(root, given.user, given.scope, given.place) == name
+        elif (twin := self._seen.get(given[:2] + given[3:4])) is not None:
+            known = remembered_line(twin.name, twin.title, twin.source, len(twin.chunks))
+            is_noted = given.place == twin.place
+        else:
+            return False
+        self.lines[number] = {**known, "source": given.source or known["source"]}
+        if given.place and not is_noted:
+            self.copies.append((known["document"], given.place))
+        return True
+
+    def take_new(self, number: int, document: NewDocument) -> None:
+        """Take a text that is not known."""
+        self.fresh[number] = self._seen[document.user, document.scope, document.sha256] = document
+
+
+def remembered_line(
+    name: str, title: str, source: str, chunks: int, state: Literal["new", "known", "replaced"] = "known"
+) -> RememberedLine:
+    """Return the line that tells what became of a text."""
+    return {
+        "document": name, "title": title, "source": source, "chunks": chunks, "state": state,
+        "superseded": [], "flagged": [],
+    }  # fmt: skip
+
+
+def _find_known(root: Root, given: GivenContent) -> str | None:
+    """Return the document that has this content; of a fact the current one of its key."""
+    if given.kind != "fact":
+        return memory_records.find_by_content(root, given.user, given.scope, given.sha256)
+    for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
+        slots = own_slots(root[roots.DOCUMENTS][name])
+        if slots["standing"] == "current":
+            return name if slots["sha256"] == given.sha256 and slots["key"] == given.key else None
+    return None

@@ -1,0 +1,125 @@
+"""The texts of files that were sent to be remembered: slices of what is text, and what is read from the others."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from batos.brief import AttachmentRef
+from batos.client.wire.verb_shapes import RememberedFile
+from batos.errors import BriefError
+from batos.memory.document_store import Incoming, title_of
+from batos.memory.known_texts import GivenContent
+from batos.memory.reading.file_formats import HEAD, format_of
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.read_text import ReadText, digest_of, moment_of
+
+#: Returns the bytes of a file that a user sent before, or that the image has.
+Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
+#: Removes files that were sent and are needed no more: by their digests, for their sender.
+ForgetFiles: TypeAlias = Callable[[Iterable[str], str], Awaitable[None]]
+
+#: Files that are read at once in processes of their own.
+_READERS: Final = 2
+
+
+class OwnedPlace(NamedTuple):
+    """The owner of memories and their scope."""
+
+    user: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentFiles:
+    """Finds the files that requests name."""
+
+    content: Content
+    forget: ForgetFiles
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS))
+
+    async def texts(
+        self, files: Sequence[RememberedFile], sender: str | None, owned: OwnedPlace, limit: int
+    ) -> list[Incoming]:
+        """Return the texts of files, each of at most `limit` bytes.
+
+        Raises: BriefError: one of the files was not sent, or has no text.
+        """
+        sent: dict[str, bytes] = {}
+        for file in files:
+            if file.sha256 not in sent:
+                ref = AttachmentRef(name=file.name, media_type=file.media_type, sha256=file.sha256)
+                sent[file.sha256] = await self.content(ref, sender)
+        found: list[Incoming] = []
+        for texts, file in zip(await asyncio.to_thread(_slices, files, sent, owned), files, strict=True):
+            if texts is not None:
+                found.append(texts)
+            else:
+                found += [_found_text(file, each, owned) for each in await self._read(file, sent[file.sha256], limit)]
+        return found
+
+    async def _read(self, file: RememberedFile, data: bytes, limit: int) -> list[ReadText]:
+        """Read a file in a process of its own. Raises: BriefError: it has no text that can be read."""
+        format_ = format_of(file.name, data[:HEAD])
+        format_ = "other_text" if format_ == "plain" else format_
+        async with self._turns:
+            with FileTexts(ReadingLimits(limit)) as texts:
+                found, reason = await texts.in_thread(lambda: texts.read_bytes(file.name, data, format_))
+        if not found:
+            remedy = "Convert it to UTF-8 text."
+            raise BriefError(f"{file.name} cannot be remembered: {reason}", field="args.files", remedy=remedy)
+        return found
+
+
+def contents_of(files: Sequence[RememberedFile], owned: OwnedPlace) -> list[GivenContent]:
+    """Return what tells whether files are known."""
+    return [GivenContent(*owned, each.source, each.original or each.sha256) for each in files]
+
+
+def _slices(files: Sequence[RememberedFile], sent: dict[str, bytes], owned: OwnedPlace) -> list[Incoming | None]:
+    """Return the texts of files that are plain text, and None for the others."""
+    found: list[Incoming | None] = []
+    for file in files:
+        data = sent[file.sha256]
+        if file.span is not None:
+            found.append(_sent_text(file, data[slice(*file.span)], owned))
+        else:
+            found.append(_sent_text(file, data, owned) if _is_plain(file.name, data) else None)
+    return found
+
+
+def _is_plain(name: str, data: bytes) -> bool:
+    return format_of(name, data[:HEAD]) == "plain" and _decode(data) is not None
+
+
+def _decode(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return None
+
+
+def _sent_text(file: RememberedFile, data: bytes, owned: OwnedPlace) -> Incoming:
+    """Return a text that was sent as UTF-8. Raises: BriefError: it is none."""
+    text = _decode(data)
+    if text is None or not text.strip():
+        why = "is not a text file" if text is None else "is empty"
+        raise BriefError(f"{file.name} {why}", field="args.files", remedy="Send UTF-8 text.")
+    digest = file.original or (file.sha256 if file.span is None else hashlib.sha256(data).hexdigest())
+    return Incoming(
+        *owned, file.source, file.title or title_of(file.name, text), file.media_type, text, digest, "external",
+        file.kind, moment_of(file.said_at), file.speaker, file.conversation,
+    )  # fmt: skip
+
+
+def _found_text(file: RememberedFile, read: ReadText, owned: OwnedPlace) -> Incoming:
+    source = f"{file.source}#{read.place}" if file.source and read.place else file.source
+    digest = digest_of(read) if read.place else file.original or file.sha256
+    title = (file.title if not read.place else None) or read.title or title_of(file.name, read.text)
+    return Incoming(
+        *owned, source, title, read.media_type, read.text, digest, "external",
+        read.kind, read.said_at, read.speaker, read.conversation,
+    )  # fmt: skip

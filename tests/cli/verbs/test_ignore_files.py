@@ -1,0 +1,37 @@
+"""Rules of files to be left out, as git has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batos.cli.verbs.ignore_files import IgnoreFiles
+
+
+def test_rules_hold_in_the_folders_below(tmp_path: Path) -> None:
+    """The innermost decides; patterns with a slash are anchored; a folder is told by its slash."""
+    deep = tmp_path / "src" / "deep"
+    deep.mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("*.log\n/src/gen.py\nbuild/\n", encoding="utf-8")
+    (deep / ".gitignore").write_text("!keep.log\n", encoding="utf-8")
+    ignored = IgnoreFiles()
+    top, src, inner = (ignored.rules_in(each) for each in (tmp_path, tmp_path / "src", deep))
+    assert top.ignores("a.log")
+    assert not top.ignores("a.txt")
+    assert (top.ignores("build/"), top.ignores("build")) == (True, False)
+    assert (src.ignores("gen.py"), inner.ignores("gen.py")) == (True, False)
+    assert (inner.ignores("keep.log"), inner.ignores("other.log")) == (False, True)
+
+
+def test_own_rules_go_before_those_of_git(tmp_path: Path) -> None:
+    """`.batosignore` leaves out what git keeps, and takes what git leaves out."""
+    (tmp_path / ".gitignore").write_text("*.pdf\n", encoding="utf-8")
+    (tmp_path / ".batosignore").write_text("!paper.pdf\nsecret.txt\n", encoding="utf-8")
+    rules = IgnoreFiles().rules_in(tmp_path)
+    assert [rules.ignores(name) for name in ("paper.pdf", "other.pdf", "secret.txt")] == [False, True, True]
+
+
+def test_rules_that_cannot_be_read_ignore_nothing(tmp_path: Path) -> None:
+    """A folder of that name, bytes that are no text, and a pattern that is none."""
+    (tmp_path / ".gitignore").mkdir()
+    (tmp_path / ".batosignore").write_bytes(b"\xff\xfe\n!\n[\n")
+    assert not IgnoreFiles().rules_in(tmp_path).ignores("a.txt")

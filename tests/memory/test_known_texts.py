@@ -1,0 +1,61 @@
+"""Texts that are known, and those that come twice in a batch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tests.image.open_image import open_image
+from tests.memory.test_document_store import incoming
+
+from batos.image.memory_records import NewDocument
+from batos.memory.document_store import DocumentStore, Incoming
+from batos.memory.facts import FactKey, fact_of
+from batos.memory.known_texts import SortedTexts
+
+
+def document(given: Incoming, name: str) -> NewDocument:
+    """A document of a text."""
+    return NewDocument(
+        name, given.user, given.scope, given.source, given.title, given.media_type, given.sha256, 4, "user", "", ()
+    )
+
+
+async def test_texts_are_known_by_the_image_or_by_their_twins() -> None:
+    """The line has the source that was given; a place that is noted already is no further one."""
+    async with open_image(None) as image:
+        store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
+        await store.remember([incoming("Oil.", "/a"), incoming("Oil.", "/b")])
+        found = SortedTexts()
+        found.take_new(0, document(incoming("Gas.", "/c"), "d-new"))
+        given = [
+            ("Oil.", "/a"),
+            ("Oil.", "/b"),
+            ("Oil.", "/d"),
+            ("Gas.", "/c"),
+            ("Gas.", "/e"),
+            ("Gas.", ""),
+            ("W", ""),
+        ]
+        with image.snapshot() as root:
+            known = [
+                found.take_known(root, number, incoming(text, source).content)
+                for number, (text, source) in enumerate(given, 1)
+            ]
+        assert known == [True] * 6 + [False]
+        assert [each["source"] for each in found.lines.values()] == ["/a", "/b", "/d", "/c", "/e", "/c"]
+        assert [place for _, place in found.copies] == ["/d", "/e"]
+        assert found.copies[1][0] == "d-new"
+
+
+async def test_a_fact_is_known_by_its_key() -> None:
+    """The same words under another key, or as a document, are something else; a fact has no place of its own."""
+    async with open_image(None) as image:
+        store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
+        fact = fact_of(incoming("18 March", "/a"), FactKey("launch_date"))
+        await store.remember([fact])
+        found = SortedTexts()
+        others = [fact, incoming("18 March", "/a"), fact_of(incoming("18 March"), FactKey("end_date"))]
+        with image.snapshot() as root:
+            known = [found.take_known(root, number, each.content) for number, each in enumerate(others)]
+        assert known == [True, False, False]
+        assert found.copies == []

@@ -1,0 +1,107 @@
+"""The texts of files that were sent: slices, whole files of any kind, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from tests.memory.reading.pdf_files import pdf_of
+
+from batos.brief import AttachmentRef
+from batos.client.wire.verb_shapes import RememberedFile
+from batos.errors import BriefError
+from batos.memory.document_store import Incoming
+from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
+
+ANN = OwnedPlace("ann", "default")
+
+
+async def texts(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> list[Incoming]:
+    """The texts of files with these bytes."""
+
+    async def content(ref: AttachmentRef, user: str | None) -> bytes:
+        assert (ref.sha256, user) == (hashlib.sha256(data).hexdigest(), "sender")
+        return data
+
+    async def forget(_files: Iterable[str], _user: str) -> None:
+        raise AssertionError
+
+    return await SentFiles(content, forget).texts([file(data, **each) for each in files], "sender", ANN, limit)
+
+
+def file(data: bytes, **about: Any) -> RememberedFile:
+    """A file with these bytes."""
+    named = {"name": "a.txt", "media_type": "text/plain", "sha256": hashlib.sha256(data).hexdigest(), **about}
+    return RememberedFile.model_validate(named)
+
+
+async def test_slices_of_one_file_are_texts() -> None:
+    """Each has what was told of it, and the digest of what it was taken from."""
+    original = "0" * 64
+    first, second = await texts(
+        b"??# Oil\nIt burns.Gas.",
+        {"span": [2, 17], "source": "/a", "original": original},
+        {"span": [17, 21], "kind": "turn", "speaker": "ann", "said_at": "2024-05-01T10:00:00Z", "conversation": "c"},
+    )
+    assert (first.title, first.text, first.sha256, first.source) == ("Oil", "# Oil\nIt burns.", original, "/a")
+    assert (second.text, second.kind, second.speaker, second.conversation) == ("Gas.", "turn", "ann", "c")
+    assert second.said_at == "2024-05-01T10:00:00.000Z"
+    assert second.sha256 == hashlib.sha256(b"Gas.").hexdigest()
+
+
+async def test_a_whole_file_is_read_as_what_it_is() -> None:
+    """A PDF, a page, text in another encoding, a log of turns; several files of one content too."""
+    (pdf,) = await texts(pdf_of(["Maro winds the lamp."]), {"name": "a.pdf"})
+    assert (pdf.text, pdf.media_type, pdf.title) == ("Maro winds the lamp.", "application/pdf", "a")
+    (wide,) = await texts("Öl".encode("utf-16"), {})
+    assert wide.text == "Öl"
+    turns = await texts(b'{"role": "user", "content": "a"}\n' * 2, {"name": "a.jsonl", "source": "/a"})
+    assert [(each.source, each.kind) for each in turns] == [("/a#1", "turn"), ("/a#2", "turn")]
+    page = await texts(b"<html><title>Oil</title><p>Dear.", {}, {"title": "Mine"})
+    assert [each.title for each in page] == ["Oil", "Mine"]
+
+
+@pytest.mark.parametrize(
+    ("data", "about", "told"),
+    [
+        (b"\x89PNG\r\n", {}, "a picture"),
+        (b"%PDF-1.4", {}, "damaged PDF"),
+        (b" \n", {}, "empty"),
+        (b"abc", {"span": [5, 9]}, "empty"),
+        (b"ab\xff", {"span": [0, 3]}, "not a text file"),
+        (b"<html><p>" + b"lamp " * 9, {}, "more than 20 bytes"),
+    ],
+)
+async def test_what_has_no_text_is_refused(data: bytes, about: dict[str, Any], told: str) -> None:
+    """With the reason; so is a file that unpacks to far more than one text may have."""
+    limit = 20 if told == "more than 20 bytes" else 2**20
+    with pytest.raises(BriefError, match=told):
+        await texts(data, about, limit=limit)
+
+
+async def test_the_texts_of_a_file_are_bounded_together() -> None:
+    """A log of a thousand turns is not taken whole where each text may have twenty bytes."""
+    log = b"".join(b'{"role": "user", "content": "%d"}\n' % number for number in range(1_000))
+    found = await texts(log, {"name": "a.jsonl"}, limit=20)
+    assert 0 < sum(len(each.text) for each in found) <= 80
+
+
+async def test_who_leaves_ends_the_reading() -> None:
+    """A page that takes long is not read to its end for nobody, and no process is left."""
+    begun = time.monotonic()
+    reading = asyncio.ensure_future(texts(b"<html>" + b"<div>" * 100_000, {}))
+    await asyncio.sleep(0.5)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert time.monotonic() - begun < 10
+
+
+def test_contents_are_told_by_their_origin() -> None:
+    """The digest of a file that a text was taken from goes before that of what was sent."""
+    (plain,), (taken,) = (contents_of([file(b"a", **each)], ANN) for each in ({}, {"original": "0" * 64}))
+    assert (plain.sha256, taken.sha256) == (hashlib.sha256(b"a").hexdigest(), "0" * 64)
