@@ -2,8 +2,9 @@
 
 Documents of ten parts, a hundred words each (by Zipf's law), are remembered in batches, each with vectors that a model
 would have made (clustered, 384 numbers): the time of a model is not in it. Then a fresh process opens the image,
-answers its first question and many more, by words and by vectors at once. Beside it: SQLite with FTS5 and a table of
-vectors that are compared in memory, and LanceDB where it is installed (`make EXTRAS=dev,bench venv`).
+answers its first question and many more, by words and by vectors at once, and a server answers one. Beside it: SQLite
+with FTS5 and a table of vectors that are compared in memory, and LanceDB where it is installed (`make EXTRAS=dev,bench
+venv`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.memory_records import ChunkText, NewDocument
@@ -148,6 +150,28 @@ def hybrid(search: ChunkSearch, root: Any, words: str, vector: Matrix) -> list[A
     return list(search.recall(root, query, MemoryReach("user"), FOUND).best(FOUND))
 
 
+def serve(home: Path) -> dict[str, float]:
+    """Return the memory in MB of a server that has begun on the image, and of one that has answered a question."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
+    environ = {**own, "BATOS_HOME": str(home), "BATOS_USER": "user", "OLLAMA_HOST": "http://127.0.0.1:9"}  # no daemon
+    batos = (sys.executable, "-m", "batos")
+    places = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
+    with subprocess.Popen([*batos, "serve", "-q", *places], env=environ) as server:
+        try:
+            while server_file.running_server(home) is None:
+                if server.poll() is not None:
+                    raise RuntimeError("the server did not start")
+                time.sleep(0.05)
+            before = rss_mb(server.pid)
+            words, _ = queries(1)[0]
+            told = subprocess.run([*batos, "recall", "--json", words], check=True, stdout=subprocess.PIPE, env=environ)
+            if not json.loads(told.stdout)["data"]["recalled"]:
+                raise RuntimeError("the server recalled nothing")
+            return {"server_begun_mb": before, "server_mb": rss_mb(server.pid)}
+        finally:
+            server.terminate()
+
+
 def percentiles(spent: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile in milliseconds."""
     ordered = sorted(spent)
@@ -157,10 +181,10 @@ def percentiles(spent: Sequence[float]) -> dict[str, float]:
     }
 
 
-def rss_mb() -> float:
-    """Return the memory that this process has, in MB; where the system does not tell, the most that it has had."""
+def rss_mb(process: int | Literal["self"] = "self") -> float:
+    """Return the memory that a process has, in MB; where the system does not tell, the most that this one has had."""
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     except OSError:  # no Linux
         return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
     return round(next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024, 1)
@@ -184,6 +208,8 @@ def part(given: argparse.Namespace) -> dict[str, Any]:
     if given.part == "ingest":
         rate = asyncio.run(ingest(given.home, given.chunks))
         return {"ingest_per_s": round(rate), "ingest_rss_mb": rss_mb()}
+    if given.part == "serve":
+        return serve(given.home)
     if given.part == "answer":
         return asyncio.run(answer(given.home, given.queries))
     peer = PEERS[given.part]
@@ -205,7 +231,8 @@ def measure(sizes: Sequence[int], many: int) -> dict[str, Any]:
             home.mkdir()
             flags = ("--chunks", chunks, "--queries", many)
             row = in_a_process("ingest", home, *flags)
-            row |= {**in_a_process("answer", home, *flags), "disk_mb": size_mb(home)}
+            row |= {**in_a_process("answer", home, *flags), **in_a_process("serve", home, *flags)}
+            row["disk_mb"] = size_mb(home)
             told[str(chunks)] = {"ours": row, **peers(Path(folder), flags)}
         print(chunks, json.dumps(told[str(chunks)]), file=sys.stderr)
     return told
@@ -237,6 +264,7 @@ def goals_of(told: Mapping[str, Any]) -> list[Goal]:
         Goal("ms of a query by words and vectors, median", ours["query_p50_ms"], QUERY_MS),
         Goal("seconds until an opened image has answered", ours["opening_s"], OPENING),
         Goal("MB of a process that answers", ours["rss_mb"], RSS_MB),
+        Goal("MB of a server that has answered", ours["server_mb"], RSS_MB),
     ]
 
 
