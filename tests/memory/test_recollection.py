@@ -56,7 +56,7 @@ async def test_a_part_tells_where_it_stands_and_why_it_was_found() -> None:
             assert (found["text"], found["span"], found["source"]) == (LAMP, [0, len(LAMP)], "/lamp")
             assert found["why"].startswith("words: ")
             assert {"winds", "clockwork", "lamp"} <= set(found["why"].removeprefix("words: ").split(", "))
-            assert page["of"] == 10
+            assert page["of"] == 1
             shown = recollection.show(root, found["document"], "ann")
             assert [each["text"] for each in shown["parts"]] == [LAMP]
 

@@ -300,7 +300,8 @@ def _path(link: Link, among: FoundChunks) -> PathDocument:
 def _reasons(found: FoundChunk, rarity: Mapping[str, float], title: str) -> str:
     """Return the reasons why a chunk was found, in a line."""
     there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{title}")}
-    telling = [stem for stem in rarity if stem in there and stem not in COMMON_STEMS]
+    held = [stem for stem in rarity if stem in there]
+    telling = [stem for stem in held if stem not in COMMON_STEMS] or held
     shared = sorted(telling, key=lambda stem: -rarity[stem])
     words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
     reasons = [

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ KIND: Final = b"text"
 #: BM25: how soon a term's repetitions stop to count, and how much the length of an entry counts.
 K1, B = 1.2, 0.75
 _MOST_RUNS: Final = 1024
+
+#: Terms as postings have them, and their weights.
+WeightedTerms: TypeAlias = Sequence[tuple[bytes, float]]
 
 
 def build(entries: Iterable[Entry]) -> bytes:
@@ -147,6 +150,11 @@ class TextIndex:
         holding = counted + OTHERS * (COMMONLY if term in COMMON_STEMS else RARELY)
         return math.log(1 + (self._count + OTHERS - holding + 0.5) / (holding + 0.5))
 
+    def _weigh_terms(self, terms: Iterable[str]) -> WeightedTerms:
+        """Return terms as postings have them and their weights, in one order, on which sums do not hang then."""
+        rarity = {term: self.rarity(term) for term in terms}
+        return [(word_of(term), rarity[term]) for term in sorted(rarity, key=lambda term: (-rarity[term], term))]
+
     def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
         """Return the entries that match a query best, at most `most`, the best first and ties by id.
 
@@ -156,33 +164,42 @@ class TextIndex:
         return best_of(*self.score(query, among), most)
 
     def score(self, query: str, among: Among | None = None) -> tuple[Numbers, NDArray[np.float64]]:
-        """Return the ids of all entries that match a query, in no order, and their scores."""
+        """Return the ids of all entries that match a query, in no order, and their scores.
+
+        An entry that has nothing but common words of the query does not match, unless the query has no others.
+        """
         if not self._count:
             return np.empty(0, np.int64), np.empty(0)
-        weights = {term: self.rarity(term) for term in set(stems(query))}
-        # Terms in one order, so that sums do not hang on the order in which segments were added.
-        ordered = [(word_of(term), weights[term]) for term in sorted(weights, key=lambda term: (-weights[term], term))]
+        terms = set(stems(query))
+        telling = terms - COMMON_STEMS or terms
+        weighted = self._weigh_terms(telling), self._weigh_terms(terms - telling)
         average = self._length / self._count or 1.0
-        found = [_match(part, ordered, average, among) for part in self._parts.values()]
+        found = [_match(part, *weighted, average, among) for part in self._parts.values()]
         return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
 
 def _match(
-    part: _IndexedSegment, weighted: Sequence[tuple[bytes, float]], average: float, among: Among | None
+    part: _IndexedSegment, telling: WeightedTerms, others: WeightedTerms, average: float, among: Among | None
 ) -> tuple[Numbers, NDArray[np.float64]]:
-    """Return the ids and scores of the entries of a segment that hold a term, are not hidden and may be found."""
-    postings = part.postings
-    scores = np.zeros(len(postings.ids))
-    penalties = K1 * (1 - B) + K1 * B / average * postings.lengths
-    for word, weight in weighted:
+    """Return the ids and scores of the entries of a segment that hold a telling term, are shown and may be found."""
+    lengths = K1 * (1 - B) + K1 * B / average * part.postings.lengths
+    scores = np.zeros(len(part.postings.ids))
+    _add_scores(scores, part, telling, lengths)
+    found = np.flatnonzero((scores > 0) & part.shown if part.hidden else scores)
+    if among is not None:
+        found = found[among(part.postings.ids[found])]
+    _add_scores(scores, part, others, lengths)
+    return part.postings.ids[found], scores[found]
+
+
+def _add_scores(
+    scores: NDArray[np.float64], part: _IndexedSegment, terms: WeightedTerms, lengths: NDArray[np.float64]
+) -> None:
+    for word, weight in terms:
         begin, end = part.run(word)
         if begin < end:
-            places, times = postings.places[begin:end], postings.times[begin:end]
-            scores[places] += weight * (K1 + 1) * (times / (times + penalties[places]))
-    found = np.flatnonzero(scores if part.hidden == 0 else (scores > 0) & part.shown)
-    if among is not None:
-        found = found[among(postings.ids[found])]
-    return postings.ids[found], scores[found]
+            places, times = part.postings.places[begin:end], part.postings.times[begin:end]
+            scores[places] += weight * (K1 + 1) * (times / (times + lengths[places]))
 
 
 def best_of(ids: Numbers, scores: NDArray[np.float64], most: int) -> list[Hit]:
