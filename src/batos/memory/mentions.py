@@ -70,7 +70,7 @@ def opening_name(text: str) -> str:
     """
     begin = text[:_OPENING].lstrip(_QUOTES)
     end = _ENDS.search(begin, 1)
-    tokens = list(_tokens(begin[: end.start()] if end else begin))
+    tokens = list(_Tokens(begin[: end.start()] if end else begin))
     while len(tokens) > 1 and tokens[0].key in _ARTICLES:
         del tokens[0]
     if not tokens or len(tokens) > LONGEST or not tokens[0].may_begin or not end:
@@ -80,7 +80,7 @@ def opening_name(text: str) -> str:
 
 def key_of(name: str) -> str:
     """Return a name as names are compared: folded words with a blank between, none in scripts that have none."""
-    return _join(list(_tokens(name)))
+    return _join(list(_Tokens(name)))
 
 
 def mentions(text: str, names: Container[str]) -> Iterator[Mention]:
@@ -91,18 +91,19 @@ def mentions(text: str, names: Container[str]) -> Iterator[Mention]:
     >>> [found.name for found in mentions("Who keeps Holm Light on Skarn?", {"holm light", "skarn", "holm"})]
     ['holm light', 'skarn']
     """
-    tokens = list(_tokens(text))
+    tokens = _Tokens(text)
     place = 0
     while place < len(tokens):
-        last = _longest(tokens, place, names) if tokens[place].may_begin else None
+        last = None if tokens.is_lower(place) else _longest(tokens, place, names)
         if last is None:
             place += 1
         else:
-            yield Mention(_join(tokens[place : last + 1]), tokens[place].start, tokens[last].end)
+            named = [tokens[number] for number in range(place, last + 1)]
+            yield Mention(_join(named), named[0].start, named[-1].end)
             place = last + 1
 
 
-def _longest(tokens: list[_Token], place: int, names: Container[str]) -> int | None:
+def _longest(tokens: _Tokens, place: int, names: Container[str]) -> int | None:
     """Return the last token of the longest name that begins at a token."""
     found, key = None, ""
     for number in range(place, min(len(tokens), place + LONGEST)):
@@ -115,18 +116,39 @@ def _longest(tokens: list[_Token], place: int, names: Container[str]) -> int | N
     return found
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    before = -1
-    for found in _TOKEN.finditer(text):
+class _Tokens:
+    """The words of a text, each read when it is asked for: of most of them only the first letter is."""
+
+    def __init__(self, text: str) -> None:
+        self._words = list(_TOKEN.finditer(text))
+        self._read: dict[int, _Token] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[_Token]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> _Token:
+        if number not in self._read:
+            self._read[number] = self._token(number)
+        return self._read[number]
+
+    def is_lower(self, number: int) -> bool:
+        return self._words[number][0][0].islower()
+
+    def _token(self, number: int) -> _Token:
+        found = self._words[number]
         word, (start, end) = found[0], found.span()
         if word.isascii():  # most words, without the slow steps
-            yield _Token(word.lower().removesuffix("'s"), not word[0].islower(), start, end, False)
-            before = -1
-            continue
-        is_unspaced = len(word) == 1 and _IS_UNSPACED.match(word) is not None
+            return _Token(word.lower().removesuffix("'s"), not word[0].islower(), start, end, False)
         key = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
-        yield _Token(key, not word[0].islower(), start, end, is_unspaced and start == before)
-        before = end if is_unspaced else -1
+        is_glued = self._is_unspaced(number) and number > 0 and self._is_unspaced(number - 1)
+        return _Token(key, not word[0].islower(), start, end, is_glued and self._words[number - 1].end() == start)
+
+    def _is_unspaced(self, number: int) -> bool:
+        word = self._words[number][0]
+        return len(word) == 1 and _IS_UNSPACED.match(word) is not None
 
 
 def _join(tokens: list[_Token]) -> str:

@@ -24,6 +24,8 @@ KIND: Final = b"text"
 #: BM25: how soon a term's repetitions stop to count, and how much the length of an entry counts.
 K1, B = 1.2, 0.75
 _MOST_RUNS: Final = 1024
+#: Of so many hits one is looked at first, where the best of many are looked for.
+SAMPLED: Final = 16
 
 #: Terms as postings have them, and their weights.
 WeightedTerms: TypeAlias = Sequence[tuple[bytes, float]]
@@ -202,16 +204,23 @@ def _add_scores(
             scores[places] += weight * (K1 + 1) * (times / (times + lengths[places]))
 
 
+def _keep_best(ids: Numbers, scores: NDArray[np.float64], most: int) -> tuple[Numbers, NDArray[np.float64]]:
+    """Return the `most` best of some hits, and all that score as the last of them does."""
+    for step in (SAMPLED, 1):
+        some = scores[::step]
+        if len(some) > most:  # then as many of all are as good as the last of the best among these
+            kept = scores >= np.partition(some, len(some) - most)[len(some) - most]
+            ids, scores = ids[kept], scores[kept]
+    return ids, scores
+
+
 def best_of(ids: Numbers, scores: NDArray[np.float64], most: int) -> list[Hit]:
     """Return the best of some hits, ties by id; of an id that stands in several segments the best score."""
     if most < 1:
         return []
     if len(ids) > most:
         # Twice as many, for ids that stand twice; and all that score as the last of them does.
-        wanted = min(len(ids), 2 * most)
-        least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-        kept = scores >= least
-        ids, scores = ids[kept], scores[kept]
+        ids, scores = _keep_best(ids, scores, 2 * most)
     order = np.lexsort((ids, -scores))
     found: dict[int, float] = {}
     for id_, score in zip(ids[order].tolist(), scores[order].tolist(), strict=True):

@@ -194,9 +194,9 @@ class VectorIndex:
         return best_of(ids, scores.astype(np.float64), most)
 
     def _choose(self, ids: Numbers, among: Among | None) -> Allowed | None:
-        """Return which of some ids may be found; None: all."""
+        """Return which of some ids may be found; None: all, which faiss need not ask about then."""
         allowed = None if among is None else among(ids)
         if self._hidden:
             shown = ~np.isin(ids, [*self._hidden])
             allowed = shown if allowed is None else allowed & shown
-        return allowed
+        return None if allowed is None or allowed.all() else allowed
