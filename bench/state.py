@@ -2,7 +2,8 @@
 
 A data set is a file of timelines, a JSON object a line, or a folder of such files (`train.jsonl`, `dev.jsonl`).
 Initial facts and writes are remembered as facts, with their key, source, scope, and what they supersede or depend on;
-turns by their conversation and speaker. Each timeline is a user of one image. A query recalls at most 1,500 tokens.
+turns by their conversation and speaker. Each timeline is a user of one image. A query recalls at most 1,500 tokens:
+what matches, and behind it the newest facts and turns.
 
 A phrase counts, without regard to case, if it occurs in something that was given before. `needed` is the share of the
 phrases that an answer must mention and that were recalled, `forbidden_unmarked` that of the phrases that it must not
@@ -153,8 +154,10 @@ def events_of(timeline: Mapping[str, Any]) -> Iterator[GivenText | AskedQuery]:
 class Memory:
     """An image in which each timeline is a user."""
 
-    def __init__(self, image: LivingImage) -> None:
+    def __init__(self, image: LivingImage, *, matching: bool) -> None:
+        """Take the image; `matching`: a query recalls what has a word of it, alone."""
         self._image = image
+        self._view = RecallView("marked", newest=not matching)
         self._store = DocumentStore(image, utc_now)
         self._recollection = Recollection()
 
@@ -177,7 +180,7 @@ class Memory:
         reach = MemoryReach(user, frozenset({SCOPE}))
         with self._image.snapshot() as root:
             query = RecallQuery(asked.prompt)
-            page = self._recollection.recall(root, query, reach, PARTS, RecallView("marked", newest=True))
+            page = self._recollection.recall(root, query, reach, PARTS, self._view)
         texts: list[str] = []
         left = TOKENS
         for part in page["recalled"]:
@@ -221,14 +224,16 @@ class Counts:
         return {**self.all.shares(), "by_track": tracks, "detected": detected, "bm25": self.words.shares()}
 
 
-async def measure(timelines: Sequence[tuple[str, Mapping[str, Any]]], show: str = "") -> dict[str, Any]:
+async def measure(
+    timelines: Sequence[tuple[str, Mapping[str, Any]]], show: str = "", *, matching: bool = False
+) -> dict[str, Any]:
     """Go through all timelines; `show` is a track whose faults are told on stderr."""
     image = await asyncio.to_thread(LivingImage, Opening("memory://", "memory://journal"))
     parts: defaultdict[str, Counts] = defaultdict(Counts)
     writes, recalls = [], []
     try:
         await image.prepare()
-        memory = Memory(image)
+        memory = Memory(image, matching=matching)
         for number, (part, timeline) in enumerate(timelines):
             user, given = f"u{number}", list[GivenText]()
             for each in events_of(timeline):
@@ -272,13 +277,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     corpus = Path(os.environ.get("BATOS_CORPUS", BESIDE))
     parser.add_argument("--data", type=Path, metavar="DIR", default=corpus / "statebench")
     parser.add_argument("--show", metavar="TRACK", default="", help="tell the faults of this track on stderr")
+    parser.add_argument("--matching", action="store_true", help="recall what has a word of the query, alone")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
     timelines = list(read_timelines(options.data, quick=options.quick))
     if not timelines:
         sys.exit(f"there is no timeline in {options.data}")
-    told = asyncio.run(measure(timelines, options.show))
+    told = asyncio.run(measure(timelines, options.show, matching=options.matching))
     goals = [
         Goal("needed", told["needed"], NEEDED, "at_least"),
         Goal("forbidden_unmarked", told["forbidden_unmarked"], FORBIDDEN),

@@ -40,6 +40,25 @@ async def test_claims_are_listed_newest_first_and_by_key() -> None:
         await image.writer.apply(change)
 
 
+async def test_what_is_said_of_a_subject_is_listed_until_it_is_forgotten() -> None:
+    """The newest first; a subject is no beginning of another."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"), document("d-2"))
+            for name in ("d-1", "d-2", "d-2"):
+                memory_claims.note_statement(root, root[roots.DOCUMENTS][name], "launch orion", (name[-1],))
+            memory_claims.note_statement(root, root[roots.DOCUMENTS]["d-2"], "launch", ("x",))
+            about = memory_claims.statements_about(root, "ann", "default", "launch orion")
+            assert about == [("d-2", "2"), ("d-1", "1")]
+            assert memory_claims.statements_about(root, "ann", "work", "launch orion") == []
+            memory_records.forget(root, ["d-2"], without)
+            assert memory_claims.statements_about(root, "ann", "default", "launch orion") == [("d-1", "1")]
+            assert memory_claims.statements_about(root, "ann", "default", "launch") == []
+
+        await image.writer.apply(change)
+
+
 async def test_marks_stay_until_their_maker_is_forgotten() -> None:
     """A span is marked once; then the older fact holds again."""
     async with open_image(None) as image:

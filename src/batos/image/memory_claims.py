@@ -48,11 +48,31 @@ def forget_claims(root: Root, document: UvmObject) -> tuple[str, ...]:
     """Take a document out of those that make claims; return the names of those in which it marked something."""
     claims: Any = trees_of(root).get(_CLAIMS)
     slots = own_slots(document)
+    for subject in slots.get("subjects", ()):
+        claims.pop(_subject_key(slots["user"], slots["scope"], subject) + _countdown(slots), None)
     if claims is not None and claims.pop(_time_key(slots), None) and slots.get("key"):
         beginning = _family_key(slots["user"], slots["scope"], "")
         for key in [each for each, name in _beginning(claims, beginning) if name == slots["name"]]:
             del claims[key]
     return tuple(slots.get("marked_in", ()))
+
+
+def note_statement(root: Root, document: UvmObject, subject: str, told: tuple[Any, ...]) -> None:
+    """Write down what a document says of a subject; `told` is plain data."""
+    kept, slots = trees_of(root), own_slots(document)
+    if _CLAIMS not in kept:
+        kept[_CLAIMS] = OOBTree()
+    key = _subject_key(slots["user"], slots["scope"], subject) + _countdown(slots)
+    kept[_CLAIMS][key] = (slots["name"], *told)
+    subjects = slots.get("subjects", ())
+    if subject not in subjects:
+        document.subjects = (*subjects, subject)
+
+
+def statements_about(root: Root, user: str, scope: str, subject: str, most: int = 8) -> list[tuple[Any, ...]]:
+    """Return what the newest documents say of a subject, each behind the document's name."""
+    claims = trees_of(root).get(_CLAIMS)
+    return [told for _, told in islice(_beginning(claims, _subject_key(user, scope, subject)), most)]
 
 
 def note_marked(document: UvmObject, name: str) -> None:
@@ -93,7 +113,7 @@ def drop_marks(chunk: UvmObject, by: str) -> None:
         chunk.marks = left
 
 
-def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, str]]:
+def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, Any]]:
     for key, name in claims.items(beginning) if claims is not None else ():
         if not key.startswith(beginning):
             return
@@ -106,6 +126,10 @@ def _time_key(slots: Any) -> str:
 
 def _family_key(user: str, scope: str, family: str) -> str:
     return f"k\0{user}\0{scope}\0{family}\0" if family else f"k\0{user}\0{scope}\0"
+
+
+def _subject_key(user: str, scope: str, subject: str) -> str:
+    return f"s\0{user}\0{scope}\0{subject}\0"
 
 
 def _countdown(slots: Any) -> str:

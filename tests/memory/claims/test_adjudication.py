@@ -100,6 +100,16 @@ def test_only_supposed_and_past_statements_are_told() -> None:
     assert (told["The goat weighs 9 kg."], told["Back to the keel."]) == ("out of scope", "current")
 
 
+def test_a_return_to_an_older_value_takes_it_back() -> None:
+    """The value in its place gives way, though it is not named; who retells a dead value makes no new claim."""
+    given_ = [fact(1, "design", "card-based"), fact(2, "design", "green theme")]
+    told = standings(*given_, ClaimText(3, "turn", "Actually, let's go back to card-based.", "03", "c-1"))
+    assert (told["green theme"], told["Actually, let's go back to card-based."]) == ("superseded", "current")
+    retold = ClaimText(4, "fact", "Is VendorA back? They were at $180K.", "04", key="note")
+    quotes = [fact(1, "quote", "VendorA is at $180K."), fact(2, "quote", "VendorA is at $200K."), retold]
+    assert standings(*quotes)["Is VendorA back? They were at $180K."] == "superseded"
+
+
 def test_rank_and_trust_are_not_overruled() -> None:
     """A lower rank stands against a higher one in vain, and nothing gives way to what is trusted less."""
     policy = fact(1, "refund", "Refunds take 14 days.", rank="policy")

@@ -14,6 +14,7 @@ from batos.memory.claims.claim_statements import (
     family,
     parts_of_key,
     statements_of,
+    subject_of,
     telling,
 )
 
@@ -135,7 +136,7 @@ def _judge(statement: Statement, docket: _Docket) -> None:
         _supersede(targets, statement, docket)
         for each in named:
             each.replace()
-    elif not is_fact:
+    else:
         _mark_restated(statement, docket)
 
 
@@ -178,7 +179,7 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
         back = [
             each.by
             for each in docket.dead
-            if each.by and _says(statement, each.value) and _may_yield(each.by, statement)
+            if each.by and _says(statement, each.value) and _can_yield(each.by, statement)
         ]
         if back:
             return list({id(each): each for each in back}.values())
@@ -208,7 +209,12 @@ def _knows(earlier: Statement, later: Statement) -> bool:
 
 
 def _may_yield(earlier: Statement, later: Statement) -> bool:
-    """Tell whether a later statement can take the place of an earlier one, which says something else.
+    """Tell whether a later statement can take the place of an earlier one of the same thing."""
+    return _can_yield(earlier, later) and _meets(earlier, later)
+
+
+def _can_yield(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier statement says something else, and can give way.
 
     In one text only a figure yields to another.
     """
@@ -218,7 +224,6 @@ def _may_yield(earlier: Statement, later: Statement) -> bool:
         and earlier.given.doubt >= later.given.doubt
         and (earlier.given is not later.given or any(map(_has_digit, earlier.values)))
         and _differs(earlier, later)
-        and _meets(earlier, later)
     )
 
 
@@ -229,8 +234,14 @@ def _meets(earlier: Statement, later: Statement) -> bool:
     if "fact" in kinds:
         return common >= max(1, SAME_FACT * shorter)
     if earlier.given.conversation == later.given.conversation:
-        return True
+        return cues.has("corrects", later.text) or _share_subject(earlier, later)
     return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
+
+
+def _share_subject(earlier: Statement, later: Statement) -> bool:
+    """Tell whether statements are about one thing, as far as their subjects are clear."""
+    subjects = subject_of(earlier.text), subject_of(later.text)
+    return not all(subjects) or not subjects[0].isdisjoint(subjects[1])
 
 
 def _has_digit(term: str) -> bool:
@@ -288,7 +299,11 @@ def _mark_restated(statement: Statement, docket: _Docket) -> None:
         return
     refers = cues.has("refers", statement.text)
     for dead in docket.dead:
-        if dead.by is not statement and _says(statement, dead.value) and (refers or _repeats(statement, dead)):
+        if (
+            dead.by is not statement
+            and _says(statement, dead.value)
+            and (refers or (statement.given.kind != "fact" and _repeats(statement, dead)))
+        ):
             statement.mark(dead.standing, "", dead.by)
             return
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from batos.memory.claims import cues
-from batos.memory.claims.cue_tables import SMALL_WORDS
+from batos.memory.claims.cue_tables import CLAIMING, FIRST_PERSON, PAST_VERBS, SMALL_WORDS
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, words
 
@@ -31,6 +31,8 @@ _INVALID = re.compile(
 )
 # A name: a capitalised word that does not begin the text, or letters in the middle of a word.
 _NAME = re.compile(r"(?<=[\w,;:'’)\]] )[A-Z][\w&.-]*|\b\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\b")
+_FIRST = re.compile(rf"\W*(?:{FIRST_PERSON})\b", re.IGNORECASE)
+_SUBJECT = re.compile(rf"\W*((?:[^\s.:;]+\s+){{1,6}}?)(?:{CLAIMING}|{PAST_VERBS})\b", re.IGNORECASE)
 _ENDING = re.compile(r"[_-](?:v\d+|corrected|updated|revised|new|final|latest)$")
 _EARLIER_ID = re.compile(r"^f[-_]|[-_]v?\d+$")
 
@@ -159,6 +161,18 @@ def values(text: str) -> frozenset[str]:
     digits = {word for word in words(text) if any(map(str.isdigit, word))}
     names = (stem for found in _NAME.finditer(text) for stem in telling(found[0]))
     return frozenset({*digits, *names})
+
+
+def subject_of(text: str) -> frozenset[str]:
+    """Return the stems of what a statement is about, by the verb behind them; nothing where that is not clear.
+
+    >>> sorted(subject_of("The lamp of the tower is red.")), sorted(subject_of("I live in Ulm."))
+    (['lamp', 'tower'], ['i'])
+    """
+    if _FIRST.match(text):
+        return frozenset({"i"})
+    found = _SUBJECT.match(text)
+    return telling(found[1]) if found else frozenset()
 
 
 def family(key: str) -> str:

@@ -129,6 +129,15 @@ _SPANISH: Final[Mapping[Cue, str]] = {
 #: The table of each language.
 TABLES: Final = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
 
+#: The verbs between a subject and its value: of now, and of the past.
+CLAIMING: Final = r"is|are|will be|ist|sind|wird|est|sont|sera|es|son|será|(?:has |have )?(?:moved|changed) to"
+PAST_VERBS: Final = r"was|were|war|waren|était|étaient|era|eran"
+#: Words by which somebody speaks of themselves, and words before a thing of which there is only this.
+FIRST_PERSON: Final = r"i|we|ich|wir|je|nous|yo"
+DEFINITE: Final = r"the|our|this|der|die|das|unser|unsere|le|la|les|notre|el|los|las|nuestro|nuestra"
+#: Words that turn a statement into its opposite.
+NEGATIONS: Final = r"not|no longer|never|nicht|kein|keine|nie|pas|plus|jamais|nunca|ya no"
+
 #: Words that say nothing about a subject or a value, in the languages that have a table.
 SMALL_WORDS: Final = frozenset(
     "the a an of to in on at by for from with and or but is are was were be been being am will would can"

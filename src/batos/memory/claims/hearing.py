@@ -13,12 +13,11 @@ from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.adjudication import RANKS, adjudicate
 from batos.memory.claims.claim_statements import ClaimText, Statement, family
+from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The earlier memories of a scope that new ones are heard among, and new ones that are heard at once.
 WINDOW: Final = 48
-#: The longest text (characters) whose statements are claims: a note, not a book.
-LONGEST: Final = 4_000
 
 
 @dataclass(slots=True)
@@ -32,13 +31,17 @@ class ClaimOutcome:
 def hear(root: Root, documents: Sequence[NewDocument]) -> dict[str, ClaimOutcome]:
     """Judge new documents, and mark them or earlier ones; no model is asked. Return what gave way to which.
 
-    Facts, turns and notes that a person typed are heard, by user and scope.
+    Facts, turns and notes that a person typed are heard, by user and scope. Of these and of other short documents the
+    values that they give to subjects are compared with earlier ones.
     """
     scopes: dict[tuple[str, str], list[NewDocument]] = {}
     for document in documents:
         if _makes_claims(document) and document.name in root[roots.DOCUMENTS]:
             scopes.setdefault((document.user, document.scope), []).append(document)
     outcomes: dict[str, ClaimOutcome] = {}
+    for document in documents:
+        for by, name in restate(root, document):
+            outcomes.setdefault(by, ClaimOutcome()).flagged.append(name)
     for (user, scope), several in scopes.items():
         for at in range(0, len(several), WINDOW):
             _hear_some(root, (user, scope), several[at : at + WINDOW], outcomes)
@@ -69,7 +72,9 @@ def _hear_some(
     statements = adjudicate(_claim_text(root, number, each) for number, each in heard.items())
     for by, name, is_replaced in _write_marks(root, heard, statements):
         outcome = outcomes.setdefault(by, ClaimOutcome())
-        (outcome.superseded if is_replaced else outcome.flagged).append(name)
+        known = outcome.superseded if is_replaced else outcome.flagged
+        if name not in known:
+            known.append(name)
 
 
 def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
@@ -102,7 +107,7 @@ def _write_marks(
         document = heard[number]
         marks = [(each, mark) for each in several if (mark := _mark_of(each, heard)) is not None]
         chunks = list(memory_records.chunks_of(root, document)) if marks else []
-        fresh = [mark for chunk in chunks for mark in _mark_chunk(chunk, marks)]
+        fresh = [mark for chunk in chunks for mark in mark_chunk(chunk, [mark for _, mark in marks])]
         replaced = next((each for each, _ in marks if each.is_replaced), None)
         if replaced is not None and own_slots(document)["standing"] == "current":
             _set_superseded(root, document, replaced, heard)
@@ -123,22 +128,6 @@ def _mark_of(statement: Statement, heard: Mapping[int, UvmObject]) -> ClaimMark 
     slots: Mapping[str, Any] = own_slots(by) if by is not None else {}
     since = (slots["said_at"] or slots["remembered_at"]) if slots else ""
     return ClaimMark(statement.start, statement.end, standing, statement.reason, slots.get("name", ""), since)
-
-
-def _mark_chunk(chunk: UvmObject, marks: Sequence[tuple[Statement, ClaimMark]]) -> list[ClaimMark]:
-    """Mark the statements that are in a chunk; return the marks that are new."""
-    slots = own_slots(chunk)
-    begin, length = slots["start"], len(slots["text"])
-    known = {each[:2] for each in memory_claims.marks_of(chunk)}
-    found = [
-        mark._replace(start=max(0, mark.start - begin), end=min(length, mark.end - begin))
-        for _, mark in marks
-        if mark.start - begin < length and mark.end > begin
-    ]
-    fresh = [each for each in found if each[:2] not in known]
-    if fresh:
-        memory_claims.add_marks(chunk, fresh)
-    return fresh
 
 
 def _set_superseded(root: Root, document: UvmObject, statement: Statement, heard: Mapping[int, UvmObject]) -> None:

@@ -1,0 +1,97 @@
+"""Compares the values that a new document gives to subjects with earlier ones, and marks those that give way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from batos.image import memory_claims, memory_records, roots
+from batos.image.memory_claims import ClaimMark
+from batos.image.memory_records import NewDocument
+from batos.image.records import TRUST
+from batos.image.roots import Root
+from batos.memory.claims.assertions import Assertion, assertions_of
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The longest text (characters) whose statements are claims: a note, not a book.
+LONGEST: Final = 4_000
+#: The stems that a named subject has at least, by which documents from files are known to speak of one thing.
+LEAST_NAMED: Final = 2
+
+_VERSION = re.compile(r"[\W\d_]+|\b(?:v|version|draft|final|new|old|copy)\b", re.IGNORECASE)
+
+
+def restate(root: Root, document: NewDocument) -> Iterator[tuple[str, str]]:
+    """Write down what a new document says of its subjects, and mark what it gives another value to, or itself.
+
+    The later of two statements holds. Yield the name of each memory that marked something, and of that in which it did.
+    """
+    if document.kind in ("mission", "summary") or sum(len(each.text) for each in document.chunks) > LONGEST:
+        return
+    if document.kind == "fact" or document.name not in root[roots.DOCUMENTS]:
+        return
+    made: UvmObject = root[roots.DOCUMENTS][document.name]
+    for chunk in memory_records.chunks_of(root, made):
+        start = own_slots(chunk)["start"]
+        for found in assertions_of(own_slots(chunk)["text"]):
+            own = found._replace(start=start + found.start, end=start + found.end)
+            subject = " ".join(own.subject)
+            for name, *told in memory_claims.statements_about(root, document.user, document.scope, subject):
+                other = root[roots.DOCUMENTS][name]
+                yield from _compare(root, (other, Assertion(*told)), (made, own))
+            memory_claims.note_statement(root, made, subject, tuple(own))
+
+
+def _compare(
+    root: Root, before: tuple[UvmObject, Assertion], after: tuple[UvmObject, Assertion]
+) -> Iterator[tuple[str, str]]:
+    if _moment(after[0]) < _moment(before[0]):
+        before, after = after, before
+    (older, earlier), (newer, later) = before, after
+    if not (earlier.gives_way(later) and _speak_of_one(older, newer, later) and _may(older, newer)):
+        return
+    by = own_slots(newer)
+    mark = ClaimMark(earlier.start, earlier.end, "superseded", "", by["name"], _moment(newer))
+    for chunk in memory_records.chunks_of(root, older):
+        if mark_chunk(chunk, [mark]):
+            memory_claims.note_marked(newer, own_slots(older)["name"])
+            yield by["name"], own_slots(older)["name"]
+
+
+def _may(older: UvmObject, newer: UvmObject) -> bool:
+    """Tell whether the newer document is trusted as much as the older one, and both are current."""
+    one, other = own_slots(older), own_slots(newer)
+    current = one["standing"] == other["standing"] == "current"
+    return current and TRUST.index(one["trust"]) >= TRUST.index(other["trust"])
+
+
+def _speak_of_one(older: UvmObject, newer: UvmObject, later: Assertion) -> bool:
+    """Tell whether two documents mean one thing by a subject: what a person said does, files with one title do."""
+    one, other = own_slots(older), own_slots(newer)
+    if "external" not in (one["trust"], other["trust"]):
+        return True
+    if later.is_named and later.is_number and len(later.subject) >= LEAST_NAMED:
+        return True
+    return _VERSION.sub("", one["title"]).casefold() == _VERSION.sub("", other["title"]).casefold()
+
+
+def _moment(document: UvmObject) -> str:
+    slots = own_slots(document)
+    return str(slots["said_at"] or slots["remembered_at"])
+
+
+def mark_chunk(chunk: UvmObject, marks: Sequence[ClaimMark]) -> list[ClaimMark]:
+    """Mark the spans of a document that are in a chunk; return the marks that are new."""
+    slots = own_slots(chunk)
+    begin, length = slots["start"], len(slots["text"])
+    known = {each[:2] for each in memory_claims.marks_of(chunk)}
+    found = [
+        mark._replace(start=max(0, mark.start - begin), end=min(length, mark.end - begin))
+        for mark in marks
+        if mark.start - begin < length and mark.end > begin
+    ]
+    fresh = [each for each in found if each[:2] not in known]
+    if fresh:
+        memory_claims.add_marks(chunk, fresh)
+    return fresh
