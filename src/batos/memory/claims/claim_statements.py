@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from batos.memory.claims import cues
 from batos.memory.claims.cue_tables import CLAIMING, FIRST_PERSON, PAST_VERBS, SMALL_WORDS
@@ -31,6 +32,8 @@ _INVALID = re.compile(
 )
 # A name: a capitalised word that does not begin the text, or letters in the middle of a word.
 _NAME = re.compile(r"(?<=[\w,;:'’)\]] )[A-Z][\w&.-]*|\b\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\b")
+#: Texts whose sentences are kept.
+_READ: Final = 512
 _FIRST = re.compile(rf"\W*(?:{FIRST_PERSON})\b", re.IGNORECASE)
 _SUBJECT = re.compile(rf"\W*((?:[^\s.:;]+\s+){{1,6}}?)(?:{CLAIMING}|{PAST_VERBS})\b", re.IGNORECASE)
 _ENDING = re.compile(r"[_-](?:v\d+|corrected|updated|revised|new|final|latest)$")
@@ -74,6 +77,8 @@ class Statement:
     values: frozenset[str]
     subject: frozenset[str]
     label: str
+    #: A question claims nothing.
+    is_claim: bool
     standing: StatementStanding = "current"
     reason: str = ""
     by: int | None = None
@@ -99,11 +104,6 @@ class Statement:
         self.took_place = True
 
     @property
-    def is_claim(self) -> bool:
-        """Tell whether it claims something: a question does not."""
-        return not cues.is_question(self.text)
-
-    @property
     def is_restricted(self) -> bool:
         """Tell whether its label keeps it from who has no right to it."""
         return _RESTRICTED.match(self.label) is not None
@@ -125,18 +125,40 @@ def statements_of(given: ClaimText) -> list[Statement]:
     >>> [each.text for each in statements_of(ClaimText(1, "turn", "[Ana]: Oil is dear. Gas was not."))]
     ['Oil is dear.', 'Gas was not.']
     """
-    label = _LABEL.match(given.text)
-    named, start = (label[1], label.end()) if label else ("", 0)
-    if speaker := _SPEAKER.match(given.text, start):
-        named, start = named or speaker[1], speaker.end()
-    whole = given.kind == "fact" or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
-    spans = [(start, len(given.text))] if whole else _behind(start, sentence_spans(given.text))
     subject = telling(given.key.replace("_", " ").replace("-", " "))
-    found: list[Statement] = []
+    label, sentences = _read(given.text, given.kind == "fact")
+    return [
+        Statement(given, each.start, each.end, each.text, each.terms, each.values, subject, label, each.is_claim)
+        for each in sentences
+    ]
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a text, as each statement of it begins."""
+
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    values: frozenset[str]
+    is_claim: bool
+
+
+@lru_cache(maxsize=_READ)
+def _read(text: str, is_fact: bool) -> tuple[str, tuple[_Sentence, ...]]:
+    """Return the label of a text, and its sentences; the newest texts of a scope are read again and again."""
+    label = _LABEL.match(text)
+    named, start = (label[1], label.end()) if label else ("", 0)
+    if speaker := _SPEAKER.match(text, start):
+        named, start = named or speaker[1], speaker.end()
+    whole = is_fact or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
+    spans = [(start, len(text))] if whole else _behind(start, sentence_spans(text))
+    found: list[_Sentence] = []
     for begin, end in spans:
-        text = given.text[begin:end]
-        found.append(Statement(given, begin if found else 0, end, text, telling(text), values(text), subject, named))
-    return found
+        said = text[begin:end]
+        own = telling(said), values(said), not cues.is_question(said)
+        found.append(_Sentence(begin if found else 0, end, said, *own))
+    return named, tuple(found)
 
 
 def _behind(start: int, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -163,6 +185,7 @@ def values(text: str) -> frozenset[str]:
     return frozenset({*digits, *names})
 
 
+@lru_cache(maxsize=_READ)
 def subject_of(text: str) -> frozenset[str]:
     """Return the stems of what a statement is about, by the verb behind them; nothing where that is not clear.
 

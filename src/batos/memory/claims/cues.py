@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from batos.memory.claims.cue_tables import TABLES, Cue
@@ -29,9 +30,12 @@ _NOTED: Final = re.compile(
 )
 # Words of somebody else, which are no cue of who quotes them.
 _QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“\n]{12,}“")
+#: Statements whose cues are kept.
+_KNOWN: Final = 8_192
 _ASKED: Final = re.compile(r"\A\s*¿|[?？؟][\"'”’»)\]」』]*\s*\Z|(?:吗|呢|か)[。！]?\s*\Z")
 
 
+@lru_cache(maxsize=_KNOWN)
 def has(cue: Cue, statement: str) -> bool:
     """Tell whether a statement has a cue.
 
