@@ -4,7 +4,7 @@
 The parts of all texts are in one index; a question gets the five nearest by cosine. `structure` is the chunker of
 BAT OS. Beside it: recursive cuts of 200 tokens and fixed ones of 400 that overlap by 200, each by the text alone; the
 recursive ones with the headings above, as the parts of BAT OS are embedded; the passages of a file that is attached;
-and cuts where the topic of the sentences changes (topic_chunks.py).
+and cuts where the topic of the sentences changes (topics_side.py).
 
 all-MiniLM-L6-v2 embeds (bench/minilm_side.py says what it needs), or the model of the Ollama at `--url`.
 """
@@ -31,7 +31,7 @@ from batos.memory.chunking.units import CHARACTERS, Chunk, chunks_of, units_of
 from batos.memory.passages import passages
 from report import Goal, report
 from routing import EMULATORS, emulator, missing
-from topic_chunks import topic_chunks
+from topics_side import topic_chunks
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 FOUND, BATCH = 5, 32

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.memory.chunking.test_units import PIECES
 
 from batos.memory.chunking.units import tokens_of, units_of
-from topic_chunks import topic_chunks
+from topics_side import topic_chunks
 
 TEXT = "The lamp is lit. The wick is new. The lens is clean. The cook bakes. The bread is warm. The oven is hot."
 
