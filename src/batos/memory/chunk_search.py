@@ -297,7 +297,7 @@ class _Within:
     def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Tell of each of some numbers if it is within."""
         known = numbers < len(self._held)
-        return self._held[np.where(known, numbers, 0)] & known
+        return self._held[numbers] if known.all() else self._held[np.where(known, numbers, 0)] & known
 
 
 class _ResolverWithin:

@@ -175,9 +175,11 @@ class VectorIndex:
         matrix: Matrix = np.zeros((len(wanted), self.dimensions), np.float32)
         found: Allowed = np.zeros(len(wanted), bool)
         for part in self._parts.values():
-            rows = np.minimum(np.searchsorted(part.ids, wanted), len(part.ids) - 1)
-            here = part.ids[rows] == wanted
-            matrix[here], found[here] = part.matrix[rows[here]], True
+            first = int(np.searchsorted(wanted, part.ids[0]))
+            behind = int(np.searchsorted(wanted, part.ids[-1], "right"))
+            rows: Numbers = np.searchsorted(part.ids, wanted[first:behind])
+            here = np.flatnonzero(part.ids[rows] == wanted[first:behind])
+            matrix[first + here], found[first + here] = part.matrix[rows[here]], True
         return wanted[found], matrix[found]
 
     def search(self, query: Sequence[float] | Matrix, most: int, among: Among | None = None) -> list[Hit]:
