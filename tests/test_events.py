@@ -127,7 +127,7 @@ def faulty(request: ChatRequest) -> str | BatosError:
 
 
 #: Events that no mission of these tests tells.
-ELSEWHERE = {"txn.conflict", "vram.sample", "vram.spill", "queue.busy", "memory.vectors"}
+ELSEWHERE = {"txn.conflict", "vram.sample", "vram.spill", "queue.busy", "memory.vectors", "memory.folded"}
 
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:

@@ -64,9 +64,7 @@ class Settings(BaseModel):
     mission_calls: int = Field(
         default=40, ge=1, le=10_000, description="Most model calls one mission may spend, in all its runs."
     )
-    mission_tokens: int = Field(
-        default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
-    )
+    mission_tokens: int = Field(default=160_000, ge=1, le=10**9, description="Most tokens of one mission, in and out.")
     mission_seconds: float = Field(
         default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take, in all its runs."
     )
@@ -118,6 +116,7 @@ class Settings(BaseModel):
     method_active: int = Field(default=16, ge=1, le=10_000, description="Most active methods that one object has.")
     method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
+    cold_days: float = Field(default=30.0, ge=0, le=36_500, description="Days without a recall until a memory is cold.")
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
     )

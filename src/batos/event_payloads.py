@@ -287,6 +287,16 @@ class MemoryVectors(TypedDict):
     missing: int
 
 
+class MemoryFolded(TypedDict):
+    """A summary stands for a region of memories from now on: so many documents, with parts before and after."""
+
+    summary: str
+    reason: str
+    documents: int
+    chunks: int
+    left: int
+
+
 MISSION_STATUS: Final = Event("mission.status", MissionStatus)
 MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
@@ -318,6 +328,7 @@ VRAM_SPILL: Final = Event("vram.spill", PlacementDocument)
 APPROVAL_ASKED: Final = Event("approval.asked", ApprovalAsked)
 APPROVAL_ANSWERED: Final = Event("approval.answered", ApprovalAnswered)
 MEMORY_VECTORS: Final = Event("memory.vectors", MemoryVectors)
+MEMORY_FOLDED: Final = Event("memory.folded", MemoryFolded)
 
 #: Every event by its name, in the order of the documentation.
 EVENTS: Final[Mapping[str, Event[Any]]] = {

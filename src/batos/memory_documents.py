@@ -9,7 +9,8 @@ class MemoryLine(TypedDict):
     """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts.
 
     `at` is when it was said or written, else when it was remembered. Texts that are unknown are "". A fact has a `key`,
-    and once another took its place, that one's name is in `superseded_by`, and it held up to `valid_to`.
+    and once another took its place, that one's name is in `superseded_by`, and it held up to `valid_to`. A summary may
+    stand for it: `summarised_by` is its name.
     """
 
     document: str
@@ -32,6 +33,7 @@ class MemoryLine(TypedDict):
     key: str
     superseded_by: str
     valid_to: str
+    summarised_by: str
 
 
 class MarkDocument(TypedDict):
@@ -58,9 +60,10 @@ class ChunkDocument(TypedDict):
 
 
 class WholeMemory(MemoryLine):
-    """A document with all its parts."""
+    """A document with all its parts; a summary also tells what it `stands_for`."""
 
     parts: list[ChunkDocument]
+    stands_for: list[MemoryLine]
 
 
 class MemoriesPage(TypedDict):
@@ -128,6 +131,7 @@ class RecalledChunk(ChunkDocument):
     key: str
     superseded_by: str
     valid_to: str
+    summarised_by: str
     score: float
     why: str
     path: PathDocument | None
@@ -146,3 +150,35 @@ class ForgottenPage(TypedDict):
 
     forgotten: list[MemoryLine]
     note: str
+
+
+class FoldedRegionLine(TypedDict):
+    """A region of memories that was folded, or would be: the `summary` that stands for it ("" before), and its text.
+
+    `reason` is why it was chosen, `written_by` tells who wrote the summary. `chunks` are its parts, `left` those of the
+    summary.
+    """
+
+    summary: str
+    title: str
+    text: str
+    reason: Literal["cold", "redundant"]
+    written_by: Literal["rule", "model"]
+    documents: list[MemoryLine]
+    chunks: int
+    left: int
+
+
+class CuratedPage(TypedDict):
+    """The regions that were folded, or would be; `more` tells that there are others."""
+
+    regions: list[FoldedRegionLine]
+    dry_run: bool
+    more: bool
+
+
+class UnfoldedPage(TypedDict):
+    """The summary that is gone, and the documents that are back as they were."""
+
+    summary: str
+    documents: list[MemoryLine]

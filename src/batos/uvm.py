@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from batos.approvals.approvals import Approvals, Consequences, still_waits
+from batos.autotelic.curator import Curator
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
@@ -24,6 +25,7 @@ from batos.image.publisher import Publisher
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillParts, BackfillState, VectorBackfill
+from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
@@ -88,6 +90,7 @@ class UVM(OpenedImage):
     document_store: DocumentStore
     backfill: VectorBackfill
     mission_memory: MissionMemory
+    curator: Curator
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -214,7 +217,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
-        mission_memory,
+        mission_memory, _curator(stack, opened, store, readings),
     )  # fmt: skip
 
 
@@ -227,6 +230,14 @@ def _mission_memory(
     stack.callback(made.follow(opened.events))
     made.wake()
     return made
+
+
+def _curator(stack: AsyncExitStack, opened: OpenedImage, store: DocumentStore, readings: Readings) -> Curator:
+    """Make what folds memories; at the end the recalls that it was told are written."""
+    folds = FoldStore(opened.image, store, readings.recollection.search, opened.clock)
+    curator = Curator(opened.image, folds, opened.clock, opened.events)
+    stack.push_async_callback(_finish, curator.write_recalls)
+    return curator
 
 
 def _backfill(

@@ -32,7 +32,7 @@ from batos.image import roots
 from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
 from batos.image.image import INLINE_BYTES, LivingImage
-from batos.image.records import Segment
+from batos.image.records import Archive, Segment
 from batos.image.roots import named_objects
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
@@ -191,6 +191,7 @@ async def fill(image: LivingImage) -> None:
         ask(root, asking(made(thought, "say_", standing(root, thought, "say_"), "def say_(self):\n    return 'hi'\n")))
         thought.log_ = Primitive("traits.log")
         thought.segment = Segment("text", b"")
+        thought.archive = Archive(b"", ())
         thought.tags = {"a", "b"}
         thought.kinds = frozenset({"c"})
         owned = {*BTREES, ("BTrees.Length", "Length"), ("persistent.list", "PersistentList")}

@@ -48,6 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "recall": ("batos.cli.verbs.memory_verbs", "Find what is remembered about something."),
     "memories": ("batos.cli.verbs.memory_verbs", "List what is remembered, or show one document."),
     "forget": ("batos.cli.verbs.memory_verbs", "Forget documents."),
+    "curate": ("batos.cli.verbs.curate_verb", "Fold memories that nobody recalls into summaries."),
     "inspect": ("batos.cli.verbs.show", "Show an object of the image, or one of its slots."),
     "method": ("batos.cli.verbs.method", "Show methods, roll one back to a revision, redefine one."),
     "tools": ("batos.cli.verbs.method", "List the tools that can be called."),

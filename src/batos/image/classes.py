@@ -18,6 +18,7 @@ from batos.errors import ForbiddenClass
 OURS: frozenset[tuple[str, str]] = frozenset(
     {
         ("batos.image.records", "Approval"),
+        ("batos.image.records", "Archive"),
         ("batos.image.records", "Attachment"),
         ("batos.image.records", "Brief"),
         ("batos.image.records", "Chronicle"),

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
-from batos.image import memory_records, roots
+from batos.image import memory_archives, memory_records, roots
+from batos.image.memory_records import ChunkRange
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
 
 
 def is_grounded(root: Root, mission: str) -> bool:
-    """Tell whether all memories that a mission was shown are still there, and current."""
+    """Tell whether all memories that a mission was shown are still there, and current or summarised."""
     return all(
-        document is not None and own_slots(document)["standing"] == "current"
+        document is not None and own_slots(document)["standing"] in {"current", "summarised"}
         for document in map(root[roots.DOCUMENTS].get, _list_shown(root, mission).values())
     )
 
 
 def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
     """Yield the names of the remembered answers that cite one of some memories. Reads each remembered answer."""
-    for _, found in memory_records.ranges_of(root):
+    folded = (ChunkRange(*row) for _, _, row in memory_archives.rows(root))
+    for found in chain((each for _, each in memory_records.ranges_of(root)), folded):
         if found.kind == "mission":
             shown = _list_shown(root, found.mission)
             if any(shown.get(each["document"]) in names for each in _provenance(root, found.mission)["citations"]):

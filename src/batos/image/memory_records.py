@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_claims, memory_copies, roots
+from batos.image import memory_archives, memory_claims, memory_copies, roots
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -242,6 +242,7 @@ def _remove_document(root: Root, name: str) -> range:
     for number in range(first, last + 1):
         del kept["chunks"][number]
     del kept["ranges"][first]
+    kept["recalls"].pop(first, None)
     places = memory_copies.places_of(root, name)
     for place in places:
         memory_copies.drop_place(root, name, place)
@@ -279,9 +280,11 @@ def supersede(root: Root, name: str, by: str, since: str) -> None:
 def set_standing(root: Root, name: str, standing: Standing) -> None:
     """Change whether a document is recalled. The document, its chunks and their words in the indexes stay."""
     kept, document = trees_of(root), root[roots.DOCUMENTS][name]
-    document.standing = standing
-    first = own_slots(document)["chunks"][0]
-    kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(standing=standing))
+    first, is_folded = own_slots(document)["chunks"][0], bool(memory_archives.summary_of(document))
+    tree, ahead = (kept["folded"], 1) if is_folded else (kept["ranges"], 0)
+    document.standing = standing = "summarised" if is_folded and standing == "current" else standing
+    row = tree[first]
+    tree[first] = (*row[:ahead], *ChunkRange(*row[ahead:])._replace(standing=standing))
     count_change(root, [(first, first)])
 
 
@@ -295,9 +298,9 @@ def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> I
 
 
 def find_chunk(root: Root, number: int) -> UvmObject | None:
-    """Return a chunk by its number; None if there is none."""
+    """Return a chunk by its number, from an archive where a summary stands for it; None if there is none."""
     found: UvmObject | None = trees_of(root)["chunks"].get(number)
-    return found
+    return found if found is not None else memory_archives.find_part(root, number)
 
 
 def has_chunk(root: Root, number: int) -> bool:
@@ -355,7 +358,9 @@ def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmO
 
 
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
-    """Return the chunks of a document in their order."""
+    """Return the chunks of a document in their order, from an archive where a summary stands for it."""
+    if memory_archives.summary_of(document):
+        return memory_archives.parts_of(root, document)
     first, last = own_slots(document)["chunks"]
     values: Iterable[UvmObject] = trees_of(root)["chunks"].values(first, last)
     return values

@@ -153,6 +153,17 @@ class Segment(Persistent):
         self.data = data
 
 
+class Archive(Persistent):
+    """The parts of memories that a summary stands for, never changed: their texts, packed, and what indexes them.
+
+    `segments` are (kind, what it is about, Segment), one for each index that they stood in.
+    """
+
+    def __init__(self, texts: bytes, segments: tuple[tuple[str, str, Segment], ...]) -> None:
+        self.texts = texts
+        self.segments = segments
+
+
 class MissionRecord(NamedTuple):
     """The three objects of a mission, as the image keeps them under its id: a tuple of references, and nothing more."""
 

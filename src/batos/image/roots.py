@@ -97,6 +97,12 @@ RECORDS: Final = (
     UNREMEMBERED,
 )
 
+#: The trees among the records of memories: by numbers, and by words.
+_MEMORY_TREES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("chunks", "ranges", "segments", "present", "touched", "folded", "stale", "recalls"), IOBTree),
+    **dict.fromkeys(("sources", "digests", "embedded", "archives"), OOBTree),
+}
+
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION: Final = "conversation_obj"
 
@@ -192,12 +198,12 @@ def prepare(root: Root) -> bool:
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
     if MEMORIES in missing:
-        root[MEMORIES].update({name: IOBTree() for name in ("chunks", "ranges", "segments", "present", "touched")})
-        root[MEMORIES].update({name: OOBTree() for name in ("sources", "digests", "embedded")})
         root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0, "touched_from": 0})
+    absent = [name for name in _MEMORY_TREES if name not in root[MEMORIES]]
+    root[MEMORIES].update({name: _MEMORY_TREES[name]() for name in absent})
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
-    return bool(missing)
+    return bool(missing or absent)
 
 
 def name_of_object(root: Root, obj: UvmObject) -> str:

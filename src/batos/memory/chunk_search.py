@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.image import memory_records, memory_segments
-from batos.image.memory_records import NewDocument
+from batos.image import memory_archives, memory_records, memory_segments
+from batos.image.memory_records import ChunkRange, NewDocument
 from batos.image.memory_segments import VECTORS
 from batos.image.roots import Root
 from batos.memory import linked_recall
@@ -21,6 +21,7 @@ from batos.memory.indexes import links, metadata, text, vectors
 from batos.memory.indexes.entries import Entry, Numbers
 from batos.memory.indexes.links import LinkIndex
 from batos.memory.indexes.metadata import MetadataIndex
+from batos.memory.indexes.postings import Postings
 from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
 from batos.memory.linked_recall import Legs, Link, RankedChunk, RecallMode
@@ -163,11 +164,13 @@ class ChunkSearch:
         objects = extra.objects()
         with self._lock:
             self._follow(root)
-            spans = self._spans(root, reach)
+            spans, archives = self._spans(root, reach), frozenset[str]()
+            if reach.wants("summarised"):
+                spans, archives = _add_archived(root, reach, spans)
             if not (len(spans[0]) or any(others)):
                 return FoundChunks(root, (), 0, {})
             within = _Within(spans, others)
-            with self._holding(extra, query.vector):
+            with self._holding(extra, query.vector), self._holding_archives(root, archives):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.rarity, legs.cosines, objects)
                 names = _ResolverWithin(self._links, within)
@@ -188,6 +191,26 @@ class ChunkSearch:
             self._follow(root)
             index = self._vectors.get(digest, VectorIndex())
             return index.vectors_of([each for each in numbers if memory_records.has_chunk(root, each)])
+
+    def word_segments(self, root: Root) -> list[Postings]:
+        """Return the segments of words of the newest root that was seen, this one at least."""
+        with self._lock:
+            self._follow(root)
+            return self._text.segments()
+
+    @contextmanager
+    def _holding_archives(self, root: Root, names: Collection[str]) -> Iterator[None]:
+        """Hold the words of archived parts in the index, for as long as a search takes: few searches want them."""
+        held = []
+        try:
+            for name, data in memory_archives.text_segments(root) if names else ():
+                if name in names:
+                    self._text.add(name, data)
+                    held.append(name)
+            yield
+        finally:
+            for name in held:
+                self._text.drop(name)
 
     @contextmanager
     def _holding(self, extra: UncommittedMemories, vector: VectorQuery | None) -> Iterator[None]:
@@ -280,6 +303,18 @@ class ChunkSearch:
         if kind == VECTORS:
             return self._vectors.setdefault(about, VectorIndex())
         return self._links if kind == LINKS else self._text
+
+
+def _add_archived(
+    root: Root, reach: MemoryReach, spans: tuple[Numbers, Numbers]
+) -> tuple[tuple[Numbers, Numbers], frozenset[str]]:
+    """Return spans with those of archived documents within reach, and the names of the archives that have these."""
+    rows = [(first, name, ChunkRange(*row)) for first, name, row in memory_archives.rows(root)]
+    wanted = [(first, name, row.last) for first, name, row in rows if reach.holds(row)]
+    firsts = np.array([first for first, _, _ in wanted], np.int64)
+    lasts = np.array([last for _, _, last in wanted], np.int64)
+    joined = np.concatenate((spans[0], firsts)), np.concatenate((spans[1], lasts))
+    return joined, frozenset(name for _, name, _ in wanted)
 
 
 class _Within:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_quotes, memory_records, memory_segments, roots
+from batos.image import memory_folding, memory_quotes, memory_records, memory_segments, roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import MemoryKind, NewDocument
@@ -25,7 +25,7 @@ from batos.memory.indexes.entries import Entry
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
 from batos.memory_documents import ForgottenPage, MemoryLine, RememberedLine, RememberedPage
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import UvmObject, own_slots
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8
@@ -108,7 +108,7 @@ class DocumentStore:
 
     async def _add_places(self, found: SortedTexts) -> None:
         if found.copies:
-            await self._image.writer.apply(lambda root: memory_records.add_places(root, found.copies, kinds.without))
+            await self._image.writer.apply(lambda root: _add_places(root, found.copies))
 
     def _recognise(self, given: Sequence[GivenContent]) -> SortedTexts:
         found = SortedTexts()
@@ -156,6 +156,7 @@ class DocumentStore:
                 for each in documents
                 if memory_records.find_by_source(root, each.user, each.scope, each.place) is not None
             }
+            memory_folding.unfold_places(root, documents, copies, kinds.without)
             memory_records.add_places(root, copies, kinds.without)
             memory_records.add(root, documents, first, segments, kinds.without)
             memory_records.add_places(root, copies, kinds.without)  # of documents that are there only now
@@ -164,6 +165,12 @@ class DocumentStore:
             return _StoreReport(before, outcomes)
 
         return await self._image.writer.apply(change)
+
+    @asynccontextmanager
+    async def exclusively(self) -> AsyncIterator[None]:
+        """Keep all other changes of what is remembered waiting."""
+        async with self._writing:
+            yield
 
     async def merge(self) -> None:
         """Make one segment of several of about the same length, as long as there are enough of them."""
@@ -201,6 +208,8 @@ class DocumentStore:
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none; and the answers that quote them.
 
+        A summary of one goes too, and what else it stood for comes back; what a summary stands for goes with it.
+
         Raises: NotFound: one of them is not there, or is another user's.
         """
         async with self._writing:
@@ -212,8 +221,10 @@ class DocumentStore:
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
                 found += [root[roots.DOCUMENTS][name] for name in quoting if name in root[roots.DOCUMENTS]]
-                lines = {own_slots(each)["name"]: line_of(each) for each in found}
-                memory_records.forget(root, list(lines), kinds.without)
+                lines = _lines_of_all(root, found)
+                memory_folding.unfold_all(root, lines, kinds.without)
+                left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
+                memory_records.forget(root, left, kinds.without)
                 return list(lines.values())
 
             told = await self._image.writer.apply(change)
@@ -225,7 +236,10 @@ class DocumentStore:
         """Return the names of the remembered answers that quote one of the documents that are named."""
         with self._image.snapshot() as root, suppress(NotFound):
             found = [each for name in named for each in memory_records.find_documents(root, name, user)]
-            return list(memory_quotes.answers_quoting(root, {own_slots(each)["name"] for each in found}))
+            names = {own_slots(each)["name"] for each in found}
+            names.update(memory_folding.list_above(root, names))
+            names.update(*(memory_folding.list_below(root, name) for name in names.copy()))
+            return list(memory_quotes.answers_quoting(root, names))
         return []
 
 
@@ -235,6 +249,19 @@ class _StoreReport:
 
     gone: set[str]
     outcomes: Mapping[str, ClaimOutcome]
+
+
+def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
+    memory_folding.unfold_places(root, (), copies, kinds.without)
+    memory_records.add_places(root, copies, kinds.without)
+
+
+def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLine]:
+    """Return the lines of documents, of what these stand for, and of the summaries of any of them, by name."""
+    lines = {own_slots(each)["name"]: line_of(each) for each in found}
+    below = [each for name in list(lines) for each in memory_folding.list_below(root, name)]
+    above = memory_folding.list_above(root, [*lines, *below])
+    return lines | {name: line_of(root[roots.DOCUMENTS][name]) for name in (*below, *above)}
 
 
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:

@@ -9,6 +9,11 @@ from batos.image.memory_records import ChunkRange, MemoryKind, Standing
 
 #: The standings of what is recalled where nobody asks for history.
 CURRENT: Final[frozenset[Standing]] = frozenset({"current"})
+#: The same with the parts that summaries stand for.
+WITH_SUMMARISED: Final[frozenset[Standing]] = CURRENT | {"summarised"}
+
+#: The kinds of all memories but summaries of others.
+OWN_WORDS: Final[frozenset[MemoryKind]] = frozenset({"document", "mission", "turn", "fact"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,10 @@ class MemoryReach:
             "is_evidence": self.evidence,
         }
         return {name: values for name, values in wanted.items() if values is not None}
+
+    def wants(self, standing: Standing) -> bool:
+        """Tell whether memories of a standing are within reach."""
+        return self.standings is None or standing in self.standings
 
     def holds(self, found: ChunkRange) -> bool:
         """Tell whether a document is within reach."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from batos.brief import DEFAULT_SCOPE
-from batos.image import memory_claims, memory_quotes, memory_records
+from batos.image import memory_archives, memory_claims, memory_quotes, memory_records, roots
 from batos.image.memory_claims import ClaimMark
+from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
@@ -16,7 +17,7 @@ from batos.memory.claims.marked_texts import View, marked_spans, marked_text
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.evidence import Passage
 from batos.memory.linked_recall import Link
-from batos.memory.reach import MemoryReach
+from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.memory_documents import (
@@ -69,6 +70,11 @@ class Recollection:
     def __init__(self) -> None:
         self._search = ChunkSearch()
 
+    @property
+    def search(self) -> ChunkSearch:
+        """Return the search that it recalls with."""
+        return self._search
+
     def list_memories(self, root: Root, reach: MemoryReach, limit: int, sha256: Sequence[str] = ()) -> MemoriesPage:
         """Return the newest documents within reach; with digests, only those that have one of these contents."""
         firsts, chunks = self._search.documents(root, reach)
@@ -83,7 +89,9 @@ class Recollection:
     def show(self, root: Root, named: str, user: str | None) -> WholeMemory:
         """Return a document with its parts. Raises: NotFound: there is none, or it is another user's."""
         document = memory_records.find_document(root, named, user)
-        return {**line_of(document), "parts": [_part(each) for each in memory_records.chunks_of(root, document)]}
+        parts = [_part(each) for each in memory_records.chunks_of(root, document)]
+        below = [root[roots.DOCUMENTS][name] for name in own_slots(document).get(STANDS_FOR, ())]
+        return {**line_of(document), "parts": parts, "stands_for": [line_of(each) for each in below]}
 
     def recall(
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, shown: RecallView = MARKED
@@ -119,7 +127,11 @@ class Recollection:
     def passages_of(
         self, root: Root, found: Sequence[tuple[int, str, float]], reach: MemoryReach
     ) -> tuple[Passage, ...]:
-        """Return chunks as evidence by their numbers, reasons and weights: those that are there and within reach."""
+        """Return chunks as evidence by their numbers, reasons and weights: those that are there and within reach.
+
+        Those too that a summary has come to stand for meanwhile.
+        """
+        reach = replace(reach, standings=WITH_SUMMARISED)
         there = ((memory_records.find_chunk(root, number), why, weight) for number, why, weight in found)
         return tuple(
             passage
@@ -173,6 +185,7 @@ def line_of(document: UvmObject) -> MemoryLine:
         "key": slots.get("key", ""),
         "superseded_by": slots.get("superseded_by", ""),
         "valid_to": slots.get("valid_to", ""),
+        "summarised_by": memory_archives.summary_of(document),
     }
 
 
@@ -200,7 +213,7 @@ def _mark(start: int, mark: ClaimMark) -> MarkDocument:
 def _shown_text(chunk: UvmObject, standing: str, view: View) -> str:
     """Return a chunk's text with its marks; history of which no part is marked is marked as a whole."""
     text, marks = own_slots(chunk)["text"], memory_claims.marks_of(chunk)
-    if not marks and standing != "current":
+    if not marks and standing not in WITH_SUMMARISED:
         marks = (ClaimMark(0, len(text), standing),)
     return marked_text(text, marks, view)
 
@@ -285,6 +298,7 @@ def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> Recall
         "key": line["key"],
         "superseded_by": line["superseded_by"],
         "valid_to": line["valid_to"],
+        "summarised_by": line["summarised_by"],
         "score": round(found.score, 3),
         "why": _reasons(found, among.rarity, line["title"]),
         "path": None if found.link is None else _path(found.link, among),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import islice
@@ -13,9 +14,11 @@ import structlog
 from batos.event_payloads import MISSION_DONE
 from batos.events import Events
 from batos.image import roots
+from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import NewDocument
 from batos.image.roots import Root
+from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import documents_of
 from batos.minds.stopping import as_batos_error
@@ -81,28 +84,31 @@ class MissionMemory:
         """Remember all missions that wait."""
         async with self._writing:
             while self._image.refusing is None:
-                missions, documents = await asyncio.to_thread(self._documents)
+                missions, documents, recalled = await asyncio.to_thread(self._documents)
                 if not missions:
                     return
 
-                def note(root: Root, missions: list[str] = missions) -> None:
+                def note(root: Root, missions: list[str] = missions, recalled: Counter[str] = recalled) -> None:
                     for mission in missions:
                         root[roots.UNREMEMBERED].discard(mission)
+                    recall_counts.count_recalls(root, recalled, iso(self._clock()))
 
                 await self._store.add(documents, note)
                 for then in self._then:
                     then()
 
-    def _documents(self) -> tuple[list[str], list[NewDocument]]:
-        """Return the first missions that wait, and their documents."""
-        now, documents = self._clock(), list[NewDocument]()
+    def _documents(self) -> tuple[list[str], list[NewDocument], Counter[str]]:
+        """Return the first missions that wait, their documents, and how many of them were shown each memory."""
+        now, documents, recalled = self._clock(), list[NewDocument](), Counter[str]()
         with self._image.snapshot() as root:
             missions = list(islice(root[roots.UNREMEMBERED], BATCH))
             for mission in missions:
                 record = roots.find_record(root, mission)
                 if record is not None and record.status.word == "done":
-                    documents.extend(documents_of(mission, record.brief, own_slots(record.thought), now))
-        return missions, documents
+                    thought = own_slots(record.thought)
+                    documents.extend(documents_of(mission, record.brief, thought, now))
+                    recalled.update(set(recall_counts.shown_memories(thought.get("provenance", {}))))
+        return missions, documents, recalled
 
     async def aclose(self) -> None:
         """Remember what still waits."""

@@ -36,7 +36,7 @@ def test_a_folder_is_remembered_and_questions_are_answered_from_it(user: User, n
     assert "2 known" in user.run("remember", str(notes)).out
 
     found = user.run("recall", "who winds the lamp", "--json").document["data"]
-    assert [each["title"] for each in found["recalled"]] == ["The lamp", "oil"]
+    assert [each["title"] for each in found["recalled"]] == ["The lamp"]
     asked = user.run("ask", "--effort", "reflex", "Who winds the clockwork of the lamp?", "--json").document["data"]
     assert [each["name"] for each in asked["provenance"]["recalled"]] == ["The lamp"]
     without = user.run("ask", "--effort", "reflex", "--no-memory", "Who winds the clockwork of the lamp?", "--json")

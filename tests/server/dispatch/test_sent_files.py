@@ -12,7 +12,7 @@ import pytest
 from tests.memory.reading.pdf_files import pdf_of
 
 from batos.brief import AttachmentRef
-from batos.client.wire.verb_shapes import RememberedFile
+from batos.client.wire.memory_shapes import RememberedFile
 from batos.errors import BriefError
 from batos.memory.document_store import Incoming
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of

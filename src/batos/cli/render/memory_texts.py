@@ -56,6 +56,7 @@ def recalled_text(found: Mapping[str, Any]) -> str:
     for each in found["recalled"]:
         trust = "" if each["trust"] == "user" else f", {each['trust']}"
         standing = "" if each["standing"] == "current" else f", {_standing_text(each)}"
+        standing += f" in {each['summarised_by']}" if each.get("summarised_by") else ""
         place = f"{each['document']}, {local_time(each['at'])}{trust}{standing}"
         head = f"{plain(each['title'])}  [{place}; {plain(each['why'])}]"
         lines = [head, _glance(each["text"], with_lines=bool(each.get("marks")))]
@@ -112,6 +113,7 @@ def whole_text(found: Mapping[str, Any]) -> str:
         f"{plain(found['title'])} ({found['document']})",
         f"since {local_time(found['at'])}, scope {found['scope']}, trust {found['trust']}, {size(found['size'])}",
         *([f"from {plain(found['source'])}"] if found["source"] else []),
+        *_folded_lines(found),
     ]
     if found["standing"] != "current":
         head.append(_standing_text(found))
@@ -128,6 +130,16 @@ def _part_text(part: Mapping[str, Any]) -> str:
         why = f": {mark['reason']}" if mark["reason"] else f" by {mark['by']}" if mark["by"] else ""
         lines.append(f'({mark["standing"]}{plain(why)}: "{plain(said)}")')
     return "\n".join(lines)
+
+
+def _folded_lines(found: Mapping[str, Any]) -> list[str]:
+    """Tell which summary stands for a document, or what a summary stands for."""
+    lines = [f"stands for {plain(each['title'])} ({each['document']})" for each in found.get("stands_for", ())]
+    if lines:
+        lines.append(f"`batos curate --undo {found['document']}` brings these back")
+    if above := found.get("summarised_by"):
+        lines.append(f"summarised in {above}; `batos curate --undo {above}` brings it back")
+    return lines
 
 
 def plain_lines(text: str) -> str:

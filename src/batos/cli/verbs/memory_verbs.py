@@ -22,7 +22,7 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 @click.command()
 @click.argument("query")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
-@click.option("--all", "every", is_flag=True, help="All parts that have a word of it.")
+@click.option("--all", "every", is_flag=True, help="All parts that have a word of it, in their own words.")
 @click.option("--mode", type=click.Choice(MODES), help="Words, vectors and links (linked), or fewer of them.")
 @click.option("--scope", type=given_name, help="Only what belongs to this scope.")
 @click.option("--source", type=given_name, help="Only what came from there: a file, or a name given with --source.")
@@ -39,7 +39,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     """Find the parts of what is remembered that match QUERY best; no model answers."""
     mode = only.pop("mode") or ("text" if every else "linked")
     args = {"query": query, "limit": 10_000 if every else limit, "mode": mode, "user": called.settings.asker}
-    args |= {name: value for name, value in only.items() if value}
+    args |= {name: value for name, value in only.items() if value} | ({"summarised": True} if every else {})
     if source is not None:
         args["source"] = _place(source)
     found = run(ask_once(open_door(called, reads=True), "recall", args))

@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from batos import errors
-from batos.client.wire.verb_shapes import ARGS, StrictModel
+from batos.client.wire.strict_model import StrictModel
+from batos.client.wire.verb_shapes import ARGS
 from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
 
 #: The version of the protocol: in every request, reply and event.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.image import memory_claims, memory_records, roots
+from batos.image import memory_claims, memory_folding, memory_records, roots
 from batos.image.memory_claims import ASKED, ClaimMark
 from batos.image.memory_records import NewDocument
 from batos.image.records import TRUST
@@ -14,10 +14,13 @@ from batos.image.roots import Root
 from batos.memory.claims.adjudication import RANKS, adjudicate
 from batos.memory.claims.claim_statements import ClaimText, Statement, family
 from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
+from batos.memory.indexes import kinds
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The earlier memories of a scope that new ones are heard among, and new ones that are heard at once.
 WINDOW: Final = 48
+#: The standings of memories that new ones are heard among.
+_HEARD: Final = frozenset({"current", "superseded", "summarised"})
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ def _hear_some(
     heard = {}
     for name in names:
         found = root[roots.DOCUMENTS].get(name)
-        if found is not None and own_slots(found)["standing"] in ("current", "superseded"):
+        if found is not None and own_slots(found)["standing"] in _HEARD:
             heard[own_slots(found)["chunks"][0]] = found
     statements = adjudicate(_claim_text(root, number, each) for number, each in heard.items())
     for by, name, is_replaced in _write_marks(root, heard, statements):
@@ -106,6 +109,8 @@ def _write_marks(
     for number, several in of_document.items():
         document = heard[number]
         marks = [(each, mark) for each in several if (mark := _mark_of(each, heard)) is not None]
+        if marks:  # an archive is never changed
+            memory_folding.unfold_covering(root, [own_slots(document)["name"]], kinds.without)
         chunks = list(memory_records.chunks_of(root, document)) if marks else []
         fresh = [mark for chunk in chunks for mark in mark_chunk(chunk, [mark for _, mark in marks])]
         replaced = next((each for each, _ in marks if each.is_replaced), None)

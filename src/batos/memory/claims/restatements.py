@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batos.image import memory_claims, memory_records, roots
+from batos.image import memory_claims, memory_folding, memory_records, roots
 from batos.image.memory_claims import ClaimMark
 from batos.image.memory_records import NewDocument
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.assertions import Assertion, assertions_of
+from batos.memory.indexes import kinds
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The longest text (characters) whose statements are claims: a note, not a book.
@@ -52,6 +53,7 @@ def _compare(
     if not (earlier.gives_way(later) and _speak_of_one(older, newer, later) and _may(older, newer)):
         return
     by = own_slots(newer)
+    memory_folding.unfold_covering(root, [own_slots(older)["name"]], kinds.without)  # an archive is never changed
     mark = ClaimMark(earlier.start, earlier.end, "superseded", "", by["name"], _moment(newer))
     for chunk in memory_records.chunks_of(root, older):
         if mark_chunk(chunk, [mark]):
@@ -60,9 +62,9 @@ def _compare(
 
 
 def _may(older: UvmObject, newer: UvmObject) -> bool:
-    """Tell whether the newer document is trusted as much as the older one, and both are current."""
+    """Tell whether the newer document is trusted as much as the older one, and neither is history."""
     one, other = own_slots(older), own_slots(newer)
-    current = one["standing"] == other["standing"] == "current"
+    current = {one["standing"], other["standing"]} <= {"current", "summarised"}
     return current and TRUST.index(one["trust"]) >= TRUST.index(other["trust"])
 
 

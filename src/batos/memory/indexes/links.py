@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,8 +20,14 @@ MOST_NAMED: Final = 6
 
 def build(entries: Iterable[Entry]) -> bytes:
     """Return a segment of the names of entries. Of one id the last entry counts."""
-    named = {entry.id: names_of(entry.title, entry.heading, entry.text, entry.is_first) for entry in entries}
-    return postings.build(KIND, {id_: dict.fromkeys(sorted(names), 1) for id_, names in named.items()})
+    return build_named(
+        {entry.id: names_of(entry.title, entry.heading, entry.text, entry.is_first) for entry in entries}
+    )
+
+
+def build_named(named: Mapping[int, Iterable[str]]) -> bytes:
+    """Return a segment of entries that have these names, as `names_of` gives them."""
+    return postings.build(KIND, {id_: dict.fromkeys(sorted(set(names)), 1) for id_, names in named.items()})
 
 
 def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:

@@ -141,6 +141,10 @@ class TextIndex:
         """Return the ids of all entries that can be found."""
         return {id_ for part in self._parts.values() for id_ in part.postings.ids[part.shown].tolist()}
 
+    def segments(self) -> list[Postings]:
+        """Return the segments, also what is hidden in them."""
+        return [part.postings for part in self._parts.values()]
+
     def rarity(self, term: str) -> float:
         """Return how much a term (one of `stems`) says: much if few of the entries hold it.
 

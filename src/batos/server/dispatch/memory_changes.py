@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from batos.brief import DEFAULT_SCOPE
+from batos.client.wire.memory_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.verb_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
 from batos.errors import BatosError, BriefError
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.memory.backfill import BackfillState
@@ -105,6 +105,7 @@ class MemoryChanges:
         if vector is None and given.mode == "vectors":
             raise no_vectors(reason or "no part has one yet")
         found = await self._reader.recall(given, RecallQuery(given.query, vector, given.mode))
+        self._uvm.curator.note_recalled(each["document"] for each in found["recalled"])
         if reason:
             found["note"] = f"by words alone: {reason}"
         return as_plain(found)

@@ -7,24 +7,24 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 from batos.approvals import documents
+from batos.client.wire.memory_shapes import MemoriesArgs, RecallArgs
 from batos.client.wire.verb_shapes import (
     ApprovalsArgs,
     InspectArgs,
-    MemoriesArgs,
     MethodHistoryArgs,
     MethodListArgs,
     MethodShowArgs,
     MissionArgs,
     MissionsArgs,
-    RecallArgs,
     ShowArgs,
     ToolsArgs,
     TurnsArgs,
 )
 from batos.errors import BriefError
 from batos.image.ids import iso
+from batos.image.memory_records import MemoryKind
 from batos.memory.chunk_search import RecallQuery
-from batos.memory.reach import CURRENT, MemoryReach
+from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
 from batos.memory.recollection import RecallView
 from batos.memory_documents import RecalledPage
 from batos.mission_documents import as_plain
@@ -167,11 +167,14 @@ def no_vectors(reason: str) -> BriefError:
 
 def reach_of(given: RecallArgs, asker: str) -> MemoryReach:
     """Return the memories that a recall may find."""
+    kinds: frozenset[MemoryKind] | None = _only(given.type)
+    if given.summarised and not given.history and kinds is None:
+        kinds = OWN_WORDS  # what a summary says is there in full
     return MemoryReach(
         given.user or asker,
         scopes=_only(given.scope),
-        kinds=_only(given.type),
-        standings=None if given.history else CURRENT,
+        kinds=kinds,
+        standings=None if given.history else WITH_SUMMARISED if given.summarised else CURRENT,
         sources=_only(given.source),
         missions=_only(given.mission),
         personas=_only(given.persona),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.brief import AttachmentRef
-from batos.client.wire.verb_shapes import RememberedFile
+from batos.client.wire.memory_shapes import RememberedFile
 from batos.errors import BriefError
 from batos.memory.document_store import Incoming, title_of
 from batos.memory.known_texts import GivenContent

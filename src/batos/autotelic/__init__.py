@@ -1,0 +1,1 @@
+"""Goals that BAT OS gives itself: what is to be done without being asked."""

@@ -1,0 +1,58 @@
+"""The verb that folds memories into summaries, and brings back what a summary stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import open_door
+from batos.cli.render.curation_texts import curated_text, unfolded_text
+from batos.cli.verb_options import VerbCall, run, with_server
+from batos.errors import UsageError
+from batos.terminal.console import count_text
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be folded.")
+@click.option("--undo", metavar="SUMMARY", help="Bring back what this summary stands for, byte for byte.")
+@click.option(
+    "--cold-after",
+    type=click.FloatRange(0, 36_500),
+    help="Days without a recall after which memories are cold (default: the setting cold_days).",
+)
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Most regions.")
+@with_server
+def curate(called: VerbCall, dry_run: bool, undo: str | None, cold_after: float | None, limit: int) -> int:
+    """Fold memories that nobody recalls, or that say the same, into summaries.
+
+    The texts go to an archive: `recall --all` and `--history` still find them, and --undo brings them back.
+    """
+    if undo is not None and (dry_run or cold_after is not None):
+        raise UsageError("--undo goes with neither --dry-run nor --cold-after", field="undo", remedy="Give it alone.")
+    args: dict[str, Any] = {"user": called.settings.asker}
+    if undo is not None:
+        args["undo"] = undo
+    else:
+        args |= {"dry_run": dry_run, "limit": limit}
+        args |= {} if cold_after is None else {"cold_days": cold_after}
+    called.answer(run(_curate(called, args)), curated_text if undo is None else unfolded_text)
+    return 0
+
+
+async def _curate(called: VerbCall, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for it, and tell how far it is."""
+    folded: list[int] = []
+
+    def on_event(_event: str, told: Mapping[str, Any]) -> None:
+        folded.append(told["documents"])
+        if len(folded) % _TOLD_REGIONS == 0:
+            called.note(f"{count_text(sum(folded), 'document')} in {count_text(len(folded), 'region')} so far")
+
+    async with open_door(called) as way:
+        return await way.call("curate", args, on_event=on_event)
+
+
+#: A line is told after so many regions.
+_TOLD_REGIONS = 20

@@ -1,0 +1,21 @@
+"""The base of the models of messages, and the types that their fields share."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from batos.brief import utc_moment
+
+#: A name of anything: a user, a scope, a persona.
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
+#: A moment with a time zone.
+Moment: TypeAlias = Annotated[str, Field(max_length=40), AfterValidator(utc_moment)]
+
+
+class StrictModel(BaseModel):
+    """The rule of every message: no value is converted, and no unknown field is accepted."""
+
+    # Each is built when its verb is first called: a command calls two or three of all these.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)

@@ -1,0 +1,163 @@
+"""Write a summary by a rule: sentences of the memories themselves, the most central ones, or all that differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from batos.memory.common_words import COMMON_STEMS
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems, words
+
+#: The room of a summary, in characters: a share of what it stands for, and at least so many.
+SHARE, LEAST = 8, 1_200
+#: The most of what it stands for that a summary of memories which say the same may be.
+WORTH: Final = 0.7
+#: Sentences that share so much of their words say the same; a first sentence counts so many times.
+SAME, LEAD = 0.6, 1.5
+#: The longest sentence that is taken, in characters: what is longer is a table or a list.
+LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedText:
+    """A memory that is to be summarised: its name, its title and its text."""
+
+    name: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryLine:
+    """A paragraph of a summary, and the memory that it comes from."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtractSentence:
+    memory: int
+    place: int
+    text: str
+    stems: frozenset[str]
+
+
+def room_for(texts: Sequence[FoldedText]) -> int:
+    """Return the characters that a summary of memories may have."""
+    return max(LEAST, sum(len(each.text) for each in texts) // SHARE)
+
+
+def central(texts: Sequence[FoldedText]) -> list[SummaryLine]:
+    """Return the sentences that say most of what memories say, in their order, at most `room_for` of them.
+
+    Each memory has its title, and the best of its sentences first. A sentence counts by the words that its memory has
+    often and others have not, and what a chosen sentence says already is left out.
+    """
+    sentences = list(_sentences(texts))
+    scores = _centrality(sentences)
+    room = room_for(texts) - sum(len(each.title) + 2 for each in texts)
+    chosen: list[_ExtractSentence] = []
+    firsts, others = _by_turns(sentences, scores)
+    for each in (*firsts, *others):
+        if len(each.text) < room and not any(_is_same(each, one) for one in chosen):
+            chosen.append(each)
+            room -= len(each.text) + 1
+    return _lines(texts, chosen)
+
+
+def distinct(texts: Sequence[FoldedText]) -> list[SummaryLine]:
+    """Return all that memories say that say nearly the same: the first as it is, of the others what differs.
+
+    Nothing is returned if that is not much less than all of them.
+    """
+    seen = {_key(text[start:end]) for text in (texts[0].text,) for start, end in sentence_spans(text)}
+    lines = [SummaryLine(texts[0].name, _add_title(texts[0].title, texts[0].text))]
+    for each in texts[1:]:
+        new = []
+        for start, end in sentence_spans(each.text):
+            if (key := _key(each.text[start:end])) not in seen:
+                seen.add(key)
+                new.append(each.text[start:end])
+        said = " ".join(new)
+        lines.append(SummaryLine(each.name, _add_title(each.title, said) if said else ""))
+    whole = sum(len(each.text) for each in texts)
+    return lines if sum(len(each.text) for each in lines) <= WORTH * whole else []
+
+
+def _key(sentence: str) -> tuple[str, ...] | str:
+    """Return what two sentences have in common that say the same; without words that is all of it."""
+    return tuple(words(sentence)) or sentence
+
+
+def _sentences(texts: Sequence[FoldedText]) -> Iterator[_ExtractSentence]:
+    for memory, each in enumerate(texts):
+        for place, (start, end) in enumerate(sentence_spans(each.text)):
+            said = " ".join(each.text[start:end].split())
+            held = frozenset(stems(said)) - COMMON_STEMS
+            if held and len(said) <= LONGEST and words(said) != words(each.title):
+                yield _ExtractSentence(memory, place, said, held)
+
+
+def _centrality(sentences: Sequence[_ExtractSentence]) -> list[float]:
+    """Return how much each sentence says of what its memory says, and others do not."""
+    own = Counter((each.memory, stem) for each in sentences for stem in each.stems)
+    among = len({each.memory for each in sentences})
+    held = Counter(stem for _, stem in own)
+    if among < 2:  # of a single memory the sentences are compared
+        among, held = len(sentences), Counter(stem for each in sentences for stem in each.stems)
+    rarity = {stem: math.log(1 + among / count) for stem, count in held.items()}
+    return [
+        (LEAD if each.place == 0 else 1.0)
+        * sum(own[each.memory, stem] * rarity[stem] for stem in each.stems)
+        / math.sqrt(len(each.stems))
+        for each in sentences
+    ]
+
+
+def _by_turns(
+    sentences: Sequence[_ExtractSentence], scores: Sequence[float]
+) -> tuple[list[_ExtractSentence], list[_ExtractSentence]]:
+    """Return the best sentence of each memory, and all others, the best first."""
+    order = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
+    best: dict[int, _ExtractSentence] = {}
+    others = []
+    for at in order:
+        each = sentences[at]
+        if each.memory in best:
+            others.append(each)
+        else:
+            best[each.memory] = each
+    return list(best.values()), others
+
+
+def _is_same(each: _ExtractSentence, other: _ExtractSentence) -> bool:
+    both = len(each.stems & other.stems)
+    return both / len(each.stems | other.stems) >= SAME and _numbers(each) == _numbers(other)
+
+
+def _numbers(each: _ExtractSentence) -> frozenset[str]:
+    """Return the numbers of a sentence: two with different ones say different things."""
+    return frozenset(stem for stem in each.stems if not stem.isalpha())
+
+
+def _lines(texts: Sequence[FoldedText], chosen: Sequence[_ExtractSentence]) -> list[SummaryLine]:
+    """Return a paragraph for each memory: its title, and its chosen sentences in their order."""
+    lines = []
+    for memory, each in enumerate(texts):
+        own = sorted((one for one in chosen if one.memory == memory), key=lambda one: one.place)
+        lines.append(SummaryLine(each.name, _add_title(each.title, " ".join(one.text for one in own))))
+    return lines
+
+
+def _add_title(title: str, said: str) -> str:
+    """Return a text behind its title, unless it begins with that."""
+    head = " ".join(title.split())
+    if not said:
+        return f"{head}."
+    plain = " ".join(said[: 2 * len(head) + 8].split()).lstrip("# ")
+    return said if not head or plain.casefold().startswith(head.casefold()) else f"{head}: {said}"
