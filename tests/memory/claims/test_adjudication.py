@@ -83,6 +83,23 @@ def test_other_statements_stand_beside_each_other(texts: tuple[str, ...]) -> Non
     assert {each.standing for each in adjudicate(turns(*texts))} == {"current"}
 
 
+CHAT = (
+    "Hey Adam! Thanks for the quick reply! I really appreciate your help with the light fixture.",
+    "Great! Everything is fine here. I'll keep you updated once I have the repair schedule.",
+    "Perfect! I'm looking forward to it! Let's make it a fun day!",
+    "I do stop by now and then. The staff is really helpful, you should check it out!",
+    "I actually don't play any instruments, but I love singing. It could have been worse.",
+    "We should collaborate on something original. Adding flowers will make it even better.",
+)
+
+
+def test_plain_talk_has_no_marks() -> None:
+    """Words that are often no correction are none here; small talk gives way to nothing."""
+    assert {each.text: each.standing for each in adjudicate(turns(*CHAT)) if each.standing != "current"} == {}
+    note = "The market opened in 1835. The older one was built in 1808, now the new one has 300 stalls."
+    assert {each.standing for each in adjudicate([ClaimText(1, "document", note)])} == {"current"}
+
+
 def test_another_conversation_needs_words_in_common() -> None:
     """A correction without a subject is about its own talk."""
     elsewhere = turns("The keel goes to Bremen.", conversation="c-2")

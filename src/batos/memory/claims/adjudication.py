@@ -22,6 +22,8 @@ from batos.memory.claims.claim_statements import (
 SAME: Final = 0.6
 #: The share of an earlier statement that a newer one has to leave out to say something else.
 OTHER: Final = 0.3
+#: The stems of a statement that rests on the one before it, at least.
+LEAST_TOLD: Final = 2
 #: The ranks of who gives a fact, the lowest first; who is not of these has none.
 RANKS: Final = ("subordinate", "peer", "manager", "executive", "policy", "system")
 #: Common stems from which on two ranked facts are about the same, as a share of the shorter.
@@ -98,7 +100,7 @@ def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
 
 def _connect(statement: Statement, before: Sequence[Statement], docket: _Docket) -> None:
     """Note what a statement rests on: the one before it in its turn, or what it concludes from, or named facts."""
-    if before and not statement.values:
+    if before and not statement.values and len(statement.terms) >= LEAST_TOLD and before[-1].values:
         statement.rest_on(before[-1:])
     elif not before and cues.has("concludes", statement.text):
         claims = [each for each in docket.heard if each.is_claim and each.standing == "current"]
@@ -216,15 +218,20 @@ def _may_yield(earlier: Statement, later: Statement) -> bool:
 def _can_yield(earlier: Statement, later: Statement) -> bool:
     """Tell whether an earlier statement says something else, and can give way.
 
-    In one text only a figure yields to another.
+    In one text only a figure yields to another, to a correction, and in a note none does.
     """
     return (
         earlier.is_claim
         and earlier.standing == "current"
         and earlier.given.doubt >= later.given.doubt
-        and (earlier.given is not later.given or any(map(_has_digit, earlier.values)))
+        and (earlier.given is not later.given or _is_corrected_at_once(earlier, later))
         and _differs(earlier, later)
     )
+
+
+def _is_corrected_at_once(earlier: Statement, later: Statement) -> bool:
+    has_figure = any(map(_has_digit, earlier.values))
+    return has_figure and later.given.kind != "document" and cues.has("corrects", later.text)
 
 
 def _meets(earlier: Statement, later: Statement) -> bool:
@@ -281,10 +288,9 @@ def _supersede_dependents(by: Statement, docket: _Docket) -> None:
             if each.standing == "current" and any(found.standing == "superseded" for found in each.rests_on):
                 fresh = True
                 each.mark("superseded", "rests on what no longer holds", by)
-                value = each.values or each.terms
-                docket.dead.append(_Dead(value, by, each.about))
+                docket.dead += [_Dead(each.values, by, each.about)] if each.values else []
                 for twin in docket.heard:
-                    if twin.standing == "current" and _says(twin, value):
+                    if twin.standing == "current" and _says(twin, each.values):
                         twin.mark("superseded", "rests on what no longer holds", by)
 
 

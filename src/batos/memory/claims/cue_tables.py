@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 #: A statement that *corrects* takes the place of an earlier one whose subject it need not name; one that *updates*
 #: takes the place of one about the same subject. *Past* is what no longer holds, *refers* what may tell of it.
+#: In English a word that is more often none ("I actually like it", "make it fun") counts only where a clause begins.
 #: *Supposes* asserts nothing, *concludes* rests on what was said before. *Explores* opens a talk that asserts nothing,
 #: *interrupts* opens another topic, *returns* ends either. *Denies* tells that somebody was wrong,
 #: *commands* speaks to the machine, not of anything.
@@ -26,20 +27,28 @@ Cue: TypeAlias = Literal[
 
 _ENGLISH: Final[Mapping[Cue, str]] = {
     "corrects": (
-        r"actually|instead(?! of)|no,? wait|wait,? no|make (?:that|it)|scratch that|correction|overrid(?:e|es|ing)"
+        r"(?<![^\W\d_] )actually|actually,|(?:is|are|it's|that's|was|were|should|will) actually|instead(?! of)"
+        r"|(?<![^\W\d_] )make (?:that|it)(?! (?:an?|so|work|happen)\b)|make (?:that|it)(?= \S*\d)"
+        r"|no,? wait|wait,? no|scratch that|correction|overrid(?:e|es|ing)"
         r"|overrul(?:e|es|ing)|(?:chang|switch|mov)(?:e|ed|ing) (?:that|it|the \w+) (?:to|from)|change of plans?"
         r"|hold off|never mind|per (?:the )?(?:ceo|cfo|cto|board|director|management)|finali[sz]ed"
         r"|the final \w+(?: \w+)? (?:is|are|will be)"
     ),
     "updates": (
-        r"(?<!for )now|no longer|not any ?more|as of (?:today|now)|updates?|updated|official(?:ly)?|re-?scheduled"
+        r"(?<!for )(?<!right )(?<!until )(?<!by )now(?! and then)|no longer|not any ?more|as of (?:today|now)"
+        r"|(?<![^\W\d_] )updates?(?= on\b| *[:–—-])|updates?(?= *:)|updated(?= to\b| *:)"
+        r"|(?:is|are|was|were|been|terms|policy|plan|price) updated|(?:pricing|price|policy|schedule|status) update"
+        r"|officially|the official \w+(?: \w+)? (?:is|are)|re-?scheduled"
         r"|moved (?:to|from)|changed (?:to|from)|postponed|cancell?ed|resolved|let'?s (?:proceed|go) with"
         r"|we'?(?:re| are) going with|frozen|capped|per policy|switched to|replaced (?:by|with)"
     ),
-    "past": r"original|originally|initially|formerly|at first|used to (?:be|have)|was considered|originally planned",
+    "past": (
+        r"original(?= (?:\w+ )?\w+ (?:was|were|is|had)\b)|originally|initially|formerly|used to (?:be|have)"
+        r"|was considered"
+    ),
     "refers": r"was|were|previous(?:ly)?|earlier|incorrect|wrong|wanted|intended|planned|estimated|recommend(?:s|ed)",
     "supposes": (
-        r"maybe|perhaps|might|could|possibly|potentially|hypothetical(?:ly)?|theoretical(?:ly)?|tentative(?:ly)?"
+        r"maybe|perhaps|might be|could be|possibly|potentially|hypothetical(?:ly)?|theoretical(?:ly)?|tentative(?:ly)?"
         r"|let'?s say|what if|worst case|draft|brainstorming|we'?(?:re| are) thinking|working assumption|suppose"
     ),
     "concludes": r"so|therefore|thus|hence|consequently|as a result|it follows|that means",
