@@ -32,6 +32,8 @@ ALIKE: Final = 0.15
 #: a statement of another conversation; and how many at least there.
 SAME_FACT: Final = 0.25
 SAME_ELSEWHERE, LEAST_ELSEWHERE = 0.5, 2
+#: The stems that an update has in common at least with a statement of its talk that has neither number nor name.
+LEAST_UPDATED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,8 @@ def _meets(earlier: Statement, later: Statement) -> bool:
     if "fact" in kinds:
         return common >= max(1, SAME_FACT * shorter)
     if earlier.given.conversation == later.given.conversation:
-        return cues.has("corrects", later.text) or _share_subject(earlier, later)
+        updates = common >= LEAST_UPDATED or bool(earlier.values)
+        return cues.has("corrects", later.text) or (updates and _share_subject(earlier, later))
     return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
 
 

@@ -27,11 +27,12 @@ Cue: TypeAlias = Literal[
 
 _ENGLISH: Final[Mapping[Cue, str]] = {
     "corrects": (
-        r"(?<![^\W\d_] )actually|actually,|(?:is|are|it's|that's|was|were|should|will) actually|instead(?! of)"
+        r"(?<![^\W\d_] )actually|actually,|(?:is|it's|that's) actually|instead(?! of)"
         r"|(?<![^\W\d_] )make (?:that|it)(?! (?:an?|so|work|happen)\b)|make (?:that|it)(?= \S*\d)"
         r"|no,? wait|wait,? no|scratch that|correction|overrid(?:e|es|ing)"
         r"|overrul(?:e|es|ing)|(?:chang|switch|mov)(?:e|ed|ing) (?:that|it|the \w+) (?:to|from)|change of plans?"
-        r"|hold off|never mind|per (?:the )?(?:ceo|cfo|cto|board|director|management)|finali[sz]ed"
+        r"|hold off|never mind|per (?:the )?(?:ceo|cfo|cto|board|director|management)"
+        r"|(?:we've|we have|have been|has been|is now|was) finali[sz]ed"
         r"|the final \w+(?: \w+)? (?:is|are|will be)"
     ),
     "updates": (
