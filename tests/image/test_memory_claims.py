@@ -77,6 +77,29 @@ async def test_marks_stay_until_their_maker_is_forgotten() -> None:
             memory_records.forget(root, ["d-2"], without)
             assert memory_claims.marks_of(chunk) == (ClaimMark(5, 6, "asked"),)
             slots = own_slots(root[roots.DOCUMENTS]["d-1"])
-            assert (slots["standing"], slots["superseded_by"]) == ("current", "")
+            assert slots["standing"] == "current"
+
+        await image.writer.apply(change)
+
+
+async def test_what_is_retracted_takes_no_place() -> None:
+    """Until it comes back; the standing of a retracted fact is not changed by that."""
+    async with open_image(None) as image:
+
+        def change(root: Root) -> None:
+            add(root, document("d-1"), document("d-2"), document("d-3"))
+            documents, mark = root[roots.DOCUMENTS], ClaimMark(0, 4, "superseded", "", "d-2")
+            for name in ("d-1", "d-3"):
+                memory_claims.add_marks(chunk_of(root, name), [mark])
+                memory_claims.note_marked(documents["d-2"], name)
+                memory_records.supersede(root, name, "d-2", "2026-11-24T00:00:00Z")
+            memory_records.set_standing(root, "d-3", "retracted")
+            for standing in ("retracted", "edited"):
+                memory_records.set_standing(root, "d-2", standing)
+                assert memory_claims.marks_of(chunk_of(root, "d-1")) == ()
+                assert [documents[name].standing for name in ("d-1", "d-3")] == ["current", "retracted"]
+            memory_records.set_standing(root, "d-2", "current")
+            assert memory_claims.marks_of(chunk_of(root, "d-1")) == (mark,)
+            assert [documents[name].standing for name in ("d-1", "d-3")] == ["superseded", "retracted"]
 
         await image.writer.apply(change)

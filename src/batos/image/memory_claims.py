@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from BTrees.OOBTree import OOBTree
 
+from batos.image import roots
 from batos.image.memory_segments import trees_of
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -23,7 +24,8 @@ _LAST: Final = 10**12
 class ClaimMark(NamedTuple):
     """A span of a chunk's text that does not simply hold: its standing, and the reason.
 
-    `by` is the document that took its place, `since` the moment from which that one holds; "" where there is none.
+    `by` is the document that took its place, `since` the moment from which that one holds; "" where there is none. A
+    mark is not held while that document is retracted.
     """
 
     start: int
@@ -32,6 +34,7 @@ class ClaimMark(NamedTuple):
     reason: str = ""
     by: str = ""
     since: str = ""
+    is_held: bool = True
 
 
 def note_claims(root: Root, document: UvmObject, family: str = "") -> None:
@@ -44,8 +47,8 @@ def note_claims(root: Root, document: UvmObject, family: str = "") -> None:
         kept[_CLAIMS][_family_key(slots["user"], slots["scope"], family) + _countdown(slots)] = slots["name"]
 
 
-def forget_claims(root: Root, document: UvmObject) -> tuple[str, ...]:
-    """Take a document out of those that make claims; return the names of those in which it marked something."""
+def forget_claims(root: Root, document: UvmObject) -> list[str]:
+    """Take a document out of those that make claims, and its marks away; return the facts that it superseded."""
     claims: Any = trees_of(root).get(_CLAIMS)
     slots = own_slots(document)
     for subject in slots.get("subjects", ()):
@@ -54,7 +57,7 @@ def forget_claims(root: Root, document: UvmObject) -> tuple[str, ...]:
         beginning = _family_key(slots["user"], slots["scope"], "")
         for key in [each for each, name in _beginning(claims, beginning) if name == slots["name"]]:
             del claims[key]
-    return tuple(slots.get("marked_in", ()))
+    return _drop_marks(root, document)
 
 
 def note_statement(root: Root, document: UvmObject, subject: str, told: tuple[Any, ...]) -> None:
@@ -95,22 +98,56 @@ def facts_of_family(root: Root, user: str, scope: str, family: str, most: int = 
 
 
 def marks_of(chunk: UvmObject) -> tuple[ClaimMark, ...]:
-    """Return the marks of a chunk, in their order."""
-    return tuple(ClaimMark(*each) for each in own_slots(chunk).get("marks", ()))
+    """Return the marks of a chunk that are held, in their order."""
+    return tuple(each for each in _all_marks(chunk) if each.is_held)
 
 
 def add_marks(chunk: UvmObject, marks: Sequence[ClaimMark]) -> None:
     """Mark spans of a chunk; what is marked already stays so."""
-    known = {(each.start, each.end): each for each in marks}
-    known.update({(each.start, each.end): each for each in marks_of(chunk)})
+    known = {each[:2]: each for several in (_all_marks(chunk), marks, marks_of(chunk)) for each in several}
     chunk.marks = tuple(tuple(known[span]) for span in sorted(known))
 
 
-def drop_marks(chunk: UvmObject, by: str) -> None:
-    """Take away the marks that a document made."""
-    left = tuple(tuple(each) for each in marks_of(chunk) if each.by != by)
-    if len(left) < len(marks_of(chunk)):
-        chunk.marks = left
+def hold_claims(root: Root, document: UvmObject, *, is_held: bool) -> list[str]:
+    """Hold the marks that a document made, or not, while it is retracted; return the facts that it superseded."""
+    name = own_slots(document)["name"]
+    for chunk in _marked_chunks(root, document):
+        chunk.marks = tuple(
+            tuple(each._replace(is_held=is_held) if each.by == name else each) for each in _all_marks(chunk)
+        )
+    return _superseded_facts(root, document)
+
+
+def _drop_marks(root: Root, document: UvmObject) -> list[str]:
+    """Take away the marks that a document made; return the facts that it superseded."""
+    name = own_slots(document)["name"]
+    for chunk in _marked_chunks(root, document):
+        chunk.marks = tuple(tuple(each) for each in _all_marks(chunk) if each.by != name)
+    return _superseded_facts(root, document)
+
+
+def _all_marks(chunk: UvmObject) -> Iterator[ClaimMark]:
+    return (ClaimMark(*each) for each in own_slots(chunk).get("marks", ()))
+
+
+def _marked_documents(root: Root, document: UvmObject) -> Iterator[UvmObject]:
+    names = own_slots(document).get("marked_in", ())
+    return (root[roots.DOCUMENTS][each] for each in names if each in root[roots.DOCUMENTS])
+
+
+def _marked_chunks(root: Root, document: UvmObject) -> Iterator[UvmObject]:
+    name = own_slots(document)["name"]
+    for other in _marked_documents(root, document):
+        for chunk in trees_of(root)["chunks"].values(*own_slots(other)["chunks"]):
+            if any(each.by == name for each in _all_marks(chunk)):
+                yield chunk
+
+
+def _superseded_facts(root: Root, document: UvmObject) -> list[str]:
+    name = own_slots(document)["name"]
+    slots = map(own_slots, _marked_documents(root, document))
+    found = (each for each in slots if each.get("superseded_by") == name)
+    return [each["name"] for each in found if each["standing"] in ("current", "superseded")]
 
 
 def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, Any]]:

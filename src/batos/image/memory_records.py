@@ -42,6 +42,10 @@ MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"
 Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "summarised"]
 
 
+#: Standings of documents whose claims count for nothing.
+_TAKEN_BACK: Final = frozenset({"edited", "retracted"})
+
+
 class ChunkText(NamedTuple):
     """A chunk of a document: where it begins in the document's text, the headings above it, and its words."""
 
@@ -251,22 +255,10 @@ def _remove_document(root: Root, name: str) -> range:
         key = _key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]
-    release_claims(root, name)
+    for each in memory_claims.forget_claims(root, root[roots.DOCUMENTS][name]):
+        set_standing(root, each, "current")
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
-
-
-def release_claims(root: Root, name: str) -> None:
-    """Take back what a document claims: what it marked or took the place of holds as before."""
-    documents = root[roots.DOCUMENTS]
-    for each in memory_claims.forget_claims(root, documents[name]):
-        if each in documents:
-            for chunk in chunks_of(root, documents[each]):
-                memory_claims.drop_marks(chunk, name)
-            slots = own_slots(documents[each])
-            if slots["standing"] == "superseded" and slots.get("superseded_by") == name:
-                supersede(root, each, "", "")
-                set_standing(root, each, "current")
 
 
 def supersede(root: Root, name: str, by: str, since: str) -> None:
@@ -278,14 +270,21 @@ def supersede(root: Root, name: str, by: str, since: str) -> None:
 
 
 def set_standing(root: Root, name: str, standing: Standing) -> None:
-    """Change whether a document is recalled. The document, its chunks and their words in the indexes stay."""
+    """Change whether a document is recalled. The document, its chunks and their words in the indexes stay.
+
+    Nothing gives way to a document while it is retracted, or history of an edit.
+    """
     kept, document = trees_of(root), root[roots.DOCUMENTS][name]
     first, is_folded = own_slots(document)["chunks"][0], bool(memory_archives.summary_of(document))
     tree, ahead = (kept["folded"], 1) if is_folded else (kept["ranges"], 0)
+    was_held = own_slots(document)["standing"] not in _TAKEN_BACK
     document.standing = standing = "summarised" if is_folded and standing == "current" else standing
     row = tree[first]
     tree[first] = (*row[:ahead], *ChunkRange(*row[ahead:])._replace(standing=standing))
     count_change(root, [(first, first)])
+    if was_held != (is_held := standing not in _TAKEN_BACK):
+        for each in memory_claims.hold_claims(root, document, is_held=is_held):
+            set_standing(root, each, "superseded" if is_held else "current")
 
 
 def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> Iterator[tuple[int, ChunkRange]]:

@@ -183,8 +183,8 @@ def line_of(document: UvmObject) -> MemoryLine:
         "conversation": slots["conversation"],
         "speaker": slots["speaker"],
         "key": slots.get("key", ""),
-        "superseded_by": slots.get("superseded_by", ""),
-        "valid_to": slots.get("valid_to", ""),
+        "superseded_by": slots.get("superseded_by", "") if slots["standing"] == "superseded" else "",
+        "valid_to": slots.get("valid_to", "") if slots["standing"] == "superseded" else "",
         "summarised_by": memory_archives.summary_of(document),
     }
 
