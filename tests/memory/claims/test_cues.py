@@ -53,6 +53,16 @@ def test_questions_and_drafts() -> None:
     assert not cues.is_noted_as_supposed("We draft it")
 
 
+def test_emphasis_is_no_correction_and_a_persons_past_is_true() -> None:
+    """In each language that has a table."""
+    for text in ("En fait, j'aime le jardin.", "En realidad me gusta.", "Actually, it is fine."):
+        assert cues.has("corrects", text)
+        assert not cues.is_firm(text)
+    assert cues.is_firm("En fait, non, attends.")
+    assert not cues.is_past("Ursprünglich komme ich aus Ulm.")
+    assert cues.is_past("Ursprünglich war es Ulm.")
+
+
 def test_each_table_has_each_cue() -> None:
     """A language without one would be heard by half."""
     assert len({frozenset(table) for table in TABLES}) == 1

@@ -157,7 +157,7 @@ def _own_fault(statement: Statement, is_fact: bool, docket: _Docket) -> tuple[St
         return "out of scope", "only supposed"
     if any(each.standing == "untrusted" and statement.terms <= each.about for each in docket.heard):
         return "untrusted", "said again"
-    return ("superseded", "of the past") if not is_fact and cues.has("past", statement.text) else None
+    return ("superseded", "of the past") if not is_fact and cues.is_past(statement.text) else None
 
 
 def _targets_by_key(statement: Statement, docket: _Docket) -> list[Statement]:
@@ -193,7 +193,7 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
     shared = [(len(each.about & statement.about), place) for place, each in enumerate(live)]
     most = max((count for count, _ in shared), default=0)
     found = [live[place] for count, place in shared if most and count >= max(1, 0.75 * most)]
-    if not found and corrects:
+    if not found and corrects and (statement.values or cues.is_firm(statement.text)):
         found = [each for each in live if each.given.conversation == statement.given.conversation][-1:]
     if any(_is_outranked(statement, each) for each in found):
         _distrust(statement, found, docket)

@@ -139,6 +139,8 @@ _SPANISH: Final[Mapping[Cue, str]] = {
 #: The table of each language.
 TABLES: Final = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
 
+#: Corrections that are as often said for emphasis: alone, and without a number or a name, they are none.
+EMPHATIC: Final = r"actually|eigentlich|doch nicht|en fait|finalement|plutôt|en realidad|al final"
 #: The verbs between a subject and its value: of now, and of the past.
 CLAIMING: Final = r"is|are|will be|ist|sind|wird|est|sont|sera|es|son|será|(?:has |have )?(?:moved|changed) to"
 PAST_VERBS: Final = r"was|were|war|waren|était|étaient|era|eran"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from batos.memory.claims.cue_tables import TABLES, Cue
+from batos.memory.claims.cue_tables import EMPHATIC, TABLES, Cue
 
 #: Cues that count only where a statement begins.
 _AT_START: Final[frozenset[Cue]] = frozenset({"concludes", "interrupts"})
@@ -28,6 +28,8 @@ _NOTED: Final = re.compile(
     r"\((?:tentative|draft|provisional|tbc|vorläufig|entwurf|provisoire|brouillon|provisional|borrador)\)|\Adraft:",
     re.IGNORECASE,
 )
+_EMPHATIC: Final = re.compile(rf"(?<!\w)(?:{EMPHATIC})(?!\w),?", re.IGNORECASE)
+_ALONE: Final = re.compile(r"(?<!\w)(?:i|ich|je|yo|my|mein\w*|mon|ma|mi)(?!\w)", re.IGNORECASE)
 # Words of somebody else, which are no cue of who quotes them.
 _QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“\n]{12,}“")
 #: Statements whose cues are kept.
@@ -56,6 +58,24 @@ def before(cue: Cue, statement: str) -> str:
 def without(cue: Cue, statement: str) -> str:
     """Return a statement without the words of a cue."""
     return _PATTERNS[cue].sub(" ", statement)
+
+
+def is_past(statement: str) -> bool:
+    """Tell whether a statement says that it no longer holds; of a person's own past it is true.
+
+    >>> is_past("Originally the price was 9 euros."), is_past("I originally studied law.")
+    (True, False)
+    """
+    return has("past", statement) and _ALONE.search(statement) is None
+
+
+def is_firm(statement: str) -> bool:
+    """Tell whether a statement corrects by more than a word that is as often said for emphasis.
+
+    >>> is_firm("Actually, it is fine."), is_firm("Actually, let us switch to tea instead.")
+    (False, True)
+    """
+    return has("corrects", _EMPHATIC.sub(" ", statement))
 
 
 def is_question(statement: str) -> bool:
