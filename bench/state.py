@@ -131,24 +131,24 @@ def read_timelines(data: Path, *, quick: bool) -> Iterator[tuple[str, Mapping[st
 
 
 def _fact(row: Mapping[str, Any], at: str) -> GivenText:
-    source = row["source"] or {}
+    source = row.get("source") or {}
     where = "/".join(filter(None, (source.get("type"), source.get("identity"), source.get("authority"))))
-    fact = FactKey(row["key"], row["supersedes"] or "", tuple(row["depends_on"] or ()))
-    return GivenText(row["value"], at, where, row["scope"] or SCOPE, fact)
+    fact = FactKey(row["key"], row.get("supersedes") or "", tuple(row.get("depends_on") or ()))
+    return GivenText(str(row["value"]), at, where, row.get("scope") or SCOPE, fact)
 
 
 def events_of(timeline: Mapping[str, Any]) -> Iterator[GivenText | AskedQuery]:
     """Yield what is given and asked, in order."""
-    for row in timeline["initial_state"]["persistent_facts"]:
-        yield _fact(row, row["ts"])
+    for row in timeline["initial_state"].get("persistent_facts") or ():
+        yield _fact(row, row.get("ts") or timeline["events"][0]["ts"])
     for event in timeline["events"]:
         if event["type"] == "conversation_turn":
             yield GivenText(event["text"], event["ts"], speaker=event["speaker"])
         elif event["type"] == "query":
             truth = event["ground_truth"]
-            yield AskedQuery(event["prompt"], truth["must_mention"] or (), truth["must_not_mention"] or ())
+            yield AskedQuery(event["prompt"], truth.get("must_mention") or (), truth.get("must_not_mention") or ())
         else:
-            yield from (_fact(row, event["ts"]) for row in event["writes"])
+            yield from (_fact(row, event["ts"]) for row in event.get("writes") or ())
 
 
 class Memory:

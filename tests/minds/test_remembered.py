@@ -153,3 +153,19 @@ async def test_a_superseded_statement_is_shown_behind_its_mark(tmp_path: Path) -
             None, "[superseded since 2026-11-02]",
         }  # fmt: skip
         assert "superseded" in {each["check"] for each in told["provenance"]["gate"]["faults"]}
+
+
+async def test_a_question_about_the_past_is_shown_history(tmp_path: Path) -> None:
+    """A superseded fact, behind its mark; any other question is shown the current one alone."""
+    bridge = ScriptedBridge.saying("The launch was on 15 March before.")
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        for text in ("The launch is on 15 March.", "The launch is on 18 March."):
+            about = {"kind": "fact", "key": "launch_date", "title": "launch date", "source": "", "trust": "user"}
+            await remember(uvm, text, **about)
+        (current,) = (await ask(uvm, "On which day is the launch?"))["provenance"]["recalled"]
+        assert "standing" not in current
+        told = await ask(uvm, "On which day was the launch before?")
+        assert len(told["provenance"]["recalled"]) == 2
+        assert "] The launch is on 15 March." in seen(bridge)[-1]
+        assert "superseded" in told["provenance"]["gate"]["checked"]
+        assert "superseded" not in {each["check"] for each in told["provenance"]["gate"]["faults"]}

@@ -15,6 +15,9 @@ WITH_SUMMARISED: Final[frozenset[Standing]] = CURRENT | {"summarised"}
 #: The kinds of all memories but summaries of others.
 OWN_WORDS: Final[frozenset[MemoryKind]] = frozenset({"document", "mission", "turn", "fact"})
 
+#: The same for a question that asks for what no longer holds.
+WITH_HISTORY: Final[frozenset[Standing]] = frozenset({"current", "superseded"})
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryReach:

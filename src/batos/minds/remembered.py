@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from typing import Final
 
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import memory_segments
 from batos.memory.chunk_search import RecallQuery, VectorQuery
+from batos.memory.claims import cues
 from batos.memory.evidence import Passage
-from batos.memory.reach import MemoryReach
+from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.recollection import Recollection, whole_weight
 from batos.minds.context import MindContext
 
@@ -29,6 +31,8 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     recollection, reach = context.io.recollection, _reach(context)
     if recollection is None or reach is None or not memory_segments.change_of(context.mission.root):
         return ()
+    if cues.asks_history(query):
+        reach = replace(reach, standings=WITH_HISTORY)
     root, key = context.mission.root, _key(query)
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:

@@ -141,6 +141,11 @@ TABLES: Final = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
 
 #: Corrections that are as often said for emphasis: alone, and without a number or a name, they are none.
 EMPHATIC: Final = r"actually|eigentlich|doch nicht|en fait|finalement|plutôt|en realidad|al final"
+#: Words of a question that asks for what no longer holds.
+ASKING_HISTORY: Final = (
+    r"before|earlier|previous(?:ly)?|originally|formerly|used to|in the past|history|at first|superseded|no longer"
+    r"|vorher|früher\w*|ursprünglich\w*|bisher\w*|avant|auparavant|précédente?s?|antes|anterior(?:es)?|anteriormente"
+)
 #: The verbs between a subject and its value: of now, and of the past.
 CLAIMING: Final = r"is|are|will be|ist|sind|wird|est|sont|sera|es|son|será|(?:has |have )?(?:moved|changed) to"
 PAST_VERBS: Final = r"was|were|war|waren|était|étaient|era|eran"

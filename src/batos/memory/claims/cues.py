@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from batos.memory.claims.cue_tables import EMPHATIC, TABLES, Cue
+from batos.memory.claims.cue_tables import ASKING_HISTORY, EMPHATIC, TABLES, Cue
 
 #: Cues that count only where a statement begins.
 _AT_START: Final[frozenset[Cue]] = frozenset({"concludes", "interrupts"})
@@ -30,6 +30,7 @@ _NOTED: Final = re.compile(
 )
 _EMPHATIC: Final = re.compile(rf"(?<!\w)(?:{EMPHATIC})(?!\w),?", re.IGNORECASE)
 _ALONE: Final = re.compile(r"(?<!\w)(?:i|ich|je|yo|my|mein\w*|mon|ma|mi)(?!\w)", re.IGNORECASE)
+_ASKING_HISTORY: Final = re.compile(rf"(?<!\w)(?:{ASKING_HISTORY})(?!\w)", re.IGNORECASE)
 # Words of somebody else, which are no cue of who quotes them.
 _QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“\n]{12,}“")
 #: Statements whose cues are kept.
@@ -67,6 +68,15 @@ def is_past(statement: str) -> bool:
     (True, False)
     """
     return has("past", statement) and _ALONE.search(statement) is None
+
+
+def asks_history(question: str) -> bool:
+    """Tell whether a question asks for what no longer holds, so that this is worth to be shown, marked.
+
+    >>> asks_history("On which day was the launch before?"), asks_history("On which day is the launch?")
+    (True, False)
+    """
+    return _ASKING_HISTORY.search(question) is not None
 
 
 def is_firm(statement: str) -> bool:
