@@ -200,7 +200,8 @@ def prepare(root: Root) -> bool:
     if MEMORIES in missing:
         root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0, "touched_from": 0})
     absent = [name for name in _MEMORY_TREES if name not in root[MEMORIES]]
-    root[MEMORIES].update({name: _MEMORY_TREES[name]() for name in absent})
+    if absent:  # an update with nothing would be a write all the same
+        root[MEMORIES].update({name: _MEMORY_TREES[name]() for name in absent})
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing or absent)
