@@ -103,12 +103,17 @@ async def test_a_kernel_function_that_is_not_there_is_named(mind: Mind) -> None:
         assert raised.value.remedy
 
 
-async def test_what_is_not_declared_yet_costs_nothing(mind: Mind) -> None:
-    """`embed_` and `index_document_` come with memory; until then nobody understands them, and no model is asked."""
+async def test_memory_is_added_to_without_a_model(mind: Mind) -> None:
+    """`index_document_` notes a document of the person's class; `embed_` says so where nothing embeds."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        for selector in ("embed_", "index_document_"):
-            with pytest.raises(MessageNotUnderstood):
-                await send(opened.interpreter, opened.context.mind.persona, selector, "x")
+        catalog = opened.context.mission.root["knowledge_catalog_obj"]
+        for receiver in (catalog, opened.context.mind.persona):
+            await send(opened.interpreter, receiver, "index_document_", "Lamp", "The lamp burns oil.")
+        assert [(each.title, each.trust, each.is_evidence) for each in opened.context.trace.indexed] == [
+            ("Lamp", "user", True)
+        ]
+        with pytest.raises(ObjectError, match="no embedder"):
+            await send(opened.interpreter, opened.context.mind.persona, "embed_", "x")
     assert mind.bridge.history == []
 
 

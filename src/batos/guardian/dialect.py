@@ -20,6 +20,7 @@ expression that neither changes nor sends. A method that changes nothing has no 
 Messages: `await self.selector_(argument)` in an `async def` sends a message to the object itself. \
 `await self.infer_(prompt)` asks the model and answers a text; \
 `await self.recall_(query, 2000)` answers a list of texts; \
+`await self.embed_(texts)` answers a list of vectors; `await self.index_document_(title, text)` adds to memory; \
 `self.log_("info", text)` writes a line of the log. What was changed before any other message is marked before it.
 
 Names: none begins with an underscore but the marker and a lone `_`, and none is spelled in look-alike letters. No \

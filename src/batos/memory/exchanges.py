@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 from batos.image.ids import document_id, iso
 from batos.image.memory_records import SAID, MemoryKind, NewDocument
 from batos.image.records import Brief
 from batos.memory.chunking.document_chunks import document_chunks
+from batos.memory.evidence import Passage
 from batos.memory.stated_sentences import statements_of
 
 #: The kind of contribution by which a mission asks to be remembered.
@@ -22,19 +23,53 @@ _TITLE: Final = 120
 _CARRIED, _UNCHECKED = "carried", "not_checkable"
 
 
+class IndexedDocument(NamedTuple):
+    """A text that a method gave to be remembered, and the trust class of all that the text was made from."""
+
+    title: str
+    text: str
+    trust: str
+    is_evidence: bool
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the text, in hex."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def source(self) -> str:
+        """Return the source that the text is remembered under: the same for the same text."""
+        return f"method/{self.digest[:16]}"
+
+    def passage(self) -> Passage:
+        """Return the text as evidence in the mission itself, before it is remembered."""
+        return Passage(0, self.title, self.digest, 0, self.text, self.trust)
+
+
 def is_memorable(brief: MissionBrief) -> bool:
     """Tell whether a mission is remembered: a question, unless its person wants nothing of memory in it."""
     return brief.message is None and (brief.policy is None or brief.policy.memory != NO_MEMORY)
 
 
+def _is_memorable(value: Mapping[str, Any]) -> bool:
+    """Tell the same of a brief that stands in the image."""
+    return value.get("message") is None and (value.get("policy") or {}).get("memory") != NO_MEMORY
+
+
 def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: datetime) -> Iterator[NewDocument]:
-    """Yield the documents of an answered mission.
+    """Yield the documents of an answered mission, and those that its methods gave to be remembered.
 
     A `turn` has the sentences that the person stated: they are that person's word, and evidence for later questions. A
     `mission` has the answer, under the question. The answer is evidence only if documents carry all that it
     says, so that no model takes its own word for a fact.
     """
     value, made = brief.value, _Maker(mission, brief, now)
+    for each in slots.get("indexed_documents", ()):
+        given = IndexedDocument(**each)
+        about = {"is_evidence": given.is_evidence}
+        yield made.document("document", given.source, given.title, given.text, given.trust, **about)
+    if not _is_memorable(value):
+        return
     if stated := " ".join(statements_of(value["text"])):
         yield made.document("turn", f"{mission}{SAID}", stated, stated, brief.trust, speaker=value["user"])
     answer = slots["answer"]

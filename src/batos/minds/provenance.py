@@ -34,6 +34,8 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     thought.lineage_trust = least_trust(lineage_trust(synthesis.recalled), *context.trace.trusts)
     thought.cost = context.io.session.cost.as_dict()
     thought.provenance = _provenance(context, synthesis)
+    if context.trace.indexed:
+        thought.indexed_documents = [each._asdict() for each in context.trace.indexed]
     thought.contributions = _contributions(context, len(standing.verdict.faults))
 
 
@@ -142,7 +144,7 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
     found: list[tuple[str, Any]] = [("statistics", counted)]
     if context.mission.brief.conversation is not None and context.mission.brief.message is None:
         found.append(("turn", {"conversation": context.mission.brief.conversation}))
-    if is_memorable(context.mission.brief):
+    if context.trace.indexed or is_memorable(context.mission.brief):
         found.append((MEMORABLE, {}))
     if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from batos.call_documents import FocusDocument, FocusSpan, RuleDocument
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage
+from batos.memory.exchanges import IndexedDocument
 from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
 from batos.mission_documents import LearntDocument, RanDocument
@@ -69,6 +70,8 @@ class Trace:
     behaviour: list[RanDocument] = field(default_factory=list)
     #: Tools that are declared with the thought's commit: {selector, intent, trust}.
     forged: list[dict[str, Any]] = field(default_factory=list)
+    #: Documents that methods gave to be remembered with the mission.
+    indexed: list[IndexedDocument] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
@@ -122,6 +125,10 @@ class Trace:
     def note_evidence(self, evidence: Evidence) -> None:
         """Note what a method recalled."""
         self.seen.append(evidence)
+
+    def note_document(self, document: IndexedDocument) -> None:
+        """Note a document that is remembered once the mission is done."""
+        self.indexed.append(document)
 
     def note_withdrawal(self, path: str) -> None:
         """Note that what was streamed is withdrawn; what follows is streamed under this path."""

@@ -97,6 +97,11 @@ def _query(message: Message) -> tuple[str, int]:
     return args[0], room
 
 
+def _arguments(message: Message) -> tuple[JsonValue, ...]:
+    """Return the arguments as they are: the function checks them itself."""
+    return tuple(message.arguments)
+
+
 def _none(message: Message) -> tuple[()]:
     """Return no arguments. Raises: ObjectError: the message has some."""
     if message.arguments:
@@ -122,9 +127,11 @@ def _whole(value: JsonValue) -> TypeGuard[int]:
 
 #: Kernel functions that a message may run, each with the function that converts its arguments from plain data.
 _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
-    "traits.log": lambda message: message.arguments,
+    "traits.log": _arguments,
     "traits.recall": _query,
     "catalog.search": _query,
+    "catalog.index": _arguments,
+    "llm.embed": _arguments,
     START: lambda message: (_text(message),),
     "conversation.turns": _places,
     "conversation.compact": _none,

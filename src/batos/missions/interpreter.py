@@ -13,7 +13,7 @@ from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
-from batos.methods.execution import method_results, method_run
+from batos.methods.execution import memory_primitives, method_results, method_run
 from batos.methods.execution.interpretation import interpret_intent
 from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
@@ -188,8 +188,20 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     size = sum(len(passage.text) for passage in context.mission.passages) + _LOADING * (
         room if context.mission.past.count else 0
     )
-    candidates = (*context.mission.passages, *await remembered.find_passages(context, query))
+    given = (*context.mission.passages, *(each.passage() for each in context.trace.indexed if each.is_evidence))
+    candidates = (*given, *await remembered.find_passages(context, query))
     return await offload(size, lambda: recall(candidates, context.mission.past, query, room, *turns))
+
+
+async def _index(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
+    """Note a document that a person's message gives to be remembered."""
+    trust = least_trust("user", *interpreter.context.trace.trusts)
+    memory_primitives.index_document(interpreter.context, args, {}, trust, is_evidence=True)
+
+
+async def _embed(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    """Return the vector of a text, or those of a list of texts."""
+    return await memory_primitives.embed(interpreter.context, "embed#0", args, {})
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
@@ -220,6 +232,8 @@ KERNEL: Final[dict[str, Kernel]] = {
     "traits.log": _log_line,
     "traits.recall": _recall,
     "catalog.search": _search,
+    "catalog.index": _index,
+    "llm.embed": _embed,
     "llm.infer": _infer,
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
     "conversation.turns": _turns,

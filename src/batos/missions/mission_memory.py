@@ -13,7 +13,7 @@ import structlog
 
 from batos.event_payloads import MISSION_DONE
 from batos.events import Events
-from batos.image import roots
+from batos.image import memory_records, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import NewDocument
@@ -106,7 +106,8 @@ class MissionMemory:
                 record = roots.find_record(root, mission)
                 if record is not None and record.status.word == "done":
                     thought = own_slots(record.thought)
-                    documents.extend(documents_of(mission, record.brief, thought, now))
+                    made = documents_of(mission, record.brief, thought, now)
+                    documents.extend(each for each in made if not _is_known(root, each))
                     recalled.update(set(recall_counts.shown_memories(thought.get("provenance", {}))))
         return missions, documents, recalled
 
@@ -115,3 +116,9 @@ class MissionMemory:
         if self._timer is not None:
             self._timer.cancel()
         await self._write_or_log()
+
+
+def _is_known(root: Root, document: NewDocument) -> bool:
+    """Tell whether a document of a method has the content of one that is remembered already."""
+    known = memory_records.find_by_source(root, document.user, document.scope, document.source)
+    return document.kind == "document" and known is not None

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
@@ -21,7 +21,7 @@ from batos.errors import (
 )
 from batos.image import ownership
 from batos.image.records import least_trust
-from batos.methods.execution import interpretation, name_rules, primitives
+from batos.methods.execution import interpretation, memory_primitives, name_rules, primitives
 from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought, To
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
@@ -161,7 +161,7 @@ class MethodHost:
     async def _kernel(
         self, target: UvmObject, selector: str, primitive: Primitive, given: _PlainArguments
     ) -> MessageAnswer:
-        """Call one of the kernel's primitives that a method may send: inference, recall or log.
+        """Call one of the kernel's primitives that a method may send: inference, vectors, memory or log.
 
         Raises: ObjectError: the primitive is none of these, or the arguments are wrong.
         """
@@ -176,6 +176,15 @@ class MethodHost:
             found = await primitives.recall(self._invocation, *given)
             self._lower_trust(provenance.lineage_trust(found))
             return MessageAnswer([*primitives.recalled_texts(found)])
+        if primitive.name == "catalog.index":
+            is_evidence = not self.thoughts  # no model's word becomes what is known
+            memory_primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
+            return MessageAnswer()
+        if primitive.name == "llm.embed":
+            path = sample_paths.within(self._invocation.path, selector, self._places[selector])
+            self._places[selector] += 1
+            vectors: list[Any] = await memory_primitives.embed(self._invocation.context, f"{path}#0", *given)
+            return MessageAnswer(vectors)
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
             return MessageAnswer()

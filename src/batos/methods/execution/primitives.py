@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,6 +13,7 @@ from batos.gate import citations
 from batos.image.intents import is_interpretable
 from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
+from batos.methods.execution.argument_binding import bind_arguments
 from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
 from batos.methods.execution.resolution import ToMethod
 from batos.minds import context_building, prompt
@@ -55,7 +55,7 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
 
     Raises: ObjectError: an argument is wrong; the message names it.
     """
-    given = _bind_arguments(_infer, "infer_", args, kwargs)
+    given = bind_arguments(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
     for name, value in (("prompt", text), ("system", system)):
         if not isinstance(value, str) and not (name == "system" and value is None):
@@ -75,16 +75,6 @@ def _infer(prompt: Any, system: Any = None, **options: Any) -> None:
 
 def _recall(query: Any, room: Any = ROOM) -> None:
     """Declare the parameters of `recall_`; `room` is in bytes."""
-
-
-def _bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Bind the arguments to the parameters of `shape`. Raises: ObjectError: they do not fit."""
-    signature = inspect.signature(shape)
-    try:
-        return dict(signature.bind(*args, **kwargs).arguments)
-    except TypeError as error:
-        taken = ", ".join(str(each).partition(":")[0] for each in signature.parameters.values())
-        raise ObjectError(f"`{name}` takes ({taken}): {error}") from None
 
 
 def _option(name: str, value: Any) -> int | float:
@@ -153,7 +143,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
     """
-    given = _bind_arguments(_recall, "recall_", args, kwargs)
+    given = bind_arguments(_recall, "recall_", args, kwargs)
     query, room = given["query"], given.get("room", ROOM)
     if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_PROMPT:
         raise ObjectError("`recall_` takes a text: what is looked for")
