@@ -59,6 +59,10 @@ class Texts:
         self._shares = np.cumsum(weights / weights.sum())
         self._centers = self._chance.standard_normal((CLUSTERS, DIMENSIONS)).astype(np.float32)
 
+    def seed(self, seed: int) -> None:
+        """Begin again: what comes next follows from the seed alone."""
+        self._chance = np.random.default_rng(seed)
+
     def words(self, many: int) -> list[str]:
         """Return so many words, the common ones often."""
         found: NDArray[np.int64] = np.asarray(np.searchsorted(self._shares, self._chance.random(many)))

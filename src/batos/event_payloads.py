@@ -292,6 +292,7 @@ class MemoryFolded(TypedDict):
 
     summary: str
     reason: str
+    written_by: str
     documents: int
     chunks: int
     left: int

@@ -12,6 +12,7 @@ from typing import Any
 
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.autotelic.curator import Curator
+from batos.autotelic.model_summaries import ModelSummaries
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
@@ -211,13 +212,14 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     learning = LateMethods(late, group, pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
     backfill = _backfill(stack, group, opened, store, readiness, workers)
+    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, opened.clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
-        mission_memory, _curator(stack, opened, store, readings),
+        mission_memory, _curator(stack, opened, store, readings, writer),
     )  # fmt: skip
 
 
@@ -232,10 +234,12 @@ def _mission_memory(
     return made
 
 
-def _curator(stack: AsyncExitStack, opened: OpenedImage, store: DocumentStore, readings: Readings) -> Curator:
+def _curator(
+    stack: AsyncExitStack, opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries
+) -> Curator:
     """Make what folds memories; at the end the recalls that it was told are written."""
     folds = FoldStore(opened.image, store, readings.recollection.search, opened.clock)
-    curator = Curator(opened.image, folds, opened.clock, opened.events)
+    curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     stack.push_async_callback(_finish, curator.write_recalls)
     return curator
 

@@ -64,7 +64,7 @@ async def main(home: Path, point: str, number: int) -> None:
     async with scripted_uvm(home, ScriptedBridge(), memory=False, user="ann", seams=seams) as uvm:
         say("begins")
         Deadly.armed, Deadly.left = point, number
-        await uvm.curator.curate(CurationWish("ann", 0, 99))
+        await uvm.curator.curate(CurationWish("ann", 0, 99, by_rule=True))
         say("ends")
 
 

@@ -60,7 +60,7 @@ async def test_a_kill_leaves_whole_regions(tmp_path: Path, point: str, number: i
     async with scripted_uvm(tmp_path, ScriptedBridge(), memory=False, user="ann") as uvm:
         assert len(await asyncio.to_thread(regions, uvm)) == left
         assert await found(uvm, ARCHIVED) == texts
-        await uvm.curator.curate(CurationWish("ann", 0, 99))
+        await uvm.curator.curate(CurationWish("ann", 0, 99, by_rule=True))
         assert await asyncio.to_thread(regions, uvm) == [8, 16, 16]
         assert await found(uvm, ARCHIVED) == texts
         for each in uvm.readings.memories(99)["memories"]:

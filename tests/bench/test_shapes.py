@@ -41,6 +41,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "quality.py": ("arms", "n"),
     "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token", "missions"),
     "memory_scale.py": ("sizes",),
+    "soak.py": ("months", "found", "sampled", "archive_search_ms", "disk_mb", "packed_mb", "opened"),
     "retrieval.py": ("embedder", "untitled", "sets"),
     "state.py": (
         "needed",

@@ -66,7 +66,7 @@ async def test_archived_parts_are_read_and_come_back() -> None:
             assert (memory_archives.stale_numbers(root), memory_archives.holding_stale(root)) == ([(1, 2), (5, 6)], [1])
             assert list(memory_archives.text_segments(root)) == [("d-9", bytes((1, 2, 5, 6)))]
             memory_records.set_standing(root, "d-3", "retracted")
-            assert memory_archives.bring_back(root, "d-9", without) == ["d-1", "d-3"]
+            assert memory_archives.bring_back(root, ["d-9"], without) == ["d-1", "d-3"]
             standings = {row.document: row.standing for _, row in memory_records.ranges_of(root)}
             assert standings == {"d-1": "current", "d-2": "current", "d-3": "retracted"}
             assert list(memory_segments.present_ranges(root)) == [(1, 6)]

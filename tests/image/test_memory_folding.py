@@ -91,7 +91,7 @@ async def test_what_is_unfolded_is_as_it_was(texts: Sequence[Sequence[str]], dat
             assert fold(root, "d-t", "d-s")
             assert memory_folding.list_below(root, "d-t") == ["d-s", *chosen]
             assert memory_folding.list_above(root, chosen) == ["d-s", "d-t"]
-            assert memory_folding.unfold(root, "d-s", without) == chosen
+            assert memory_folding.unfold(root, ["d-s"], without) == chosen
             assert state_of(root) == before
 
         await image.writer.apply(change)

@@ -8,7 +8,7 @@ from BTrees.IOBTree import IOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.image.number_ranges import NumberRanges, add_range, difference, has_number, remove_range
+from batos.image.number_ranges import NumberRanges, add_range, difference, has_any, has_number, remove_range
 
 changes = st.lists(st.tuples(st.booleans(), st.integers(-9, 40), st.integers(0, 12)), max_size=12)
 
@@ -35,3 +35,4 @@ def test_ranges_are_as_sets(steps: list[tuple[bool, int, int]], others: list[tup
         numbers - gone
     )
     assert all(has_number(ranges, each) is (each in numbers) for each in range(-12, 60))
+    assert has_any(ranges, 0, 9) is any(each in numbers for each in range(10))

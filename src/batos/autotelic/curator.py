@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from batos.event_payloads import MEMORY_FOLDED, MemoryFolded
 from batos.events import Events
@@ -29,16 +29,37 @@ class CurationWish:
     cold_days: float
     most: int
     dry_run: bool = False
+    by_rule: bool = False
+
+
+class SummaryWriter(Protocol):
+    """Writes the summaries of cold regions in the place of a rule."""
+
+    async def can_write(self) -> bool:
+        """Tell whether it would write one now."""
+        ...
+
+    async def write(self, read: ReadRegion, by_rule: WrittenSummary) -> WrittenSummary | None:
+        """Return the summary of a region; None if the rule's has to do."""
+        ...
 
 
 class Curator:
     """Curates what one image remembers, one run at a time. A run that is killed leaves whole regions."""
 
-    def __init__(self, image: LivingImage, folds: FoldStore, clock: Callable[[], datetime], events: Events) -> None:
+    def __init__(
+        self,
+        image: LivingImage,
+        folds: FoldStore,
+        clock: Callable[[], datetime],
+        events: Events,
+        writer: SummaryWriter | None = None,
+    ) -> None:
         self._image = image
         self._folds = folds
         self._clock = clock
         self._events = events
+        self._writer = writer
         self._tally = RecallTally()
         self._running = asyncio.Lock()
 
@@ -52,11 +73,14 @@ class Curator:
             await self.write_recalls()
             before = self._clock() - timedelta(days=wish.cold_days)
             regions = self._folds.survey(wish.user, before)
+            writer = None if wish.by_rule or wish.dry_run else self._writer
+            if writer is not None and not await writer.can_write():
+                writer = None
             lines: list[FoldedRegionLine] = []
             while (found := await asyncio.to_thread(next, regions, None)) is not None:
                 if len(lines) == wish.most:
                     break
-                line = await self._fold(found, wish.dry_run)
+                line = await self._look(found) if wish.dry_run else await self._fold(*found, writer)
                 if line is not None:
                     lines.append(line)
                     if not wish.dry_run:
@@ -65,10 +89,19 @@ class Curator:
                 await self._folds.tidy()
         return {"regions": lines, "dry_run": wish.dry_run, "more": found is not None}
 
-    async def _fold(self, found: tuple[ReadRegion, WrittenSummary], dry_run: bool) -> FoldedRegionLine | None:
-        if dry_run:
-            return await asyncio.to_thread(self._folds.would_fold, *found)
-        return await self._folds.fold(*found)
+    async def _look(self, found: tuple[ReadRegion, WrittenSummary]) -> FoldedRegionLine | None:
+        return await asyncio.to_thread(self._folds.would_fold, *found)
+
+    async def _fold(
+        self, read: ReadRegion, by_rule: WrittenSummary, writer: SummaryWriter | None
+    ) -> FoldedRegionLine | None:
+        """Fold a region: what says the same by the rule, which leaves nothing out, what is cold by the writer."""
+        if writer is not None and read.region.reason == "cold":
+            written = await writer.write(read, by_rule)
+            line = None if written is None else await self._folds.fold(read, written)
+            if line is not None:
+                return line
+        return await self._folds.fold(read, by_rule)
 
     def _tell(self, line: FoldedRegionLine, on_folded: OnFolded) -> None:
         told = MemoryFolded(
@@ -77,6 +110,7 @@ class Curator:
             documents=len(line["documents"]),
             chunks=line["chunks"],
             left=line["left"],
+            written_by=line["written_by"],
         )
         self._events.emit(MEMORY_FOLDED, told)
         on_folded(told)

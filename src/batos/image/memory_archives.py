@@ -20,7 +20,7 @@ from batos.image.memory_segments import (
     take_out,
     trees_of,
 )
-from batos.image.number_ranges import add_range, remove_range
+from batos.image.number_ranges import add_range, has_any, remove_range
 from batos.image.records import Archive, Segment
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -93,17 +93,33 @@ def put_away(root: Root, name: str, parts: Parts, segments: Sequence[NewSegment]
     return touched
 
 
-def bring_back(root: Root, name: str, without: Without) -> list[str]:
-    """Put the parts of an archive back as they were, with their numbers; return the names of their memories.
+def bring_back(root: Root, names: Sequence[str], without: Without) -> list[str]:
+    """Put the parts of archives back as they were, with their numbers; return the names of their memories.
 
     A memory that was taken out of recall meanwhile stays so.
     """
-    kept, archive = trees_of(root), trees_of(root)["archives"].pop(name)
-    parts = unpack(archive.texts)
+    archives = [trees_of(root)["archives"].pop(name) for name in names]
+    unpacked = [unpack(each.texts) for each in archives]
+    back = [name for parts in unpacked for name in parts]
+    _clear_stale(root, [own_slots(root[roots.DOCUMENTS][each])["chunks"] for each in back], without)
+    for archive, parts in zip(archives, unpacked, strict=True):
+        _bring_back_one(root, archive, parts)
+    return back
+
+
+def _clear_stale(root: Root, spans: Sequence[tuple[int, int]], without: Without) -> None:
+    """Take parts out of the segments that may still hold them, so that none stands there twice."""
+    stale = trees_of(root)["stale"]
+    left = [range(first, last + 1) for first, last in spans if has_any(stale, first, last)]
+    if left:
+        take_out(root, left, without)
+        for each in left:
+            remove_range(stale, each.start, each.stop - 1)
+
+
+def _bring_back_one(root: Root, archive: Archive, parts: Parts) -> None:
+    kept = trees_of(root)
     spans = [own_slots(root[roots.DOCUMENTS][each])["chunks"] for each in parts]
-    take_out(root, [range(first, last + 1) for first, last in spans], without)
-    for first, last in spans:
-        remove_range(kept["stale"], first, last)
     for each, texts in parts.items():
         document = root[roots.DOCUMENTS][each]
         for part in texts:
@@ -118,7 +134,6 @@ def bring_back(root: Root, name: str, without: Without) -> list[str]:
     for kind, about, segment in archive.segments:
         if kind != VECTORS or about in kept["embedded"]:
             _index_again(root, kind, about, segment.data, spans)
-    return list(parts)
 
 
 def _index_again(root: Root, kind: str, about: str, data: bytes, spans: Sequence[tuple[int, int]]) -> None:

@@ -71,25 +71,31 @@ def pinned_names(root: Root) -> frozenset[str]:
     return frozenset(key.rpartition("\0")[2] for key in trees_of(root).get("pins", ()))
 
 
-def unfold(root: Root, name: str, without: Without) -> list[str]:
-    """Bring the memories of a summary back as they were, and remove the summary; return their names.
+def unfold(root: Root, names: Iterable[str], without: Without) -> list[str]:
+    """Bring the memories of summaries back as they were, and remove the summaries; return the names of the memories.
 
     A summary that is folded itself comes back first.
     """
-    above = memory_archives.summary_of(root[roots.DOCUMENTS][name])
-    if above:
-        unfold(root, above, without)
-    back = memory_archives.bring_back(root, name, without)
-    memory_records.forget(root, [name], without)
+    back: list[str] = []
+    left = dict.fromkeys(names)
+    while left:
+        outer = [name for name in left if not list_above(root, [name])]
+        left.update(dict.fromkeys(list_above(root, left)))
+        left = {name: None for name in left if name not in outer}
+        if outer:
+            back += memory_archives.bring_back(root, outer, without)
+            memory_records.forget(root, outer, without)
+    back = [name for name in back if name in root[roots.DOCUMENTS]]
     count_change(root, [(first, first) for first in (_first(root, each) for each in back)])
     return back
 
 
 def unfold_covering(root: Root, names: Iterable[str], without: Without) -> None:
     """Bring back what the summaries stand for that stand for one of some memories; those of nothing are left."""
-    for name in names:
-        if name in root[roots.DOCUMENTS] and (above := memory_archives.summary_of(root[roots.DOCUMENTS][name])):
-            unfold(root, above, without)
+    known = (root[roots.DOCUMENTS][name] for name in names if name in root[roots.DOCUMENTS])
+    above = dict.fromkeys(filter(None, map(memory_archives.summary_of, known)))
+    if above:
+        unfold(root, above, without)
 
 
 def unfold_places(
@@ -105,12 +111,12 @@ def unfold_places(
     unfold_covering(root, filter(None, taken), without)
 
 
-def unfold_all(root: Root, names: Iterable[str], without: Without) -> None:
+def unfold_all(root: Root, names: Collection[str], without: Without) -> None:
     """Bring back what stands under summaries among some memories, and what is covered by one; the summaries go."""
-    for name in names:
-        unfold_covering(root, [name], without)
-        if memory_archives.is_summary(root, name):
-            unfold(root, name, without)
+    unfold_covering(root, names, without)
+    left = [name for name in names if memory_archives.is_summary(root, name)]
+    if left:
+        unfold(root, left, without)
 
 
 def find_summary(root: Root, named: str, user: str | None) -> str:

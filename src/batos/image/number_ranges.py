@@ -44,7 +44,12 @@ def remove_range(ranges: NumberRanges, first: int, last: int) -> None:
 
 def has_number(ranges: NumberRanges, number: int) -> bool:
     """Tell whether a number is there."""
-    return any(True for _ in _meeting(ranges, number, number))
+    return has_any(ranges, number, number)
+
+
+def has_any(ranges: NumberRanges, first: int, last: int) -> bool:
+    """Tell whether any number from the first to the last is there."""
+    return any(True for _ in _meeting(ranges, first, last))
 
 
 def difference(ranges: NumberRanges, others: NumberRanges) -> Iterator[tuple[int, int]]:

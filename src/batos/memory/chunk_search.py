@@ -170,7 +170,7 @@ class ChunkSearch:
             if not (len(spans[0]) or any(others)):
                 return FoundChunks(root, (), 0, {})
             within = _Within(spans, others)
-            with self._holding(extra, query.vector), self._holding_archives(root, archives):
+            with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.rarity, legs.cosines, objects)
                 names = _ResolverWithin(self._links, within)
@@ -199,12 +199,12 @@ class ChunkSearch:
             return self._text.segments()
 
     @contextmanager
-    def _holding_archives(self, root: Root, names: Collection[str]) -> Iterator[None]:
-        """Hold the words of archived parts in the index, for as long as a search takes: few searches want them."""
-        held = []
+    def _holding_archives(self, root: Root, names: Collection[str], words: str) -> Iterator[None]:
+        """Hold those archives in the index that have a word of a query, for as long as that search takes."""
+        held, wanted = [], frozenset(stems(words))
         try:
             for name, data in memory_archives.text_segments(root) if names else ():
-                if name in names:
+                if name in names and text.holds_any(data, wanted):
                     self._text.add(name, data)
                     held.append(name)
             yield

@@ -34,6 +34,9 @@ def test_a_segment_holds_what_it_was_built_of(given_: Mapping[int, Mapping[str, 
     segment = postings.build(KIND, given_)
     assert held(segment) == given_
     assert postings.read_segment(KIND, segment).run(b"no such word") == (0, 0)
+    there = {word.encode() for count in given_.values() for word in count}
+    assert all(postings.holds_any(KIND, segment, {word, b"no such word"}) for word in there)
+    assert not postings.holds_any(KIND, segment, {b"no such word"})
 
 
 @given(counts, counts, st.sets(st.integers(0, 50)))

@@ -23,19 +23,22 @@ from batos.terminal.console import count_text
     help="Days without a recall after which memories are cold (default: the setting cold_days).",
 )
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Most regions.")
+@click.option("--rule", is_flag=True, help="Ask no model: a rule writes the summaries.")
 @with_server
-def curate(called: VerbCall, dry_run: bool, undo: str | None, cold_after: float | None, limit: int) -> int:
+def curate(called: VerbCall, undo: str | None, cold_after: float | None, **how: Any) -> int:
     """Fold memories that nobody recalls, or that say the same, into summaries.
+
+    A model writes what nobody recalls in short, where one answers; only what the memories carry of it is kept.
 
     The texts go to an archive: `recall --all` and `--history` still find them, and --undo brings them back.
     """
-    if undo is not None and (dry_run or cold_after is not None):
+    if undo is not None and (how["dry_run"] or cold_after is not None):
         raise UsageError("--undo goes with neither --dry-run nor --cold-after", field="undo", remedy="Give it alone.")
     args: dict[str, Any] = {"user": called.settings.asker}
     if undo is not None:
         args["undo"] = undo
     else:
-        args |= {"dry_run": dry_run, "limit": limit}
+        args |= how
         args |= {} if cold_after is None else {"cold_days": cold_after}
     called.answer(run(_curate(called, args)), curated_text if undo is None else unfolded_text)
     return 0
@@ -47,7 +50,7 @@ async def _curate(called: VerbCall, args: Mapping[str, Any]) -> dict[str, Any]:
 
     def on_event(_event: str, told: Mapping[str, Any]) -> None:
         folded.append(told["documents"])
-        if len(folded) % _TOLD_REGIONS == 0:
+        if told["written_by"] == "model" or len(folded) % _TOLD_REGIONS == 0:
             called.note(f"{count_text(sum(folded), 'document')} in {count_text(len(folded), 'region')} so far")
 
     async with open_door(called) as way:

@@ -137,4 +137,5 @@ class CurateArgs(StrictModel):
         default=None, ge=0, le=36_500, description="Days without a recall; absent: the setting `cold_days`."
     )
     limit: int = Field(default=100, ge=1, le=100_000, description="Most regions that are folded.")
+    rule: bool = Field(default=False, description="Ask no model: a rule writes the summaries.")
     user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")

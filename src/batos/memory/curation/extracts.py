@@ -52,15 +52,17 @@ def room_for(texts: Sequence[FoldedText]) -> int:
     return max(LEAST, sum(len(each.text) for each in texts) // SHARE)
 
 
-def central(texts: Sequence[FoldedText]) -> list[SummaryLine]:
-    """Return the sentences that say most of what memories say, in their order, at most `room_for` of them.
+def central(texts: Sequence[FoldedText], most: int | None = None) -> list[SummaryLine]:
+    """Return the sentences that say most of what memories say, in their order, within so many characters.
+
+    None: as many as a summary may have.
 
     Each memory has its title, and the best of its sentences first. A sentence counts by the words that its memory has
     often and others have not, and what a chosen sentence says already is left out.
     """
     sentences = list(_sentences(texts))
     scores = _centrality(sentences)
-    room = room_for(texts) - sum(len(each.title) + 2 for each in texts)
+    room = (most or room_for(texts)) - sum(len(each.title) + 2 for each in texts)
     chosen: list[_ExtractSentence] = []
     firsts, others = _by_turns(sentences, scores)
     for each in (*firsts, *others):
@@ -76,7 +78,7 @@ def distinct(texts: Sequence[FoldedText]) -> list[SummaryLine]:
     Nothing is returned if that is not much less than all of them.
     """
     seen = {_key(text[start:end]) for text in (texts[0].text,) for start, end in sentence_spans(text)}
-    lines = [SummaryLine(texts[0].name, _add_title(texts[0].title, texts[0].text))]
+    lines = [SummaryLine(texts[0].name, titled_text(texts[0].title, texts[0].text))]
     for each in texts[1:]:
         new = []
         for start, end in sentence_spans(each.text):
@@ -84,7 +86,7 @@ def distinct(texts: Sequence[FoldedText]) -> list[SummaryLine]:
                 seen.add(key)
                 new.append(each.text[start:end])
         said = " ".join(new)
-        lines.append(SummaryLine(each.name, _add_title(each.title, said) if said else ""))
+        lines.append(SummaryLine(each.name, titled_text(each.title, said) if said else ""))
     whole = sum(len(each.text) for each in texts)
     return lines if sum(len(each.text) for each in lines) <= WORTH * whole else []
 
@@ -150,11 +152,11 @@ def _lines(texts: Sequence[FoldedText], chosen: Sequence[_ExtractSentence]) -> l
     lines = []
     for memory, each in enumerate(texts):
         own = sorted((one for one in chosen if one.memory == memory), key=lambda one: one.place)
-        lines.append(SummaryLine(each.name, _add_title(each.title, " ".join(one.text for one in own))))
+        lines.append(SummaryLine(each.name, titled_text(each.title, " ".join(one.text for one in own))))
     return lines
 
 
-def _add_title(title: str, said: str) -> str:
+def titled_text(title: str, said: str) -> str:
     """Return a text behind its title, unless it begins with that."""
     head = " ".join(title.split())
     if not said:

@@ -23,7 +23,7 @@ from batos.image.records import Segment
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch
 from batos.memory.claims.marked_texts import marked_text
-from batos.memory.curation import extracts, recall_counts
+from batos.memory.curation import extracts, freed_memory, recall_counts
 from batos.memory.curation.extracts import FoldedText, SummaryLine
 from batos.memory.curation.region_summaries import FoldedMemory, MadeSummary, index_summary, make_summary
 from batos.memory.curation.regions import FoldCandidate, Region, cold_regions, is_worth
@@ -155,7 +155,7 @@ class FoldStore:
                 name = memory_folding.find_summary(root, named, user)
             except NotFound as error:
                 return error  # a refusal that is raised would fail the other changes of the same commit
-            back = memory_folding.unfold(root, name, kinds.without)
+            back = memory_folding.unfold(root, [name], kinds.without)
             return {"summary": name, "documents": [line_of(root[roots.DOCUMENTS][each]) for each in back]}
 
         async with self._store.exclusively():
@@ -177,6 +177,7 @@ class FoldStore:
                     await self._image.writer.apply(_rewrite(number, before, data))
             if gone:
                 await self._image.writer.apply(lambda root: memory_archives.forget_stale(root, stale))
+        await asyncio.to_thread(freed_memory.give_back)
 
     def _stale(self) -> list[tuple[int, int]]:
         """Return what is left in segments of archived parts; nothing while it is little."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -179,6 +179,12 @@ def _places(steps: Numbers, runs: Numbers) -> Numbers:
         raise IndexDamaged("the places of a segment of words are out of order")
     led = np.cumsum(steps, dtype=np.int64)
     return led - np.repeat(led[runs[:-1]] - steps[runs[:-1]], np.diff(runs))
+
+
+def holds_any(kind: bytes, segment: bytes, words: Collection[bytes]) -> bool:
+    """Tell whether a segment of a kind has one of some words, without reading the rest of it."""
+    held = b"\n" + bytes(unpack(kind, segment, 6)[2]) + b"\n"
+    return any(b"\n" + word + b"\n" in held for word in words)
 
 
 def read_segment(kind: bytes, segment: bytes) -> Postings:

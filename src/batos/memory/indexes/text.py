@@ -82,6 +82,11 @@ class _IndexedSegment:
         return int(np.count_nonzero(self.shown[self.postings.places[begin:end]]))
 
 
+def holds_any(segment: bytes, terms: Iterable[str]) -> bool:
+    """Tell whether a segment has one of some terms (of `stems`)."""
+    return postings.holds_any(KIND, segment, {word_of(each) for each in terms})
+
+
 class TextIndex:
     """The segments of a memory by their keys, searched as one; what is hidden counts for nothing.
 

@@ -36,7 +36,7 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
                 on_event(MEMORY_FOLDED.name, folded)
 
             days = uvm.settings.cold_days if given.cold_days is None else given.cold_days
-            wish = CurationWish(user, days, given.limit, given.dry_run)
+            wish = CurationWish(user, days, given.limit, given.dry_run, given.rule)
             told = await shielded(uvm.curator.curate(wish, tell))
         uvm.backfill.wake()
         return as_plain(told)
