@@ -145,6 +145,38 @@ class RecalledPage(TypedDict):
     note: NotRequired[str]
 
 
+class EditedPage(TypedDict):
+    """The memory with its new text, and the id of the older one, which stays as history."""
+
+    edited: MemoryLine
+    before: str
+
+
+class RetractedPage(TypedDict):
+    """The memories that are no longer recalled, and counts of all else that went with them."""
+
+    retracted: list[MemoryLine]
+    pins: int
+    answers: int
+    methods: list[str]
+    tools: list[str]
+
+
+class RestoredPage(TypedDict):
+    """The memories that are recalled again, and the methods and tools that came back with them."""
+
+    restored: list[MemoryLine]
+    methods: list[str]
+    tools: list[str]
+
+
+class PinnedPage(TypedDict):
+    """Memories whose pin was set or taken away."""
+
+    memories: list[MemoryLine]
+    pinned: bool
+
+
 class ForgottenPage(TypedDict):
     """The documents that are gone from the present image, and what still holds their words."""
 

@@ -12,7 +12,7 @@ from ZODB.POSException import POSKeyError
 
 from batos.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import conversation_files, naming, ownership, roots
+from batos.image import conversation_files, naming, ownership, retractions, roots
 from batos.image.roots import Root, connection_of
 from batos.image_documents import CompactionDocument, ConversationPage, TurnDocument
 from batos.inference.canonical import canonical
@@ -25,6 +25,9 @@ PAGE = 256 * 1024
 REACH_NOTE = "past"
 #: Positions that are looked at in one step on the way back.
 _STEP = 64
+
+#: Stands in the place of an answer that is retracted; `batos show` still has the answer.
+_RETRACTED = "(This answer is retracted.)"
 
 #: The remedy if there is no such conversation.
 _BEGIN = 'Begin one: batos ask --conversation new "..."'
@@ -56,8 +59,10 @@ def count(conversation: UvmObject) -> int:
 
 
 def turn(root: Root, position: int, mission: str) -> Turn:
-    """Return a turn verbatim."""
+    """Return a turn verbatim; of one whose answer is retracted, a mark in its place."""
     record, _, thought = root[roots.MISSIONS][mission]
+    if retractions.RETRACTED in own_slots(thought):
+        return Turn(mission, record.value["text"], _RETRACTED, record.trust, position)
     return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
 
 

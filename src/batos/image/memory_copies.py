@@ -30,6 +30,11 @@ def places_of(root: Root, name: str) -> list[str]:
     return [key.partition("\0")[2] for key in _tree(root).keys(f"{name}\0", f"{name}\1", excludemax=True)]
 
 
+def names_at(root: Root, place: str) -> list[str]:
+    """Return the names of the documents that have this further place. Reads all further places."""
+    return [key.partition("\0")[0] for key in _tree(root) if key.partition("\0")[2] == place]
+
+
 _NONE: Final = object()
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_archives, memory_claims, memory_copies, roots
+from batos.image import memory_archives, memory_claims, memory_copies, memory_pins, roots
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -182,14 +182,14 @@ def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) 
 
 
 def _leave(root: Root, name: str, place: str) -> range:
-    """Take a place from a document, and the document itself where it was the only one.
+    """Take a place from a document, and the document itself where it was the only one and no history.
 
     Returns the numbers of the chunks that went: an empty range from the document's first one where it stays.
     """
     document = root[roots.DOCUMENTS][name]
     slots = own_slots(document)
     first = slots["chunks"][0]
-    if not memory_copies.drop_place(root, name, place):
+    if not memory_copies.drop_place(root, name, place) and slots["standing"] == "current":
         others = memory_copies.places_of(root, name)
         if not others:
             return _remove_document(root, name)
@@ -257,6 +257,7 @@ def _remove_document(root: Root, name: str) -> range:
             del kept[tree][key]
     for each in memory_claims.forget_claims(root, root[roots.DOCUMENTS][name]):
         set_standing(root, each, "current")
+    memory_pins.unpin(root, name)
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
 
@@ -279,12 +280,16 @@ def set_standing(root: Root, name: str, standing: Standing) -> None:
     tree, ahead = (kept["folded"], 1) if is_folded else (kept["ranges"], 0)
     was_held = own_slots(document)["standing"] not in _TAKEN_BACK
     document.standing = standing = "summarised" if is_folded and standing == "current" else standing
-    row = tree[first]
-    tree[first] = (*row[:ahead], *ChunkRange(*row[ahead:])._replace(standing=standing))
+    tree[first] = (*(row := tree[first])[:ahead], *ChunkRange(*row[ahead:])._replace(standing=standing))
     count_change(root, [(first, first)])
     if was_held != (is_held := standing not in _TAKEN_BACK):
         for each in memory_claims.hold_claims(root, document, is_held=is_held):
             set_standing(root, each, "superseded" if is_held else "current")
+    slots = own_slots(document)
+    if standing == "current" and slots["kind"] != "fact" and slots["source"]:
+        other = find_by_source(root, *(place := (slots["user"], slots["scope"], slots["source"])))
+        if other is None or own_slots(root[roots.DOCUMENTS][other])["standing"] != "current":
+            kept["sources"][_key(*place)] = name  # the next document from there takes its place
 
 
 def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> Iterator[tuple[int, ChunkRange]]:
@@ -349,8 +354,7 @@ def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmO
 
     Raises: NotFound: there is none, or it is another user's.
     """
-    sources = (named, f"{named}{SAID}")
-    names = {name for source in sources for name in _in_any_scope(root, "sources", source, user)}
+    names = {name for each in (named, f"{named}{SAID}") for name in _in_any_scope(root, "sources", each, user)}
     found: list[UvmObject] = [root[roots.DOCUMENTS][name] for name in sorted(names)]
     of_mission = [each for each in found if named and own_slots(each)["mission"] == named]
     return of_mission or [find_document(root, named, user)]
@@ -360,8 +364,7 @@ def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
     """Return the chunks of a document in their order, from an archive where a summary stands for it."""
     if memory_archives.summary_of(document):
         return memory_archives.parts_of(root, document)
-    first, last = own_slots(document)["chunks"]
-    values: Iterable[UvmObject] = trees_of(root)["chunks"].values(first, last)
+    values: Iterable[UvmObject] = trees_of(root)["chunks"].values(*own_slots(document)["chunks"])
     return values
 
 

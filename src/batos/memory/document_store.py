@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from batos.errors import NotFound
-from batos.image import memory_folding, memory_quotes, memory_records, memory_segments, roots
+from batos.errors import BriefError, NotFound
+from batos.image import (
+    memory_folding,
+    memory_lineage,
+    memory_pins,
+    memory_quotes,
+    memory_records,
+    memory_segments,
+    roots,
+)
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import MemoryKind, NewDocument
@@ -24,7 +33,7 @@ from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
-from batos.memory_documents import ForgottenPage, MemoryLine, RememberedLine, RememberedPage
+from batos.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
@@ -39,6 +48,9 @@ STILL_HELD: Final = (
 
 #: A change of the image.
 Change: TypeAlias = Callable[[Root], None]
+
+#: The fields that an edit leaves as they were, beside whose the memory is and where it came from.
+_KEPT_BY_EDIT: Final = ("kind", "said_at", "mission", "persona", "conversation", "speaker", "is_evidence")
 
 _HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 
@@ -205,6 +217,36 @@ class DocumentStore:
                         return sorted((number, row, _bytes_of(row)) for _, number, row in run)
         return []
 
+    async def edit(self, named: str, text: str, user: str | None = None) -> EditedPage:
+        """Give a memory another text. The older one stays as marked history; the class of its text is kept.
+
+        Raises: NotFound: there is none, or it is another user's. BriefError: it has this text, or it cannot be edited.
+        """
+        async with self._writing:
+            with self._image.snapshot() as root:
+                before = dict(own_slots(memory_records.find_document(root, named, user)))
+            document = _edited_document(before, text, self._clock())
+            first = await self._image.writer.apply(lambda root: memory_records.reserve(root, document.numbers))
+            segments = await asyncio.to_thread(_segments_of, [document], first)
+
+            def change(root: Root) -> EditedPage | NotFound:
+                if before["name"] not in root[roots.DOCUMENTS]:
+                    return NotFound(f"{named} was forgotten meanwhile", field="name")
+                memory_records.set_standing(root, before["name"], "edited")
+                memory_records.add(root, [document], first, segments, kinds.without)
+                made = root[roots.DOCUMENTS][document.name]
+                setattr(made, memory_lineage.EDITS, (before["name"],))
+                hear(root, [document])
+                if memory_pins.unpin(root, before["name"]):
+                    memory_pins.pin(root, document.name, document.at)
+                return {"edited": line_of(made), "before": before["name"]}
+
+            told = await self._image.writer.apply(change)
+            await self._merge()
+        if isinstance(told, NotFound):
+            raise told
+        return told
+
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none; and the answers that quote them.
 
@@ -262,6 +304,23 @@ def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLin
     below = [each for name in list(lines) for each in memory_folding.list_below(root, name)]
     above = memory_folding.list_above(root, [*lines, *below])
     return lines | {name: line_of(root[roots.DOCUMENTS][name]) for name in (*below, *above)}
+
+
+def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> NewDocument:
+    """Return a memory with another text: all else is as it was, also how far it is trusted."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if before["kind"] == "fact" or before["standing"] != "current" or not text.strip():
+        why = "a fact" if before["kind"] == "fact" else "history" if text.strip() else "left without a word"
+        remedy = "Remember the fact again by its key; `batos memories restore` brings history back."
+        raise BriefError(f"{before['title']!r} is {why}: it is not edited", field="args.document", remedy=remedy)
+    if digest == before["sha256"]:
+        raise BriefError("the text is as it was", field="args.text", remedy="Give another text.")
+    given = Incoming(
+        before["user"], before["scope"], before["source"], before["title"], before["media_type"], text, digest,
+        before["trust"],
+    )  # fmt: skip
+    kept = {name: before[name] for name in _KEPT_BY_EDIT}
+    return replace(_cut(given, document_id(now), iso(now)), **kept)
 
 
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:

@@ -13,6 +13,8 @@ from batos.memory.ranking import rank
 MOST_DOCUMENTS = 99
 #: Bytes that a chat template is taken to put around a message.
 MARKS = 16
+#: The reason for which a pinned passage is shown.
+PINNED = "pinned"
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
@@ -38,6 +40,11 @@ class Passage:
     mission: str = ""
     weight: float = 1.0
     standing: str = ""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Tell whether a person wants it shown whatever is asked."""
+        return self.why == PINNED
 
     def with_mark(self, text: str) -> str:
         """Return a text of it behind the mark that says that it does not simply hold; as it is where there is none."""
@@ -171,7 +178,8 @@ class Evidence:
         The weakest passages go first, then the oldest summaries, then the oldest turns.
         """
         dropped: set[int] = set()
-        for passage in reversed(rank(self.passages, query)):
+        weakest_first = [*reversed(rank(self.passages, query))]
+        for passage in sorted(weakest_first, key=lambda each: each.is_pinned):
             if excess <= 0:
                 break
             dropped.add(passage.number)

@@ -70,7 +70,9 @@ def _select_passages(candidates: Sequence[Passage], query: str, room: int) -> li
     if len(candidates) <= MOST_DOCUMENTS and sum(each.size for each in candidates) <= room:
         return list(candidates)
     scored = [pair for pair in zip(scores(candidates, query), candidates, strict=True) if pair[0] > 0]
-    best = [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])] or list(candidates)
+    matching = [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])] or list(candidates)
+    pinned = [each for each in candidates if each.is_pinned]
+    best = [*pinned, *(each for each in matching if not each.is_pinned)]
     kept: list[Passage] = []
     for passage in best[:MOST_PASSAGES]:
         if passage.size <= room:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from batos.brief import DEFAULT_SCOPE
-from batos.image import memory_archives, memory_claims, memory_quotes, memory_records, roots
+from batos.image import memory_archives, memory_claims, memory_pins, memory_quotes, memory_records, roots
 from batos.image.memory_claims import ClaimMark
 from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_records import ChunkRange, MemoryKind
@@ -15,7 +16,7 @@ from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
 from batos.memory.claims.marked_texts import View, marked_spans, marked_text
 from batos.memory.common_words import COMMON_STEMS
-from batos.memory.evidence import Passage
+from batos.memory.evidence import PINNED, Passage
 from batos.memory.linked_recall import Link
 from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.sentences import sentence_spans
@@ -86,6 +87,15 @@ class Recollection:
             shown = [memory_records.document_at(root, first) for first in firsts[:limit].tolist()]
         return {"memories": [line_of(each) for each in shown], "documents": len(firsts), "chunks": chunks}
 
+    def list_pinned(self, root: Root, reach: MemoryReach, limit: int) -> MemoriesPage:
+        """Return the pinned documents within reach."""
+        names = memory_pins.list_all_pinned(root, reach.user or "")
+        found = [
+            each for each in (root[roots.DOCUMENTS][name] for name in names) if reach.holds(_range_of_document(each))
+        ]
+        lines = [line_of(each) for each in found]
+        return {"memories": lines[:limit], "documents": len(lines), "chunks": sum(each["chunks"] for each in lines)}
+
     def show(self, root: Root, named: str, user: str | None) -> WholeMemory:
         """Return a document with its parts. Raises: NotFound: there is none, or it is another user's."""
         document = memory_records.find_document(root, named, user)
@@ -123,6 +133,14 @@ class Recollection:
                     for passage in _passages(each.chunk, _reasons(each, found.rarity, ""), each.score / most_)
                 )
         return ()
+
+    def pinned_passages(self, root: Root, reach: MemoryReach, most: int) -> tuple[Passage, ...]:
+        """Return the first parts of what is pinned within reach, so many, as evidence."""
+        named = memory_pins.list_pinned(root, reach.user or "", reach.scopes or ())
+        documents = (root[roots.DOCUMENTS][name] for name in named)
+        within = (each for each in documents if reach.holds(_range_of_document(each)))
+        parts = islice((part for each in within for part in memory_records.chunks_of(root, each)), most)
+        return tuple(passage for each in parts if _stands(root, each) for passage in _passages(each, PINNED, 1.0))
 
     def passages_of(
         self, root: Root, found: Sequence[tuple[int, str, float]], reach: MemoryReach

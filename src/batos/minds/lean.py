@@ -55,6 +55,9 @@ DIVISIONS = tuple(
 #: Characters of a text in which nothing matches the question: its beginning is shown.
 UNFOCUSED = 1_200
 
+#: Characters of pinned texts that are shown beside what is in focus.
+PINNED = 600
+
 _YOU_ARE = "You are "
 _LABEL = re.compile(r"\W*(?:text|question)\s*[:：]", re.IGNORECASE)
 
@@ -87,6 +90,11 @@ def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvid
     found = focus(evidence.passages, query)
     limit = UNFOCUSED if most is None else min(most, UNFOCUSED)
     chosen = found or _beginning(evidence.passages, limit)
+    in_focus = {each.number for each in found}
+    pinned = [each for each in evidence.passages if each.is_pinned and each.number not in in_focus]
+    if pinned:
+        shown = {each.number: each for each in (*chosen, *_beginning(pinned, PINNED))}
+        chosen = tuple(shown[number] for number in sorted(shown))
     if most is not None:
         chosen = _beginning(chosen, most)
     all_of_them = sum(len(sentence_spans(each.text)) for each in evidence.passages)

@@ -19,12 +19,14 @@ from batos.minds.context import MindContext
 
 #: The most parts that are recalled beside the mission's own files.
 MOST_REMEMBERED: Final = 8
+#: The most parts of pinned memories, which are shown before these.
+MOST_PINNED: Final = 4
 #: The journal note of the parts that were found has them under this name.
 NOTE: Final = "remembered"
 
 
 async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]:
-    """Return the remembered parts that match a query, numbered from 1; none where the brief wants none.
+    """Return the pinned parts and those that match a query; none where the brief wants none.
 
     A later attempt finds the same parts again, so that its prompts are the same and paid answers are used.
     """
@@ -37,7 +39,10 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:
             return recollection.passages_of(root, note[NOTE]["found"], reach)
-    found = await _search(recollection, context, query, reach)
+    pinned = recollection.pinned_passages(root, reach, MOST_PINNED)
+    known = {each.chunk for each in pinned}
+    matching = await _search(recollection, context, query, reach)
+    found = (*pinned, *(each for each in matching if each.chunk not in known))
     told = list(dict.fromkeys((each.chunk, each.why, whole_weight(each)) for each in found))
     context.trace.decided.note(**{NOTE: {"query": key, "found": told}})
     return found

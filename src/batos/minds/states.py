@@ -151,7 +151,8 @@ async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
     found: list[Passage] = []
     for query in dict.fromkeys(synthesis.queries.values()):
         if query != context.mind.question:
-            found += (await remembered.find_passages(context, query))[:MOST_FOR_A_PART]
+            several = await remembered.find_passages(context, query)
+            found += [each for each in several if not each.is_pinned][:MOST_FOR_A_PART]
     if found:
         _widen(context, synthesis, found)
 

@@ -189,7 +189,9 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
         room if context.mission.past.count else 0
     )
     given = (*context.mission.passages, *(each.passage() for each in context.trace.indexed if each.is_evidence))
-    candidates = (*given, *await remembered.find_passages(context, query))
+    found = await remembered.find_passages(context, query)
+    pinned = [each for each in found if each.is_pinned]
+    candidates = (*pinned, *given, *found[len(pinned) :])
     return await offload(size, lambda: recall(candidates, context.mission.past, query, room, *turns))
 
 

@@ -102,6 +102,11 @@ class Readings:
         with self.image.snapshot() as root:
             return self.recollection.list_memories(root, self._reach(scope, user), most, sha256)
 
+    def list_pinned(self, most: int, *, scope: str | None = None, user: str | None = None) -> MemoriesPage:
+        """Return the documents that are pinned."""
+        with self.image.snapshot() as root:
+            return self.recollection.list_pinned(root, self._reach(scope, user), most)
+
     def memory(self, named: str, user: str | None = None) -> WholeMemory:
         """Return a document with its parts. Raises: NotFound."""
         with self.image.snapshot() as root:

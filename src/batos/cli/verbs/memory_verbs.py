@@ -1,4 +1,4 @@
-"""The verbs of memory that look at what is there or forget it: recall, memories, forget."""
+"""The verbs of memory that find what is there or forget it: recall, forget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from batos.cli.doors.door import open_door
-from batos.cli.render.memory_texts import forgotten_text, listing_text, recalled_text, whole_text
+from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_files import exists
@@ -41,26 +41,9 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     args = {"query": query, "limit": 10_000 if every else limit, "mode": mode, "user": called.settings.asker}
     args |= {name: value for name, value in only.items() if value} | ({"summarised": True} if every else {})
     if source is not None:
-        args["source"] = _place(source)
+        args["source"] = place_of(source)
     found = run(ask_once(open_door(called, reads=True), "recall", args))
     called.answer(found, recalled_text)
-    return 0
-
-
-@click.command()
-@click.argument("document", required=False)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
-@click.option("--scope", type=given_name, help="Only those of this scope.")
-@with_server
-def memories(called: VerbCall, document: str | None, limit: int, scope: str | None) -> int:
-    """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one."""
-    args: dict[str, Any] = {"limit": limit, "user": called.settings.asker}
-    if document is not None:
-        args["document"] = _place(document)
-    if scope is not None:
-        args["scope"] = scope
-    found = run(ask_once(open_door(called, reads=True), "memories", args))
-    called.answer(found, listing_text if document is None else whole_text)
     return 0
 
 
@@ -72,12 +55,12 @@ def forget(called: VerbCall, documents: tuple[str, ...]) -> int:
 
     Their words are erased from the present image and its indexes. The answer says where older bytes still are.
     """
-    args = {"documents": [_place(each) for each in documents], "user": called.settings.asker}
+    args = {"documents": [place_of(each) for each in documents], "user": called.settings.asker}
     told = run(ask_once(open_door(called), "forget", args))
     called.answer(told, forgotten_text)
     return 0
 
 
-def _place(named: str) -> str:
+def place_of(named: str) -> str:
     """Return the path of a file that is there as `remember` keeps it, else the name as given."""
     return str(Path(named).resolve()) if exists(named) else named

@@ -111,6 +111,7 @@ class MemoriesArgs(StrictModel):
     sha256: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
         default_factory=list, max_length=1_000, description="Only those with one of these contents."
     )
+    pinned: bool = Field(default=False, description="Only those that are pinned.")
     user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
 
 
@@ -139,3 +140,45 @@ class CurateArgs(StrictModel):
     limit: int = Field(default=100, ge=1, le=100_000, description="Most regions that are folded.")
     rule: bool = Field(default=False, description="Ask no model: a rule writes the summaries.")
     user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
+class _NamesMemories(StrictModel):
+    """Memories, by name."""
+
+    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
+        min_length=1, max_length=1_000, description="Their ids, beginnings of them, or sources."
+    )
+    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
+class MemoriesEditArgs(StrictModel):
+    """Another text for a memory; the older one stays as marked history."""
+
+    document: str = Field(min_length=1, max_length=4_096, description="Its id, the beginning of it, or its source.")
+    text: str = Field(min_length=1, max_length=200_000, description="The whole new text.")
+    user: Name | None = Field(default=None, description="The owner of the memory; absent: the server's own user.")
+
+
+class MemoriesRetractArgs(StrictModel):
+    """Memories that are no longer recalled, named or by their source; they stay as marked history."""
+
+    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
+        default_factory=list, max_length=1_000, description="Their ids, beginnings of them, or sources."
+    )
+    source: str | None = Field(default=None, min_length=1, max_length=4_096, description="Or all that came from there.")
+    cascade: bool = Field(default=False, description="Also answers, memories, methods and pins that came of them.")
+    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+
+
+class MemoriesRestoreArgs(_NamesMemories):
+    """Memories to be recalled again that were retracted or edited, with all that went with them."""
+
+    alone: bool = Field(default=False, description="Without the answers, methods and pins that went with them.")
+
+
+class PinArgs(_NamesMemories):
+    """Memories that are recalled for every question of their user and scope."""
+
+
+class UnpinArgs(_NamesMemories):
+    """Memories that are recalled like any other again."""

@@ -13,8 +13,13 @@ from batos.client.wire.memory_shapes import (
     EmbedMemoriesArgs,
     ForgetArgs,
     MemoriesArgs,
+    MemoriesEditArgs,
+    MemoriesRestoreArgs,
+    MemoriesRetractArgs,
+    PinArgs,
     RecallArgs,
     RememberArgs,
+    UnpinArgs,
 )
 from batos.client.wire.strict_model import Name, StrictModel
 
@@ -271,4 +276,9 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "memories": MemoriesArgs,
     "forget": ForgetArgs,
     "curate": CurateArgs,
+    "memories_edit": MemoriesEditArgs,
+    "memories_retract": MemoriesRetractArgs,
+    "memories_restore": MemoriesRestoreArgs,
+    "pin": PinArgs,
+    "unpin": UnpinArgs,
 }

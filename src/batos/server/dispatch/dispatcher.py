@@ -37,7 +37,13 @@ from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
 from batos.image import ownership, roots
 from batos.mission_documents import as_plain
-from batos.server.dispatch import adapter_choice, approval_answers, memory_curation, method_changes
+from batos.server.dispatch import (
+    adapter_choice,
+    approval_answers,
+    memory_corrections,
+    memory_curation,
+    method_changes,
+)
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
@@ -155,6 +161,7 @@ class Dispatcher:
             **self._reader.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
             **memory_curation.verbs(uvm, self._run_shielded),
+            **memory_corrections.verbs(uvm, self._run_shielded),
             **MemoryChanges(
                 uvm, self._reader, SentFiles(self._content, self.uploads.forget), self._run_shielded
             ).verbs(),

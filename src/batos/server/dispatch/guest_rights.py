@@ -36,7 +36,8 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     user = guest(came_in)
     if user is None:
         return args
-    if verb in OWNERS and not (verb == "genesis" and args.get("plan") is True):
+    is_harmless = verb == "genesis" and args.get("plan") is True
+    if (verb in OWNERS and not is_harmless) or (verb == "memories_retract" and args.get("cascade")):
         raise Refused(
             f"{verb} is only for the home, and the {user} is a guest's",
             field="verb",
@@ -45,6 +46,8 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     if verb not in ARGS or "user" not in ARGS[verb].model_fields:
         return args
     meant = {**args, "user": user, **({"mine": True} if verb in ANSWERS else {})}
+    if verb == "memories_restore":
+        meant["alone"] = True  # methods and answers that the home has retracted stay out
     if isinstance(brief := args.get("brief"), Mapping):  # what is none is the shape's to refuse
         meant["brief"] = {**brief, "user": user}
     return meant

@@ -155,6 +155,8 @@ class Reader:
     async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
         if given.document is not None:
             return as_plain(await self.read(self._of.memory, given.document, given.user))
+        if given.pinned:
+            return as_plain(await self.read(self._of.list_pinned, given.limit, scope=given.scope, user=given.user))
         return as_plain(
             await self.read(self._of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)
         )

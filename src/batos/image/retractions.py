@@ -1,0 +1,222 @@
+"""Retractions: a memory and all that it caused go out of recall, methods and pins, and can come back as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from BTrees.OOBTree import OOBTree
+
+from batos.image import (
+    memory_copies,
+    memory_lineage,
+    memory_pins,
+    memory_records,
+    methods,
+    roots,
+    tool_declarations,
+)
+from batos.image.memory_lineage import MemoryEffects
+from batos.image.memory_segments import trees_of
+from batos.image.records import SLOT_TRUST, Lineage
+from batos.image.roots import Root
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The name of the tree among the records of memories; an image in which nothing was retracted has none.
+_RETRACTIONS: Final = "retractions"
+#: The slot of a thought whose answer is not recalled.
+RETRACTED: Final = "retracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """The outcome of a retraction: what it took out, by kind, so that exactly that can come back.
+
+    `memories` and `pins` are names, `missions` ids, `methods` (key of the lineage, revision, whether it was active),
+    `tools` (selector, intent, trust class of the slot) that were declared and not yet made.
+    """
+
+    at: str
+    by: str
+    origins: tuple[str, ...]
+    memories: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    missions: tuple[str, ...] = ()
+    methods: tuple[tuple[str, int, bool], ...] = ()
+    tools: tuple[tuple[str, Intent, str], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether it took nothing out."""
+        return not (self.memories or self.pins or self.missions or self.methods or self.tools)
+
+    @property
+    def reason(self) -> str:
+        """Return the reason that retired methods have in their history."""
+        return f"retracted with {self.origins[0]}"
+
+
+def retract(root: Root, origins: Sequence[str], by: str, at: str, *, cascade: bool) -> Retraction:
+    """Take memories out of recall and pins, and with `cascade` all that they caused, out of methods too."""
+    caused = memory_lineage.find_caused(root, origins) if cascade else MemoryEffects()
+    names = [each for each in dict.fromkeys((*origins, *caused.memories)) if _standing(root, each) == "current"]
+    bare = Retraction(at, by, tuple(origins))
+    done = Retraction(
+        at,
+        by,
+        bare.origins,
+        memories=tuple(names),
+        pins=tuple(each for each in (*origins, *caused.memories) if memory_pins.unpin(root, each)),
+        missions=tuple(each for each in caused.missions if _mark(root, each)),
+        methods=tuple(_retire_all(root, caused.methods, bare)),
+        tools=tuple(_withdraw_all(root, caused.tools)),
+    )
+    for name in names:
+        memory_records.set_standing(root, name, "retracted")
+    _forget_views(root, done.missions)
+    if not done.is_empty:
+        _record(root, done)
+    return done
+
+
+def names_from_source(root: Root, source: str, user: str) -> list[str]:
+    """Return the names of all of a user's documents that came from there, whatever their standing."""
+    names = [each.document for _, each in memory_records.ranges_of(root) if each.source == source]
+    documents = root[roots.DOCUMENTS]
+    found = dict.fromkeys((*names, *memory_copies.names_at(root, source)))
+    return [each for each in found if each in documents and own_slots(documents[each])["user"] == user]
+
+
+def find_all(root: Root, name: str) -> list[Retraction]:
+    """Return the retractions that began with a memory and still stand, the newest first."""
+    kept = trees_of(root).get(_RETRACTIONS, {})
+    found = (Retraction(**each) for _, each in reversed(list(kept.items())))
+    return [each for each in found if name in each.origins]
+
+
+def restore(root: Root, done: Retraction, by: str, at: str) -> None:
+    """Undo a retraction: what it took out comes back, unless somebody has put something else in its place since."""
+    documents = root[roots.DOCUMENTS]
+    for name in done.memories:
+        if name in documents and _standing(root, name) == "retracted":
+            memory_records.set_standing(root, name, "current")
+    for name in done.pins:
+        if name in documents:
+            memory_pins.pin(root, name, at)
+    for mission in done.missions:
+        thought = roots.mission_record(root, mission).thought
+        if RETRACTED in own_slots(thought):
+            delattr(thought, RETRACTED)
+    _forget_views(root, done.missions)
+    for selector, intent, trust in done.tools:
+        _declare_again(root, selector, intent, trust)
+    for key, revision, was_active in done.methods:
+        _reinstate(root[roots.METHODS].get(key), revision, was_active, (root, by, at))
+    del trees_of(root)[_RETRACTIONS][_key(done)]
+
+
+def _standing(root: Root, name: str) -> str:
+    return str(own_slots(root[roots.DOCUMENTS][name])["standing"])
+
+
+def _record(root: Root, done: Retraction) -> None:
+    kept: Any = trees_of(root)
+    if _RETRACTIONS not in kept:
+        kept[_RETRACTIONS] = OOBTree()
+    kept[_RETRACTIONS][_key(done)] = {name: getattr(done, name) for name in Retraction.__slots__}
+
+
+def _key(done: Retraction) -> str:
+    return f"{done.at} {done.origins[0]}"
+
+
+# -- answers
+
+
+def _mark(root: Root, mission: str) -> bool:
+    """Mark a mission's answer, so that no conversation recalls it; False if it is marked already."""
+    thought = roots.mission_record(root, mission).thought
+    if RETRACTED in own_slots(thought):
+        return False
+    setattr(thought, RETRACTED, True)
+    return True
+
+
+def _forget_views(root: Root, missions: Iterable[str]) -> None:
+    """Drop the summaries of conversations in which these missions are turns; they are made anew from the turns."""
+    for mission in missions:
+        name = roots.mission_record(root, mission).brief.value.get("conversation") or ""
+        conversation = root[roots.CONVERSATIONS].get(name)
+        if conversation is not None and own_slots(conversation).get("view"):
+            conversation.view = ()
+
+
+# -- methods and tools
+
+
+def _retire_all(root: Root, found: Iterable[tuple[str, int]], done: Retraction) -> Iterable[tuple[str, int, bool]]:
+    """Retire revisions, also those that are not active: nobody rolls back to one without seeing why it went."""
+    for key, revision in found:
+        lineage: Lineage = root[roots.METHODS][key]
+        is_active = lineage.active == revision
+        if revision in lineage.retired and not is_active:
+            continue
+        if not is_active:
+            lineage.retired = {**lineage.retired, revision: {"at": done.at, "reason": done.reason}}
+        elif lineage.holder is root.get(roots.TOOLS):
+            _withdraw_made_tool(root, lineage, done)
+        else:
+            methods.retire(lineage, done.reason, done.at, done.by)
+        yield key, revision, is_active
+
+
+def _withdraw_made_tool(root: Root, lineage: Lineage, done: Retraction) -> None:
+    """Take a tool away with its wish, which came of what is retracted: the wish alone would be interpreted."""
+    revision, wish = lineage.active, lineage.intent
+    methods.redeclare(root, lineage.holder, lineage.selector, None, done.at)
+    lineage.retired = {**lineage.retired, revision: {"at": done.at, "reason": done.reason}}
+    lineage.barred = (
+        None if wish is None else {"intent": methods.digest_of(wish), "coders": None, "reason": done.reason}
+    )
+
+
+def _reinstate(lineage: Lineage | None, revision: int, was_active: bool, told: tuple[Root, str, str]) -> None:
+    root, by, at = told
+    why = None if lineage is None else lineage.retired.get(revision)
+    if lineage is None or why is None or not why["reason"].startswith("retracted with "):
+        return
+    if was_active and not lineage.active:
+        if lineage.intent is None:
+            methods.redeclare(root, lineage.holder, lineage.selector, _last_wish(lineage), at)
+        methods.restore(root, lineage, revision, at, by)
+    else:
+        lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
+
+
+def _last_wish(lineage: Lineage) -> Intent | None:
+    """Return the intent that the slot had before it was withdrawn."""
+    entries = (lineage.history[number] for number in sorted(lineage.history, reverse=True))
+    return next((each["former_intent"] for each in entries if each.get("former_intent") is not None), None)
+
+
+def _withdraw_all(root: Root, selectors: Iterable[str]) -> Iterable[tuple[str, Intent, str]]:
+    """Take away the wishes for tools that nothing was made of."""
+    holder: UvmObject | None = root.get(roots.TOOLS)
+    for selector in selectors:
+        wish = None if holder is None else own_slots(holder).get(selector)
+        if holder is None or not isinstance(wish, Intent):
+            continue
+        trust = (own_slots(holder).get(SLOT_TRUST) or {}).get(selector, "")
+        tool_declarations.forget(root, selector, methods.digest_of(wish))
+        if selector not in own_slots(holder):
+            yield selector, wish, trust
+
+
+def _declare_again(root: Root, selector: str, wish: Intent, trust: str) -> None:
+    holder = root[roots.TOOLS]
+    if tool_declarations.is_free(holder, selector, wish):
+        setattr(holder, selector, wish)
+        if trust:
+            setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: trust})
