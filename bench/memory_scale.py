@@ -28,6 +28,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from batos.brief import as_file
 from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
@@ -35,7 +36,10 @@ from batos.image.memory_records import ChunkText, NewDocument
 from batos.memory import chunk_vectors
 from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.document_store import DocumentStore
+from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
 from batos.memory.reach import MemoryReach
+from batos.objects.prototype import own_slots
+from batos.testing import ScriptedBridge, scripted_uvm
 from report import Goal, report
 from vector_stores_side import PEERS
 
@@ -44,6 +48,9 @@ WORDS, PART_WORDS, PARTS, BATCH = 200_000, 100, 10, 64
 FOUND, QUERY_WORDS = 20, 8
 INGEST, QUERY_MS, OPENING, RSS_MB = 3_000, 15.0, 2.0, 400
 MILLION = 1_000_000
+#: Texts that a mission gives to memory, and how many times a commit without them theirs may take.
+CONTRIBUTED, COMMIT_RATIO = 100, 2.0
+HARBOUR = Path(__file__).resolve().parents[1] / "examples" / "harbour.txt"
 #: The exit code of a part whose library is not there.
 MISSING = 69
 
@@ -176,6 +183,45 @@ def serve(home: Path) -> dict[str, float]:
             server.terminate()
 
 
+async def contribute(home: Path, many: int) -> dict[str, float]:
+    """Return the milliseconds of a mission's commit: without memories, and with 100 texts that its methods gave.
+
+    The catalogue writes the documents afterwards, in a commit of its own.
+    """
+    spent: dict[int, list[float]] = {0: [], CONTRIBUTED: []}
+    made = Texts(seed=13)
+    answered = await answer_of_a_mission(home / "mission")
+    image = LivingImage(Opening(f"file://{home}/missions.fs", ""))
+    try:
+        await image.prepare()
+        for number in range(2 * max(3, many // 2)):
+            mission = await image.accept({"text": "Why is the sea salt?", "user": "user", "attachments": []})
+            with image.transaction(mission) as transaction:
+                thought = image.find(transaction.root, mission)[2]
+                texts = [" ".join(made.words(PART_WORDS)) for _ in range(number % 2 * CONTRIBUTED)]
+                for slot, value in answered.items():
+                    setattr(thought, slot, value)
+                if texts:
+                    given = [IndexedDocument(f"text {number}", each, "model", True) for each in texts]
+                    thought.indexed_documents = pack(given)
+                began = time.perf_counter()
+                await transaction.commit(thought)
+                spent[len(texts)].append(time.perf_counter() - began)
+    finally:
+        await asyncio.to_thread(image.close)
+    plain, full = (1e3 * median(spent[count]) for count in (0, CONTRIBUTED))
+    return {"commit_ms": round(plain, 2), "commit_100_ms": round(full, 2), "commit_ratio": round(full / plain, 2)}
+
+
+async def answer_of_a_mission(home: Path) -> dict[str, Any]:
+    """Return what the answer of a mission over a file writes: the slots of its thought."""
+    file = as_file("harbour.txt", HARBOUR.read_bytes())
+    async with scripted_uvm(home, ScriptedBridge()) as uvm:
+        told = await uvm.missions.ask({"text": "How was the breach closed?", "effort": "cycle"}, (file,))
+        with uvm.image.snapshot() as root:
+            return {**own_slots(uvm.image.find(root, told["id"])[2]), "contributions": [(MEMORABLE, {})]}
+
+
 def percentiles(spent: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile in milliseconds."""
     ordered = sorted(spent)
@@ -212,6 +258,8 @@ def part(given: argparse.Namespace) -> dict[str, Any]:
     if given.part == "ingest":
         rate = asyncio.run(ingest(given.home, given.chunks))
         return {"ingest_per_s": round(rate), "ingest_rss_mb": rss_mb()}
+    if given.part == "contribute":
+        return asyncio.run(contribute(given.home, given.queries))
     if given.part == "serve":
         return serve(given.home)
     if given.part == "answer":
@@ -237,6 +285,7 @@ def measure(sizes: Sequence[int], many: int) -> dict[str, Any]:
             row = in_a_process("ingest", home, *flags)
             row |= {**in_a_process("answer", home, *flags), **in_a_process("serve", home, *flags)}
             row["disk_mb"] = size_mb(home)
+            row |= in_a_process("contribute", home, *flags)
             told[str(chunks)] = {"ours": row, **peers(Path(folder), flags)}
         print(chunks, json.dumps(told[str(chunks)]), file=sys.stderr)
     return told
@@ -269,6 +318,7 @@ def goals_of(told: Mapping[str, Any]) -> list[Goal]:
         Goal("seconds until an opened image has answered", ours["opening_s"], OPENING),
         Goal("MB of a process that answers", ours["rss_mb"], RSS_MB),
         Goal("MB of a server that has answered", ours["server_mb"], RSS_MB),
+        Goal("times a commit without, of one with 100 memories", ours["commit_ratio"], COMMIT_RATIO),
     ]
 
 

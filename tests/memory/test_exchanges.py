@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batos.brief import MissionBrief
 from batos.image.memory_records import NewDocument
 from batos.image.records import Brief
-from batos.memory.exchanges import documents_of, is_carried, is_memorable
+from batos.memory.exchanges import IndexedDocument, documents_of, is_carried, is_memorable, pack, unpack
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 TEXT = "My cat is called Miso. What may she eat?"
@@ -26,6 +28,12 @@ def made(states: list[str], text: str = TEXT, answer: object = "Fish.", **value:
         "provenance": {"sentences": [{"state": each} for each in states], "gate": {"ok": True}},
     }
     return list(documents_of("m-1", brief, slots, NOW))
+
+
+@given(st.lists(st.builds(IndexedDocument, st.text(), st.text(), st.just("model"), st.booleans()), max_size=4))
+def test_packed_documents_are_unpacked_as_they_were(documents: list[IndexedDocument]) -> None:
+    """Whatever characters they have."""
+    assert unpack(pack(documents)) == documents
 
 
 def test_a_statement_is_the_word_of_its_person_and_an_answer_has_the_class_of_its_lineage() -> None:

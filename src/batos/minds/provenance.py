@@ -9,7 +9,7 @@ from batos.image import tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage
-from batos.memory.exchanges import MEMORABLE, is_memorable
+from batos.memory.exchanges import MEMORABLE, is_memorable, pack
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
@@ -35,7 +35,7 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     thought.cost = context.io.session.cost.as_dict()
     thought.provenance = _provenance(context, synthesis)
     if context.trace.indexed:
-        thought.indexed_documents = [each._asdict() for each in context.trace.indexed]
+        thought.indexed_documents = pack(context.trace.indexed)
     thought.contributions = _contributions(context, len(standing.verdict.faults))
 
 
