@@ -109,6 +109,7 @@ class CandidateDocument(TypedDict):
     wish: Mapping[str, Any] | None
     former: FormerRevision | None
     methods: list[CandidateDocument]
+    forgets: NotRequired[Sequence[str]]
     digest: str
 
 
@@ -149,6 +150,7 @@ class ApprovalDocument(ApprovalLine):
     mutants: MutantsDocument
     provenance: MethodProvenance
     diff: list[str] | None
+    forgets: list[str]
 
 
 class ApprovalList(TypedDict):

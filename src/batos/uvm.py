@@ -20,6 +20,7 @@ from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
 from batos.genesis.reconcile import Reconciler
+from batos.image import forget_questions
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
@@ -174,12 +175,12 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
-    settings, image, events = opened.settings, opened.image, opened.events
+    settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking)
-    lifecycle = MethodLifecycle(image, events, opened.clock, _rules(settings))
-    publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, opened.clock)
-    readings = Readings(settings, image, opened.journal, lifecycle, opened.clock)
+    lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
+    publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, clock)
+    readings = Readings(settings, image, opened.journal, lifecycle, clock)
 
     # The one circle: a mission that runs may ask a person, and the answer wakes missions. No worker works before all
     # is built, so that the readiness, which is built below, may be named here.
@@ -193,22 +194,22 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         return readiness.prepare(mission)
 
     deps = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image), prepare)
-    workers = Workers(image, group, deps, opened.clock)
+    workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
-    then = Consequences(missions.wake, lifecycle.settle)
-    approvals = Approvals(image, events, opened.clock, settings.approval_days, group, then)
-    making = RuntimeParts(
-        settings, image, opened.journal, opened.bridge, events, opened.clock, lifecycle, approvals, digests
-    )  # fmt: skip
+    store = DocumentStore(image, clock)
+    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
+    approvals = Approvals(image, events, clock, settings.approval_days, group, then)
+    publisher.register(forget_questions.KIND, approvals.fold_forgetting)
+    making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making))
     running = ReadinessParts(
-        settings, image, opened.journal, publisher, events, opened.clock, method_runtime.methods, digests, thinking,
+        settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    mission_memory = _mission_memory(stack, group, opened, store := DocumentStore(image, opened.clock))
+    mission_memory = _mission_memory(stack, group, opened, store)
     stack.push_async_callback(_finish, workers.stop)
-    late = LearningParts(settings, image, method_runtime.generator, workers, events, opened.clock, readiness.ready)
+    late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
     learning = LateMethods(late, group, pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
     backfill = _backfill(stack, group, opened, store, readiness, workers)
@@ -216,7 +217,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
-        settings, image, opened.journal, opened.bridge, events, opened.clock,
+        settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
         mission_memory, _curator(stack, opened, store, readings, writer),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,11 +17,12 @@ from batos.concurrency.alarms import Alarms
 from batos.errors import BatosError, Refused
 from batos.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
 from batos.events import Events
-from batos.image import approvals
+from batos.image import approvals, forget_questions
 from batos.image.approvals import ApprovalQuestion, ApprovalState
 from batos.image.candidates import Candidate
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
+from batos.image.roots import Root
 
 _log = structlog.get_logger("batos")
 
@@ -58,11 +59,14 @@ class Consequences:
     """Says what follows from an answer.
 
     `wake` is called with the missions that waited for it, `settle` with the object and selector of each method that was
-    installed, so that one too many goes.
+    installed, so that one too many goes. `forget` forgets the memories that a yes was about, while `exclusively` keeps
+    all other changes of memory waiting.
     """
 
     wake: Wake = _nobody
     settle: Settle = _settle_nothing
+    forget: approvals.Forget | None = None
+    exclusively: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
 def still_waits(image: LivingImage, mission: str) -> bool:
@@ -130,6 +134,10 @@ class Approvals:
         now = self._clock()
         question = ApprovalQuestion(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
         answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
+        self._tell_asked(answer)
+        return _id_of(answer)
+
+    def _tell_asked(self, answer: ApprovalState) -> None:
         if answer.changed:
             self._alarms.set(answer.name, answer.until)
             self._events.emit(
@@ -138,7 +146,15 @@ class Approvals:
                     approval=answer.name, receiver=answer.object, selector=answer.selector, digest=answer.digest
                 ),
             )
-        return _id_of(answer)
+
+    def fold_forgetting(self, root: Root, mission: str, payload: Any) -> Sequence[Callable[[], None]]:
+        """Ask a person whether the documents that a committed mission named may be forgotten."""
+        now = self._clock()
+        candidate = forget_questions.candidate_of(root, payload["documents"], mission, iso(now))
+        if candidate is None:
+            return ()
+        question = ApprovalQuestion(approval_id(now), candidate, iso(now), iso(now + self._period))
+        return (partial(self._tell_asked, approvals.ask(root, question)),)
 
     async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
         """Return the id of the open question about a slot as it is; None if there is none.
@@ -178,9 +194,11 @@ class Approvals:
         """
         await asyncio.to_thread(self._check, names)
         at = iso(self._clock())
-        return await self._answer(
-            [partial(approvals.approve, name=name, by=by, at=at) for name in dict.fromkeys(names)]
-        )
+        forget = self._consequences.forget
+        async with self._consequences.exclusively():
+            return await self._answer(
+                [partial(approvals.approve, name=name, by=by, at=at, forget=forget) for name in dict.fromkeys(names)]
+            )
 
     async def reject(self, name: str, by: str, why: str) -> ApprovalAnswers:
         """Say no, for a reason. NotFound: there is no such question."""
@@ -212,7 +230,7 @@ class Approvals:
             with suppress(Refused):  # somebody brought it to a stand since
                 self._begin(mission)
         for answer in answers:
-            if answer.changed and answer.word == "approved":
+            if answer.changed and answer.word == "approved" and answer.revision is not None:
                 await self._settle(answer)
         return ApprovalAnswers(answers, tuple(woken))
 

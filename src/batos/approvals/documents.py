@@ -69,7 +69,8 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
     if user is None:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")
-    concerned = {*approval.missions, *([] if wished is None else [wished])}
+    asking = approval.candidate["provenance"].get("missions", ()) if approval.candidate.get("forgets") else ()
+    concerned = {*approval.missions, *asking, *([] if wished is None else [wished])}
     return bool(concerned) and ownership.is_asked_by(root, concerned, user)
 
 
@@ -117,6 +118,7 @@ def whole(root: Root, name: str, at: str) -> ApprovalDocument:
         "mutants": candidate["mutants"].copy(),
         "provenance": candidate["provenance"].copy(),
         "diff": None if former is None else list(diff(former, candidate["source"])),
+        "forgets": list(candidate.get("forgets", ())),
     }
 
 

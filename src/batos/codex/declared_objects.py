@@ -23,7 +23,7 @@ _SELECTOR = re.compile(r"[a-z][a-z0-9_]{0,78}_")
 _CALL = re.compile(r"(\w+)\(")
 _TAKEN: Final = frozenset((*roots.OBJECTS, *roots.RECORDS, "name", "tools"))
 #: Selectors that every generated object understands already.
-_INHERITED: Final = frozenset({"log_", "recall_", "infer_", "embed_", "index_document_"})
+_INHERITED: Final = frozenset({"log_", "recall_", "infer_", "embed_", "index_document_", "forget_"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,19 @@ from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_o
 
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
 PRIMITIVES: Mapping[str, Mapping[str, str]] = {
-    "traits_obj": {"log_": "traits.log", "recall_": "traits.recall", "index_document_": "catalog.index"},
+    "traits_obj": {
+        "log_": "traits.log",
+        "recall_": "traits.recall",
+        "index_document_": "catalog.index",
+        "forget_": "catalog.forget",
+    },
     "pLLM_obj": {"infer_": "llm.infer", "embed_": "llm.embed"},
     "orchestrator_obj": {"start_cognitive_cycle_for_": "orchestrator.start_cognitive_cycle_for"},
-    "knowledge_catalog_obj": {"search_": "catalog.search", "index_document_": "catalog.index"},
+    "knowledge_catalog_obj": {
+        "search_": "catalog.search",
+        "index_document_": "catalog.index",
+        "forget_": "catalog.forget",
+    },
 }
 
 #: Selectors that conversations understand beside those of all objects.

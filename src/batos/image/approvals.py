@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from batos.errors import NotFound, Refused
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
-from batos.image import methods, object_installation, roots
+from batos.image import forget_questions, methods, object_installation, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import Root
 from batos.method_documents import CandidateDocument
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
+
+#: Forgets documents, by their ids.
+Forget: TypeAlias = Callable[[Root, Sequence[str]], None]
 
 #: The code of the reason for which a mission waits for a person.
 NEEDED = "approval_needed"
@@ -151,8 +154,8 @@ def _approval_of_active(root: Root, active: Method, candidate: Candidate, at: st
 # -- answering
 
 
-def approve(root: Root, name: str, by: str, at: str) -> ApprovalState | None:
-    """Say yes and install it, in one; None: there is no such question.
+def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = None) -> ApprovalState | None:
+    """Say yes and install it, in one; None: there is no such question. Of memories: `forget` them.
 
     `approved` and `changed`: it is installed now. Whatever else: it is not, because it was answered before, its time is
     over, or (`outdated`) the slot is not what it was when it was asked.
@@ -169,7 +172,10 @@ def approve(root: Root, name: str, by: str, at: str) -> ApprovalState | None:
         approved = candidate.with_approval({"approval": name, "approved_by": by, "approved_at": at})
         install = object_installation.install if approved.methods else _alone
         try:  # what it refuses, it refuses before it changes anything
-            approval.revision = install(root, approved, at)[0].revision
+            if approved.forgets and forget is not None:
+                forget(root, approved.forgets)
+            else:
+                approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
             why = refused.message
     if why is None:
@@ -230,6 +236,8 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
     """Return the reason why an approved candidate cannot be installed any more, or None."""
     if _is_altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
+    if candidate.forgets:
+        return forget_questions.reason_not_forgettable(root, candidate)
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
         faults = "; ".join(f"line {each['line']}: {each['why']}" for each in refused[0].verdict["faults"])

@@ -41,6 +41,8 @@ class Candidate:
     former: FormerRevision | None = None
     #: Of a whole object: its methods, which are installed together or not at all. `source` is then that of all.
     methods: tuple[Candidate, ...] = ()
+    #: Of a question whether memories may be forgotten: the documents. Nothing is installed then.
+    forgets: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -63,7 +65,8 @@ class Candidate:
         """Return the candidate that `as_dict` showed."""
         fields: dict[str, Any] = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
-        return cls(**{**fields, "checks": tuple(fields.get("checks", ())), "methods": methods})
+        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets")}
+        return cls(**{**fields, **several, "methods": methods})
 
 
 def digest_of_source(source: str) -> str:

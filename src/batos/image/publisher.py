@@ -32,6 +32,10 @@ class Publisher:
         self._appliers = dict(appliers)
         self._clock = clock
 
+    def register(self, kind: str, applier: Applier) -> None:
+        """Fold contributions of another kind too, from now on: before any mission is published."""
+        self._appliers[kind] = applier
+
     async def fold(self, mission: str) -> bool:
         """Publish one committed mission; concurrent ones share a commit. False: it was, and nothing has changed."""
         at = iso(self._clock())

@@ -263,16 +263,19 @@ class DocumentStore:
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
                 found += [root[roots.DOCUMENTS][name] for name in quoting if name in root[roots.DOCUMENTS]]
-                lines = _lines_of_all(root, found)
-                memory_folding.unfold_all(root, lines, kinds.without)
-                left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
-                memory_records.forget(root, left, kinds.without)
-                return list(lines.values())
+                return _forget_all(root, found)
 
             told = await self._image.writer.apply(change)
         if isinstance(told, NotFound):
             raise told
         return {"forgotten": told, "note": STILL_HELD}
+
+    def forget_in(self, root: Root, names: Sequence[str]) -> None:
+        """Forget documents within a change of the image, and the answers that quote them; inside `exclusively`."""
+        found = set(names)
+        found.update(memory_folding.list_above(root, found))
+        quoting = memory_quotes.answers_quoting(root, found)
+        _forget_all(root, [root[roots.DOCUMENTS][name] for name in dict.fromkeys((*names, *quoting))])
 
     def _quoting(self, named: Sequence[str], user: str | None) -> list[str]:
         """Return the names of the remembered answers that quote one of the documents that are named."""
@@ -296,6 +299,14 @@ class _StoreReport:
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
     memory_folding.unfold_places(root, (), copies, kinds.without)
     memory_records.add_places(root, copies, kinds.without)
+
+
+def _forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
+    lines = _lines_of_all(root, found)
+    memory_folding.unfold_all(root, lines, kinds.without)
+    left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
+    memory_records.forget(root, left, kinds.without)
+    return list(lines.values())
 
 
 def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLine]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batos.gate import citations
-from batos.image import tool_declarations, wishes
+from batos.image import forget_questions, tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage
@@ -146,6 +146,8 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
         found.append(("turn", {"conversation": context.mission.brief.conversation}))
     if context.trace.indexed or is_memorable(context.mission.brief):
         found.append((MEMORABLE, {}))
+    if context.trace.forgets:
+        found.append((forget_questions.KIND, {"documents": list(context.trace.forgets)}))
     if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]

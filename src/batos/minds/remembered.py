@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import replace
 from typing import Final
 
-from batos.brief import DEFAULT_SCOPE, NO_MEMORY
+from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import memory_segments
 from batos.memory.chunk_search import RecallQuery, VectorQuery
@@ -30,7 +30,7 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
 
     A later attempt finds the same parts again, so that its prompts are the same and paid answers are used.
     """
-    recollection, reach = context.io.recollection, _reach(context)
+    recollection, reach = context.io.recollection, reach_of(context.mission.brief)
     if recollection is None or reach is None or not memory_segments.change_of(context.mission.root):
         return ()
     if cues.asks_history(query):
@@ -72,9 +72,8 @@ def _key(query: str) -> str:
     return hashlib.sha256(query.encode()).hexdigest()[:16]
 
 
-def _reach(context: MindContext) -> MemoryReach | None:
-    """Return the memories that the mission may use; None: it wants none."""
-    brief = context.mission.brief
+def reach_of(brief: MissionBrief) -> MemoryReach | None:
+    """Return the memories that a mission may use; None: it wants none."""
     asked = brief.policy.memory if brief.policy else None
     if asked == NO_MEMORY:
         return None

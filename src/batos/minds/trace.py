@@ -72,6 +72,8 @@ class Trace:
     forged: list[dict[str, Any]] = field(default_factory=list)
     #: Documents that methods gave to be remembered with the mission.
     indexed: list[IndexedDocument] = field(default_factory=list)
+    #: Documents, by their ids, of which methods ask a person whether they may be forgotten.
+    forgets: list[str] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
@@ -129,6 +131,10 @@ class Trace:
     def note_document(self, document: IndexedDocument) -> None:
         """Note a document that is remembered once the mission is done."""
         self.indexed.append(document)
+
+    def note_forgetting(self, documents: Iterable[str]) -> None:
+        """Note documents of which a person is asked, once the mission is done, whether they may be forgotten."""
+        self.forgets.extend(each for each in documents if each not in self.forgets)
 
     def note_withdrawal(self, path: str) -> None:
         """Note that what was streamed is withdrawn; what follows is streamed under this path."""

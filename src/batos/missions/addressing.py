@@ -131,6 +131,7 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
     "traits.recall": _query,
     "catalog.search": _query,
     "catalog.index": _arguments,
+    "catalog.forget": _arguments,
     "llm.embed": _arguments,
     START: lambda message: (_text(message),),
     "conversation.turns": _places,

@@ -201,6 +201,11 @@ async def _index(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
     memory_primitives.index_document(interpreter.context, args, {}, trust, is_evidence=True)
 
 
+async def _forget(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
+    """Note documents of which a person is asked whether they may be forgotten."""
+    return memory_primitives.forget(interpreter.context, args, {})
+
+
 async def _embed(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
     """Return the vector of a text, or those of a list of texts."""
     return await memory_primitives.embed(interpreter.context, "embed#0", args, {})
@@ -235,6 +240,7 @@ KERNEL: Final[dict[str, Kernel]] = {
     "traits.recall": _recall,
     "catalog.search": _search,
     "catalog.index": _index,
+    "catalog.forget": _forget,
     "llm.embed": _embed,
     "llm.infer": _infer,
     "orchestrator.start_cognitive_cycle_for": _start_cycle,

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.memory.test_document_store import incoming
 from tests.methods.execution.method_mind import MethodMind, open_method_mind
 
+from batos.approvals.documents import list_approvals
 from batos.brief import as_file
 from batos.errors import BatosError
 from batos.memory.chunk_search import RecallQuery
@@ -131,3 +133,47 @@ async def test_texts_have_vectors(tmp_path: Path) -> None:
         assert one == same
         assert [len(each) for each in (one, two)] == [2, 2]
         assert bridge.embedded.count("ab") == 1
+
+
+async def test_a_person_is_asked_before_anything_is_forgotten(mind: MethodMind) -> None:
+    """The question is bound to exactly the documents that were named; only a yes forgets them."""
+    await mind.uvm.document_store.remember([incoming(KEEPER, "/keeper", mind.uvm.settings.asker)])
+    await mind.learn(
+        tidy_="""
+        async def tidy_(self):
+            return await self.forget_("/keeper")
+        """
+    )
+    assert await mind.sent("tidy_") == "asked"
+    assert len(await remembered(mind)) == 1
+    with mind.uvm.image.snapshot() as root:
+        (line,) = list_approvals(root, "2026", 9)["approvals"]
+    assert [keys["selector"] for keys in mind.told("approval.asked")] == ["forget_"]
+    answered = await mind.uvm.approvals.approve([line["id"]], "ada")
+    assert [each.word for each in answered.answers] == ["approved"]
+    assert await remembered(mind) == []
+
+
+async def test_a_yes_does_not_count_for_what_has_changed_since(mind: MethodMind) -> None:
+    """A document of another content has another id: nothing is forgotten then."""
+    owner = mind.uvm.settings.asker
+    await mind.uvm.document_store.remember([incoming(KEEPER, "/keeper", owner)])
+    await mind.send("forget_", "/keeper", receiver="knowledge_catalog_obj")
+    await mind.uvm.document_store.remember([incoming("Ole Dahl keeps it.", "/keeper", owner)])
+    with mind.uvm.image.snapshot() as root:
+        (line,) = list_approvals(root, "2026", 9)["approvals"]
+    answered = await mind.uvm.approvals.approve([line["id"]], "ada")
+    assert [each.word for each in answered.answers] == ["outdated"]
+    assert len(await remembered(mind)) == 1
+
+
+@pytest.mark.parametrize("named", ["/none", "/bobs", "/work", [], 7, [7]])
+async def test_only_what_the_mission_may_use_can_be_named(mind: MethodMind, named: Any) -> None:
+    """Another user's documents and those of another scope are as if they were not there."""
+    owner = mind.uvm.settings.asker
+    given = [incoming(KEEPER, "/bobs", "bob"), incoming(KEEPER, "/work", owner, "work")]
+    await mind.uvm.document_store.remember(given)
+    with pytest.raises(BatosError, match="forget_"):
+        await mind.send("forget_", named)
+    with mind.uvm.image.snapshot() as root:
+        assert list_approvals(root, "2026", 9)["approvals"] == []

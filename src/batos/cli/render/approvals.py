@@ -55,7 +55,8 @@ def _slot(found: Mapping[str, Any]) -> str:
 
 def whole_text(found: Mapping[str, Any]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    return "\n".join([*_head(found), *_judgement_lines(found), "", *_source(found), *_change(found), *_to_do(found)])
+    judged = () if found.get("forgets") else _judgement_lines(found)
+    return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *_to_do(found)])
 
 
 def _head(found: Mapping[str, Any]) -> Iterator[str]:
@@ -79,6 +80,8 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _takes_the_place(found: Mapping[str, Any]) -> str:
+    if found.get("forgets"):
+        return f"which forgets {count_text(len(found['forgets']), 'document')}"
     if "revision" in found:
         return f"installed as revision {found['revision']}"
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"

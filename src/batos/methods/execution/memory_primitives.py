@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from batos.brief import NO_MEMORY
-from batos.errors import ObjectError
+from batos.errors import NotFound, ObjectError
+from batos.image import memory_records
 from batos.memory.exchanges import IndexedDocument
 from batos.methods.execution.argument_binding import bind_arguments
+from batos.minds import remembered
 from batos.minds.context import MindContext
+from batos.objects.prototype import own_slots
 
 #: The most characters of a document's title and of its text, and the most documents of a mission.
 MOST_TITLE, MOST_TEXT, MOST_DOCUMENTS = 200, 64 * 1024, 256
 #: The most texts of one `embed_`, and the most characters of each.
 MOST_EMBEDDED, MOST_EMBEDDED_TEXT = 64, 8_000
+#: The answer of `forget_`.
+ASKED: Final = "asked"
 
 
 def index_document(
@@ -40,6 +45,33 @@ def index_document(
     context.trace.note_document(document)
 
 
+def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Note documents of which a person is asked whether they may be forgotten, and return "asked".
+
+    Ids, sources, or the mission that left them name documents; all are the mission's user's, and in its scope.
+
+    Raises: ObjectError: an argument is wrong, or there is no such document.
+    """
+    named = bind_arguments(_forget, "forget_", args, kwargs)["documents"]
+    several = [named] if isinstance(named, str) else named
+    if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_DOCUMENTS:
+        raise ObjectError(f"`forget_` takes the name of a document, or a list of 1 to {MOST_DOCUMENTS} names")
+    reach = remembered.reach_of(context.mission.brief)
+    found: list[str] = []
+    for name in several:
+        if not isinstance(name, str) or reach is None or reach.scopes is None:
+            raise ObjectError("`forget_` takes names of documents, in a mission that uses memory")
+        try:
+            documents = memory_records.find_documents(context.mission.root, name, context.mission.brief.user)
+        except NotFound as error:
+            raise ObjectError(f"`forget_`: {error.message}") from None
+        found += [own_slots(each)["name"] for each in documents if own_slots(each)["scope"] in reach.scopes]
+    if not found:
+        raise ObjectError("`forget_`: these documents are of another scope than the mission's")
+    context.trace.note_forgetting(found)
+    return ASKED
+
+
 async def embed(
     context: MindContext, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[list[float]] | list[float]:
@@ -62,6 +94,10 @@ async def embed(
 
 def _index_document(title: Any, text: Any) -> None:
     """Declare the parameters of `index_document_`."""
+
+
+def _forget(documents: Any) -> None:
+    """Declare the parameters of `forget_`."""
 
 
 def _embed(texts: Any) -> None:

@@ -180,6 +180,8 @@ class MethodHost:
             is_evidence = not self.thoughts  # no model's word becomes what is known
             memory_primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
             return MessageAnswer()
+        if primitive.name == "catalog.forget":
+            return MessageAnswer(memory_primitives.forget(self._invocation.context, *given))
         if primitive.name == "llm.embed":
             path = sample_paths.within(self._invocation.path, selector, self._places[selector])
             self._places[selector] += 1
