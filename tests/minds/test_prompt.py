@@ -17,7 +17,7 @@ import batos
 from batos.errors import BatosError, ContextOverflow, ObjectError
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.evidence import Evidence, Passage, Turn
+from batos.memory.evidence import PINNED, Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds import clock, prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
@@ -83,6 +83,39 @@ def test_no_document_closes_its_own_block(files: list[tuple[str, str, str]]) -> 
         head, _, rest = block.partition("\n")
         assert rest == f"{passage.text}\n{end}"
         assert re.fullmatch(r'<document id="\d+" name="[^"<>]*" digest="[0-9a-f]{8}">', head)
+
+
+@given(
+    text=hostile, title=hostile, standing=st.sampled_from(["", "[superseded since 2026-11-26]"]), pinned=st.booleans()
+)
+def test_recalled_text_stands_in_no_system_message_and_in_its_fence_alone(
+    text: str, title: str, standing: str, pinned: bool
+) -> None:
+    """Also where it is pinned or history: without its block the prompt is the same for every remembered text."""
+
+    def composed(said: str, name: str) -> list[tuple[str, str]]:
+        why = PINNED if pinned else "words: lamp"
+        passage = Passage(1, name, "0" * 64, 0, said, "external", "d-1", 7, why, "", 1.0, standing)
+        shared = SharedContext("The charter.", "- Rules.", Evidence((passage,)), "2026-01-02T03:04:05.678Z")
+        messages = prompt.compose(shared, VOICE, prompt.reflex_task(VOICE, "Why?"))
+        found = [(each["role"], each["content"]) for each in messages]
+        assert sum(content.count(passage.block()) for role, content in found if role != "system") == 1
+        return [(role, content.replace(passage.block(), "")) for role, content in found]
+
+    assert composed(text, title) == composed("The lamp burns.", "lamp")
+
+
+@given(text=hostile)
+def test_what_a_revision_quotes_stands_in_a_fence(text: str) -> None:
+    """A fault quotes documents: without its fence the request is the same for every text."""
+
+    def asked(said: str) -> str:
+        fault = f"The nearest that is said: {said}"
+        content = prompt.revision(VOICE, "An answer.", [fault])[-1]["content"]
+        return content.replace(prompt.fence(f"- {fault}", "found"), "")
+
+    assert asked(text) == asked("Oil.")
+    assert "nearest" not in asked(text)
 
 
 def test_a_text_that_holds_its_own_digest_gets_another_mark() -> None:

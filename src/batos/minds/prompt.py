@@ -267,10 +267,13 @@ def protocol_task(voice: PersonaPrompt, intent: Mapping[str, str], answer: str, 
     )
 
 
-def fence(text: str) -> str:
-    """Put what a model said between marks that it does not hold: no line of it stands among those of a task."""
+def fence(text: str, name: str = "answer") -> str:
+    """Put what a model said, or what quotes a text, between marks that it does not hold.
+
+    No line of it stands among those of a task.
+    """
     end = mark(text)
-    return f'<answer digest="{end}">\n{text}\n</answer {end}>'
+    return f'<{name} digest="{end}">\n{text}\n</{name} {end}>'
 
 
 def one_line(text: str) -> str:
@@ -284,11 +287,11 @@ def with_guide(task: str, guide: str) -> str:
 
 
 def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
-    """Return the messages that are appended for a revision: the answer and its faults."""
+    """Return the messages that are appended for a revision: the answer and its faults, which quote documents."""
     if voice.form == "lean":
         asked = "\n".join((*map(one_line, faults), lean.REVISE))
     else:
-        asked = voice.prompt("revise", faults="\n".join(f"- {fault}" for fault in faults))
+        asked = voice.prompt("revise", faults=fence("\n".join(f"- {fault}" for fault in faults), "found"))
     return ({"role": "assistant", "content": answer}, {"role": "user", "content": asked})
 
 
