@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
@@ -92,3 +94,16 @@ async def test_the_only_part_is_found_by_its_one_telling_word() -> None:
             assert count("How old is the cat?") == 1
             assert count("Is it true that Bolivia is a country?") == 0
             assert count("How do I install a printer on Linux?") == 0
+
+
+async def test_an_answer_does_not_stand_before_what_was_given() -> None:
+    """Though its title is the question itself, and there are more of them than a recall shows."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([incoming("Maro winds the clockwork of the lamp.", "/lamp")])
+        given = [incoming(f"Nobody knows, said {n}.", f"m-{n}") for n in range(6)]
+        answers = [replace(each, kind="mission", title="Who winds the clockwork of the lamp?") for each in given]
+        await store.remember(answers)
+        with image.snapshot() as root:
+            page = recollection.recall(root, RecallQuery("Who winds the clockwork of the lamp?"), MemoryReach("ann"), 3)
+        assert [each["kind"] for each in page["recalled"]] == ["document", "mission", "mission"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -45,6 +45,9 @@ LEAST_ALIKE: Final = 0.34
 GIVEN: Final = frozenset[MemoryKind]({"document", "turn", "fact", "summary"})
 ANSWERED: Final = frozenset[MemoryKind]({"mission"})
 EVIDENCE: Final = frozenset({True})
+#: An answer has the very question for a title, so that it matches best when that is asked again: a recall takes this
+#: share of its score, and looks at so many times as many parts as it shows.
+ANSWER_SHARE, WIDER = 0.4, 4
 
 
 #: The share of its weight that counts of a statement that does not simply hold, beside those that do.
@@ -107,8 +110,8 @@ class Recollection:
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, shown: RecallView = MARKED
     ) -> RecalledPage:
         """Return the parts that match a query best, and how many have a word of it."""
-        found = self._search.recall(root, query, reach, most)
-        parts = list(found.best(most))
+        found = self._search.recall(root, query, reach, WIDER * most)
+        parts = _given_before_answers(found.best(WIDER * most))[:most]
         if shown.newest and len(parts) < most:
             parts += _newest(root, reach, {own_slots(each.chunk)["number"] for each in parts}, most - len(parts))
         lines = (_recalled_chunk(each, found, shown.view) for each in parts)
@@ -234,6 +237,17 @@ def _shown_text(chunk: UvmObject, standing: str, view: View) -> str:
     if not marks and standing not in WITH_SUMMARISED:
         marks = (ClaimMark(0, len(text), standing),)
     return marked_text(text, marks, view)
+
+
+def _given_before_answers(parts: Iterable[FoundChunk]) -> list[FoundChunk]:
+    """Return parts in order, the best first, where those of answers have a share of their scores."""
+    weighed = [
+        replace(each, score=ANSWER_SHARE * each.score)
+        if own_slots(own_slots(each.chunk)["document"])["kind"] in ANSWERED
+        else each
+        for each in parts
+    ]
+    return sorted(weighed, key=lambda each: -each.score)
 
 
 def _range_of(chunk: UvmObject) -> ChunkRange:
