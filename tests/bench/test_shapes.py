@@ -54,6 +54,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "bm25",
         "sets",
     ),
+    "conflict.py": ("calls_ratio", "rethought", "commits_met", "wall_ratio", "failures", "lost_counts"),
     "poison.py": (
         "promoted",
         "obeyed",

@@ -56,6 +56,10 @@ class MissionTransaction:
         """Return the objects that this mission has changed so far, new ones included."""
         return changed_objects(self._connection)
 
+    def shared_changes(self, thought: Any) -> tuple[bytes, ...]:
+        """Return the ids of the committed objects that this mission has changed, but for its own thought."""
+        return tuple(each._p_oid for each in self.changed_objects() if each is not thought and each._p_serial != z64)
+
     def uphold_organisation(self) -> None:
         """Refuse the commit if the organisation were another one after it."""
         uphold(self._connection, self.changed_objects(), thought=True)

@@ -23,6 +23,7 @@ from batos.memory.embedder import Embedder, Unembedded, find_embedder
 from batos.memory.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
+from batos.missions.commit_turns import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
 from batos.routing import router as routers
 from batos.routing.lessons import lessons_of
@@ -80,6 +81,8 @@ class Readiness:
         self._ready: Ready | None = None
         #: The checks of missions that are being accepted, by mission.
         self._prepared: dict[str, asyncio.Future[Ready]] = {}
+        #: Those of every runner's missions: an older runner's may commit beside the newest one's.
+        self._turns = CommitTurns()
 
     async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
         """Bring models and image to what codex and adapters say, and verify; a second run changes nothing.
@@ -184,6 +187,7 @@ class Readiness:
             parallel=limits.parallel,
             methods=parts.methods,
             recollection=parts.recollection,
+            turns=self._turns,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

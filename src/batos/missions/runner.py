@@ -58,6 +58,7 @@ from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import Trace
 from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.missions import messages
+from batos.missions.commit_turns import CommitPlace, CommitTurns
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
@@ -136,6 +137,8 @@ class MissionRunner:
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: Recalls from the documents of the image; None: nothing is remembered.
     recollection: Recollection | None = None
+    #: The order of missions that commit changes of the same objects.
+    turns: CommitTurns = field(default_factory=CommitTurns)
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,7 +160,8 @@ class MissionRunner:
             if not began:
                 await self.image.move(mission, "running", None, _RUNNABLE, **attempt.stop_request.status_facts)
                 began = True
-            await self._think_without_conflict(attempt)
+            with self.turns.place() as place:
+                await self._think_without_conflict(attempt, place)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
                 if self._is_answered(mission):
@@ -181,16 +185,17 @@ class MissionRunner:
                 raise ended_error(mission, status.word)
             return "answer" in own_slots(thought)
 
-    async def _think_without_conflict(self, attempt: Attempt) -> None:
+    async def _think_without_conflict(self, attempt: Attempt, place: CommitPlace) -> None:
         """Think, and repeat on a newer snapshot while other missions' commits change the same objects.
 
-        Paid answers are read from the journal; only requests that differ now are paid for.
+        Paid answers are read from the journal; only requests that differ now are paid for. The mission keeps its
+        turn at the objects of a conflict (commit_turns.py).
 
         Raises: MissionFailed: there was a conflict MOST_REPLAYS times.
         """
         for _ in range(MOST_REPLAYS):
             try:
-                await self._think(attempt)
+                await self._think(attempt, place)
             except absent_objects.Appeared:
                 attempt.stop_request.check()
             except ConflictError:
@@ -210,7 +215,7 @@ class MissionRunner:
         await self.journal.flush(attempt.mission)
         await self.image.again(attempt.mission, _CONFLICT)
 
-    async def _think(self, attempt: Attempt) -> None:
+    async def _think(self, attempt: Attempt, place: CommitPlace) -> None:
         """Run the cycle, or deliver the message, in a transaction, and commit the thought."""
         with self.image.transaction(attempt.mission) as transaction:
             context = attempt.context = await self._prepare(attempt, transaction)
@@ -224,6 +229,7 @@ class MissionRunner:
                 await messages.deliver(context, interpreter, message)
             context.mission.thought.states = list(attempt.states)
             attempt.gate = own_slots(context.mission.thought)["provenance"].get("gate")
+            await place.take(transaction.shared_changes(context.mission.thought))
             try:
                 await transaction.commit(context.mission.thought)
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,30 @@ async def test_eight_missions_add_to_one_slot(mind: MethodMind) -> None:
     assert mind.slots()["total"] == sum(range(1, 9)) == max(told)
     assert len(set(told)) == 8
     assert mind.bridge.history == []
+    met = Counter(each["what"] for each in mind.told("txn.conflict"))
+    assert set(met.values()) <= {1}  # nobody is overtaken twice
+
+
+async def test_who_lost_thinks_again_once(tmp_path: Path) -> None:
+    """Six missions whose prompts tell what the others count: each but the first pays its own call a second time."""
+    telling = """
+        async def tamland_facet_(self, query):
+            reply = await self.infer_(f"{query} ({self.asked})")
+            self.asked = self.asked + 1
+            self._p_changed = True
+            return reply
+        """
+    bridge = WaitingBridge(Script())
+    async with open_method_mind(tmp_path / "home", bridge=bridge) as mind:
+        await mind.learn(tamland_facet_=telling)
+        await mind.write(asked=0)
+        each = [asyncio.create_task(ask(mind.uvm)) for _ in range(6)]
+        for number in range(1, 36):
+            await bridge.let(number)
+        shown = [await task for task in each]
+        assert [told["status"] for told in shown] == ["done"] * 6
+        assert mind.slots()["asked"] == 6
+        assert len(bridge.history) == 6 * 5 + 5
 
 
 async def test_what_asks_something_else_now_is_paid(mind: MethodMind) -> None:
