@@ -42,6 +42,16 @@ def test_an_archive_is_an_office_document_by_its_name(tmp_path: Path) -> None:
             read_file(tmp_path / name, 10_000)
 
 
+def test_a_file_that_can_be_remembered_is_told_so() -> None:
+    """By the very command; a picture has none."""
+    with pytest.raises(BriefError) as caught:
+        as_file("a b.pdf", b"%PDF-1.4")
+    assert caught.value.remedy.endswith("Or remember it (batos remember 'a b.pdf'), and ask without --file.")
+    with pytest.raises(BriefError) as caught:
+        as_file("a.gif", b"GIF89a")
+    assert "remember" not in caught.value.remedy
+
+
 @given(st.text())
 def test_what_people_write_is_text(text: str) -> None:
     """Nothing is taken for another kind that does not begin with its bytes."""

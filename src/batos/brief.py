@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
+import shlex
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -345,6 +346,8 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
     if known is not None:
         what, command = known
         remedy = f"Convert it to text: {command} | batos ask ... --file -" if command else "Give its content as text."
+        if file_kinds.can_be_remembered(data):
+            remedy += f" Or remember it (batos remember {shlex.quote(name)}), and ask without --file."
         what += "" if " not " in what else ", not a text"
         raise BriefError(f"{name} is {what}", field="attachments", remedy=remedy)
     try:

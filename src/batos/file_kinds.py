@@ -40,3 +40,12 @@ def no_text(name: str, data: bytes) -> tuple[str, str] | None:
         if data.startswith(first):
             return what, command.format(name=shlex.quote(name))
     return None
+
+
+def can_be_remembered(data: bytes) -> bool:
+    """Tell whether `batos remember` makes a text of such a file by itself.
+
+    >>> can_be_remembered(b"%PDF-1.4"), can_be_remembered(b"GIF89a")
+    (True, False)
+    """
+    return data.startswith((b"%PDF-", b"\xff\xfe", b"\xfe\xff"))

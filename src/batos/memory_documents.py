@@ -77,6 +77,7 @@ class MemoriesPage(TypedDict):
 class RememberedLine(TypedDict):
     """The fate of a document: `known` was here already, `replaced` is in the place of an older one.
 
+    The `standing` tells whether a known one is recalled; not if it was retracted, or edited by hand since.
     `superseded` are the facts that gave way to it, `flagged` other memories in which it marked something.
     """
 
@@ -85,6 +86,7 @@ class RememberedLine(TypedDict):
     source: str
     chunks: int
     state: Literal["new", "known", "replaced"]
+    standing: str
     superseded: list[str]
     flagged: list[str]
 

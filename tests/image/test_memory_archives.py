@@ -11,7 +11,7 @@ from tests.image.open_image import open_image
 from tests.image.test_memory_records import add, document, without
 
 from batos.errors import IndexDamaged
-from batos.image import memory_archives, memory_records, memory_segments, roots
+from batos.image import memory_archives, memory_records, memory_segments, memory_standings, roots
 from batos.image.memory_archives import ArchivedPart
 from batos.image.memory_segments import NewSegment
 from batos.image.roots import Root
@@ -65,7 +65,7 @@ async def test_archived_parts_are_read_and_come_back() -> None:
             assert [each.number for each in memory_records.chunks_of(root, root[roots.DOCUMENTS]["d-3"])] == [5, 6]
             assert (memory_archives.stale_numbers(root), memory_archives.holding_stale(root)) == ([(1, 2), (5, 6)], [1])
             assert list(memory_archives.text_segments(root)) == [("d-9", bytes((1, 2, 5, 6)))]
-            memory_records.set_standing(root, "d-3", "retracted")
+            memory_standings.set_standing(root, "d-3", "retracted")
             assert memory_archives.bring_back(root, ["d-9"], without) == ["d-1", "d-3"]
             standings = {row.document: row.standing for _, row in memory_records.ranges_of(root)}
             assert standings == {"d-1": "current", "d-2": "current", "d-3": "retracted"}
@@ -86,7 +86,7 @@ async def test_a_standing_of_what_is_archived_is_kept() -> None:
             add(root, document("d-1"))
             archive(root, "d-9", "d-1")
             for asked, told in (("superseded", "superseded"), ("current", "summarised")):
-                memory_records.set_standing(root, "d-1", asked)  # type: ignore[arg-type]
+                memory_standings.set_standing(root, "d-1", asked)  # type: ignore[arg-type]
                 assert root[roots.DOCUMENTS]["d-1"].standing == told
                 assert [row[5] for _, _, row in memory_archives.rows(root)] == [told]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.image.open_image import open_image
 from tests.image.test_memory_records import add, document, without
 
-from batos.image import memory_claims, memory_records, roots
+from batos.image import memory_claims, memory_records, memory_standings, roots
 from batos.image.memory_claims import ClaimMark
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -73,7 +73,7 @@ async def test_marks_stay_until_their_maker_is_forgotten() -> None:
             maker = root[roots.DOCUMENTS]["d-2"]
             memory_claims.note_marked(maker, "d-1")
             memory_claims.note_marked(maker, "d-1")
-            memory_records.supersede(root, "d-1", "d-2", "2026-11-24T00:00:00Z")
+            memory_standings.supersede(root, "d-1", "d-2", "2026-11-24T00:00:00Z")
             memory_records.forget(root, ["d-2"], without)
             assert memory_claims.marks_of(chunk) == (ClaimMark(5, 6, "asked"),)
             slots = own_slots(root[roots.DOCUMENTS]["d-1"])
@@ -92,13 +92,13 @@ async def test_what_is_retracted_takes_no_place() -> None:
             for name in ("d-1", "d-3"):
                 memory_claims.add_marks(chunk_of(root, name), [mark])
                 memory_claims.note_marked(documents["d-2"], name)
-                memory_records.supersede(root, name, "d-2", "2026-11-24T00:00:00Z")
-            memory_records.set_standing(root, "d-3", "retracted")
+                memory_standings.supersede(root, name, "d-2", "2026-11-24T00:00:00Z")
+            memory_standings.set_standing(root, "d-3", "retracted")
             for standing in ("retracted", "edited"):
-                memory_records.set_standing(root, "d-2", standing)
+                memory_standings.set_standing(root, "d-2", standing)
                 assert memory_claims.marks_of(chunk_of(root, "d-1")) == ()
                 assert [documents[name].standing for name in ("d-1", "d-3")] == ["current", "retracted"]
-            memory_records.set_standing(root, "d-2", "current")
+            memory_standings.set_standing(root, "d-2", "current")
             assert memory_claims.marks_of(chunk_of(root, "d-1")) == (mark,)
             assert [documents[name].standing for name in ("d-1", "d-3")] == ["superseded", "retracted"]
 

@@ -12,7 +12,7 @@ from tests.image.open_image import open_image
 from tests.image.test_memory_records import add, document, without
 
 from batos.errors import NotFound
-from batos.image import memory_archives, memory_folding, memory_records, memory_segments, roots
+from batos.image import memory_archives, memory_folding, memory_records, memory_segments, memory_standings, roots
 from batos.image.memory_folding import FoldedRegion
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.memory_segments import NewSegment, trees_of
@@ -56,7 +56,7 @@ async def test_a_region_is_folded_whole_or_not_at_all() -> None:
 
         def change(root: Root) -> None:
             add(root, document("d-1"), document("d-2"), document("d-3"), document("d-4"))
-            memory_records.set_standing(root, "d-1", "superseded")
+            memory_standings.set_standing(root, "d-1", "superseded")
             root[roots.DOCUMENTS]["d-2"].kind = "fact"
             trees_of(root)["pins"] = OOBTree({"ann\0default\0d-3": "2026-11-26"})
             next(iter(memory_records.chunks_of(root, root[roots.DOCUMENTS]["d-4"]))).marks = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from batos.image import memory_quotes, memory_records
+from batos.image import memory_quotes, memory_records, memory_standings
 from batos.memory.document_store import Incoming
 from batos.testing import ScriptedBridge, scripted_uvm
 
@@ -27,6 +27,6 @@ async def test_an_answer_is_found_by_what_it_cites(tmp_path: Path) -> None:
             assert list(memory_quotes.answers_quoting(root, {"d-other"})) == []
             assert memory_quotes.is_grounded(root, told["id"])
             assert memory_quotes.is_grounded(root, "m-none")
-        await uvm.image.writer.apply(lambda root: memory_records.set_standing(root, name, "retracted"))
+        await uvm.image.writer.apply(lambda root: memory_standings.set_standing(root, name, "retracted"))
         with uvm.image.snapshot() as root:
             assert not memory_quotes.is_grounded(root, told["id"])

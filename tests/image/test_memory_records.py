@@ -8,7 +8,7 @@ import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_records, memory_segments, ownership, roots
+from batos.image import memory_places, memory_records, memory_segments, memory_standings, ownership, roots
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
@@ -67,8 +67,8 @@ async def test_a_source_has_one_document() -> None:
             assert sum(map(len, data_of(root))) == memory_records.chunk_count(root)
             memory_records.forget(root, ["d-8"], without)
             assert set(root[roots.DOCUMENTS]) == {"d-2", "d-3", "d-4", "d-5", "d-6"}
-            assert memory_records.find_by_source(root, "ann", "default", "/a") == "d-6"
-            assert memory_records.find_by_content(root, "ann", "default", "d-1") is None
+            assert memory_places.find_by_source(root, "ann", "default", "/a") == "d-6"
+            assert memory_places.find_by_content(root, "ann", "default", "d-1") is None
 
         await image.writer.apply(change)
 
@@ -136,7 +136,7 @@ async def test_a_standing_is_told_by_the_document_and_by_its_range() -> None:
         def change(root: Root) -> None:
             add(root, document("d-1", "/a"), document("d-2"))
             before = memory_segments.change_of(root)
-            memory_records.set_standing(root, "d-1", "superseded")
+            memory_standings.set_standing(root, "d-1", "superseded")
             assert memory_segments.change_of(root) > before
             standings = {each.document: each.standing for _, each in memory_records.ranges_of(root)}
             assert standings == {"d-1": "superseded", "d-2": "current"}
@@ -152,9 +152,9 @@ async def test_a_document_is_found_in_whatever_scope() -> None:
 
         def change(root: Root) -> None:
             add(root, document("d-1", "/a", scope="a"), document("d-2", "/a", scope="b"), document("d-3", "/a", "bob"))
-            assert sorted(memory_records.names_with_content(root, "d-2", "ann")) == ["d-2"]
-            assert sorted(memory_records.names_with_content(root, "d-3", "ann")) == []
-            assert sorted(memory_records.names_with_content(root, "d-3")) == ["d-3"]
+            assert sorted(memory_places.names_with_content(root, "d-2", "ann")) == ["d-2"]
+            assert sorted(memory_places.names_with_content(root, "d-3", "ann")) == []
+            assert sorted(memory_places.names_with_content(root, "d-3")) == ["d-3"]
             with pytest.raises(NotFound, match="several"):
                 memory_records.find_document(root, "/a", "ann")
             assert own_slots(memory_records.find_document(root, "/a", "bob"))["name"] == "d-3"
@@ -185,13 +185,13 @@ async def test_touched_documents_are_told_for_some_changes() -> None:
         def change(root: Root) -> None:
             seen = memory_segments.change_of(root)
             add(root, document("d-1"), document("d-2"))
-            memory_records.set_standing(root, "d-2", "edited")
+            memory_standings.set_standing(root, "d-2", "edited")
             touched = [each for _, several in memory_segments.touched_since(root, seen) or () for each in several]
             assert (1, 5) in touched
             assert (3, 3) in touched
             assert memory_segments.touched_since(root, memory_segments.change_of(root)) == []
             for _ in range(memory_segments.MOST_TOUCHED):
-                memory_records.set_standing(root, "d-2", "current")
+                memory_standings.set_standing(root, "d-2", "current")
             assert memory_segments.touched_since(root, seen) is None
 
         await image.writer.apply(change)

@@ -13,6 +13,7 @@ from tests.memory.test_document_store import incoming
 
 from batos.image import memory_pins, memory_records, methods, retractions, roots
 from batos.image.retractions import Retraction
+from batos.memory.indexes import kinds
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -47,7 +48,7 @@ def name_of(root: Any, source: str = "/lamp.md") -> str:
 async def retract(uvm: UVM, *, cascade: bool) -> Retraction:
     """Retract the file."""
     return await uvm.image.writer.apply(
-        lambda root: retractions.retract(root, [name_of(root)], "ann", AT, cascade=cascade)
+        lambda root: retractions.retract(root, [name_of(root)], ("ann", AT), kinds.without, cascade=cascade)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_records
+from batos.image import memory_standings
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
@@ -69,7 +69,7 @@ async def test_a_reader_of_an_older_root_sees_standings_of_that_root() -> None:
         name = (await store.remember([incoming("The lamp burns oil.")]))["remembered"][0]["document"]
         with image.snapshot() as old:
             await store.remember([incoming("The lamp burns gas.")])
-            await image.writer.apply(lambda root: memory_records.set_standing(root, name, "superseded"))
+            await image.writer.apply(lambda root: memory_standings.set_standing(root, name, "superseded"))
             with image.snapshot() as new:
                 assert [hit.id for hit in search.recall(new, RecallQuery("lamp"), MemoryReach(None)).parts] == [2]
             assert [hit.id for hit in search.recall(old, RecallQuery("lamp"), MemoryReach(None)).parts] == [1]
@@ -87,7 +87,7 @@ async def test_an_older_root_has_its_own_standings() -> None:
 
         with image.snapshot() as before:
             assert found(before) == [1, 2]
-            await image.writer.apply(lambda root: memory_records.set_standing(root, names[0], "superseded"))
+            await image.writer.apply(lambda root: memory_standings.set_standing(root, names[0], "superseded"))
             await store.remember([incoming("Lamp three.", "/3")])
             with image.snapshot() as after:
                 assert found(after) == [2, 3]

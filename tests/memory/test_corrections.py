@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,10 +12,15 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 
 from batos.errors import BriefError, NotFound, Refused
+from batos.image import roots
 from batos.image.image import LivingImage
+from batos.memory.chunk_search import ChunkSearch
 from batos.memory.corrections import Corrections
-from batos.memory.reach import MemoryReach
+from batos.memory.curation.fold_store import FoldStore
+from batos.memory.facts import FactKey, fact_of
+from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.recollection import Recollection
+from batos.objects.prototype import own_slots
 
 LAMP = "Maro winds the lamp."
 
@@ -107,3 +114,162 @@ async def test_a_batch_is_changed_whole_or_not_at_all(image: LivingImage) -> Non
     with pytest.raises(NotFound):
         await corrections_of(image).retract(["/lamp", "d-none"], "ann")
     assert LAMP in recalled(image)
+
+
+def texts(image: LivingImage, standing: str) -> int:
+    """How many documents have a standing."""
+    with image.snapshot() as root:
+        return sum(own_slots(each)["standing"] == standing for each in root[roots.DOCUMENTS].values())
+
+
+async def test_a_file_that_is_as_it_was_leaves_an_edit_alone(image: LivingImage) -> None:
+    """Remembered again, or recognised; the line tells that its text is history. Typed again it is a new memory."""
+    store = store_of(image)
+    await store.edit("/lamp", "Anna winds the lamp.", "ann")
+    for told in (
+        await store.remember([incoming(LAMP, "/lamp")]),
+        await store.recognise([incoming(LAMP, "/lamp").content]),
+    ):
+        (line,) = told["remembered"]
+        assert (line["state"], line["standing"]) == ("known", "edited")
+        assert recalled(image) == {"Anna winds the lamp.", "Oil for the lamp."}
+    assert (await store.remember([incoming(LAMP)]))["remembered"][0]["state"] == "new"
+    assert LAMP in recalled(image)
+
+
+async def test_a_file_that_has_its_first_text_again_is_recalled_with_it(image: LivingImage) -> None:
+    """Also where that text was edited, and another one stood in the file in between."""
+    store = store_of(image)
+    await store.edit("/lamp", "Anna winds the lamp.", "ann")
+    await store.remember([incoming("Nobody winds the lamp.", "/lamp")])
+    assert (await store.remember([incoming(LAMP, "/lamp")]))["remembered"][0]["state"] == "replaced"
+    assert recalled(image) == {LAMP, "Oil for the lamp."}
+
+
+async def test_what_is_retracted_stays_so_when_it_is_remembered_again(image: LivingImage) -> None:
+    """The line says so: nobody takes it for something that is recalled."""
+    await corrections_of(image).retract(["/lamp"], "ann")
+    (line,) = (await store_of(image).remember([incoming(LAMP, "/lamp")]))["remembered"]
+    assert (line["state"], line["standing"]) == ("known", "retracted")
+    assert recalled(image) == {"Oil for the lamp."}
+
+
+async def test_of_several_wordings_one_is_recalled(image: LivingImage) -> None:
+    """Whichever is restored, also one that was retracted; the pin goes along."""
+    work, store = corrections_of(image), store_of(image)
+    await work.pin(["/lamp"], "ann")
+    first = await store.edit("/lamp", "Anna winds the lamp.", "ann")
+    second = await store.edit("/lamp", "Bo winds the lamp.", "ann")
+    for name, text in ((first["before"], LAMP), (second["before"], "Anna winds the lamp.")):
+        await work.restore([name], "ann")
+        assert recalled(image) == {text, "Oil for the lamp."}
+        with image.snapshot() as root:
+            pinned = Recollection().list_pinned(root, MemoryReach("ann"), 9)["memories"]
+        assert [each["document"] for each in pinned] == [name]
+    await work.retract([second["before"]], "ann")
+    await work.restore([first["before"]], "ann")
+    back = await work.restore([second["before"]], "ann")
+    assert [each["document"] for each in back["restored"]] == [second["before"]]
+    assert recalled(image) == {"Anna winds the lamp.", "Oil for the lamp."}
+
+
+async def test_an_edit_and_a_retraction_at_once(image: LivingImage) -> None:
+    """The retraction holds: the edit is refused, as it is after it."""
+    work, store = corrections_of(image), store_of(image)
+    edited, retracted = await asyncio.gather(
+        store.edit("/lamp", "Anna winds the lamp.", "ann"), work.retract(["/lamp"], "ann"), return_exceptions=True
+    )
+    assert isinstance(edited, BriefError)
+    assert isinstance(retracted, dict)
+    assert recalled(image) == {"Oil for the lamp."}
+
+
+async def test_what_was_retracted_does_not_come_back_beside_a_newer_text_of_its_file(image: LivingImage) -> None:
+    """The refusal names what is in its place."""
+    work = corrections_of(image)
+    name = (await work.retract(["/lamp"], "ann"))["retracted"][0]["document"]
+    await store_of(image).remember([incoming("Nobody winds the lamp.", "/lamp")])
+    with pytest.raises(Refused, match="another text since"):
+        await work.restore([name], "ann")
+    assert recalled(image) == {"Nobody winds the lamp.", "Oil for the lamp."}
+    await work.retract(["/lamp"], "ann")
+    await work.restore([name], "ann")
+    assert recalled(image) == {LAMP, "Oil for the lamp."}
+
+
+async def test_what_is_forgotten_leaves_no_older_wording(image: LivingImage) -> None:
+    """Nor does what is forgotten by a person's yes; nobody finds it as history."""
+    store = store_of(image)
+    await store.edit("/lamp", "Anna winds the lamp.", "ann")
+    assert texts(image, "edited") == 1
+    assert len((await store.forget(["/lamp"], "ann"))["forgotten"]) == 2
+    assert texts(image, "edited") == 0
+    told = await store.edit("/oil", "No oil for the lamp.", "bob")
+    async with store.exclusively():
+        await image.writer.apply(lambda root: store.forget_in(root, [told["edited"]["document"]]))
+    assert find(image, Recollection(), "lamp oil", MemoryReach(None, standings=None)) == []
+
+
+async def test_a_superseded_fact_is_retracted_too(image: LivingImage) -> None:
+    """It does not come back when the newer one is forgotten; restored, it is the history that it was."""
+    work, store = corrections_of(image), store_of(image)
+    await store.remember([fact_of(incoming("1 March", "bad"), FactKey("launch"))])
+    await store.remember([fact_of(incoming("3 May", "good"), FactKey("launch"))])
+    (line,) = (await work.retract([], "ann", source="bad"))["retracted"]
+    await work.restore([line["document"]], "ann")
+    assert texts(image, "superseded") == 1
+    await work.retract([], "ann", source="bad")
+    with image.snapshot() as root:
+        newer = next(name for name, each in root[roots.DOCUMENTS].items() if own_slots(each)["source"] == "good")
+    await store.forget([newer], "ann")
+    assert texts(image, "retracted") == 1
+
+
+async def folded(image: LivingImage) -> str:
+    """Fold four memories of ann's; the summary's name."""
+    store = store_of(image)
+    named = [(f"The bell {each} rings for Maro{each}. " + "It hangs high. " * 9, f"/d/{each}") for each in range(4)]
+    await store.remember([incoming(text, source) for text, source in named])
+    folds = FoldStore(image, store, ChunkSearch(), lambda: datetime(2026, 11, 24, tzinfo=UTC))
+    for read, written in folds.survey("ann", datetime(2027, 1, 1, tzinfo=UTC)):
+        if any(each["source"].startswith("/d/") for each in read.lines):
+            line = await folds.fold(read, written)
+            assert line is not None
+            return line["summary"]
+    raise AssertionError("nothing was folded")
+
+
+async def test_what_a_summary_quotes_is_retracted_edited_and_pinned_like_any_other(image: LivingImage) -> None:
+    """The region comes back first, so that no summary tells what is not recalled."""
+    everything = MemoryReach("ann", standings=WITH_SUMMARISED)
+    work, store = corrections_of(image), store_of(image)
+    await folded(image)
+    assert len((await work.retract([], "ann", source="/d/1"))["retracted"]) == 1
+    assert not [each for each in find(image, Recollection(), "Maro1", everything) if "Maro1" in each]
+    await store.edit("/d/2", "The bell is mute.", "ann")
+    assert "The bell is mute." in find(image, Recollection(), "mute bell", EVERYONE)
+    assert (await work.pin(["/d/3"], "ann"))["memories"][0]["standing"] == "current"
+
+
+async def test_a_summary_is_retracted_with_all_that_it_stands_for(image: LivingImage) -> None:
+    """And comes back with it."""
+    everything = MemoryReach("ann", standings=WITH_SUMMARISED)
+    work, summary = corrections_of(image), await folded(image)
+    assert len((await work.retract([summary], "ann"))["retracted"]) == 5
+    assert find(image, Recollection(), "bell Maro1", everything) == []
+    assert len((await work.restore([summary], "ann"))["restored"]) == 5
+    assert texts(image, "summarised") == 4
+
+
+async def test_a_mailbox_is_forgotten_and_retracted_by_its_path(image: LivingImage) -> None:
+    """All its mails are; a file whose name looks like it is not."""
+    store = store_of(image)
+    mails = [replace(incoming(f"Mail {each} of the lamp.", f"/m.mbox#{each}"), kind="turn") for each in range(2)]
+    await store.remember([*mails, incoming("A page of the lamp.", "/m.mbox#page")])
+    for named in ({"named": (), "source": "/m.mbox"}, {"named": ("/m.mbox",)}):
+        assert len((await corrections_of(image).retract(user="ann", **named))["retracted"]) == 2
+        assert len((await corrections_of(image).restore(["/m.mbox"], "ann"))["restored"]) == 2
+    assert len((await store.forget(["/m.mbox"], "ann"))["forgotten"]) == 2
+    assert "A page of the lamp." in recalled(image)
+    with pytest.raises(NotFound):
+        await store.forget(["/m.mbox"], "ann")

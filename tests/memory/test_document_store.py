@@ -10,10 +10,10 @@ import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_records, memory_segments
+from batos.image import memory_pins, memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
-from batos.memory.document_store import MERGED, DocumentStore, Incoming, title_of
+from batos.memory.document_store import MERGED, DocumentStore, Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 from batos.memory_documents import RememberedPage
@@ -95,13 +95,6 @@ async def test_documents_are_forgotten_together_or_not() -> None:
         assert find(image, recollection, "lamp one two") == find(image, Recollection(), "lamp") == ["Lamp three."]
 
 
-def test_a_title_is_the_first_heading_or_the_files_name() -> None:
-    """A heading further down is none."""
-    assert title_of("a/lamp.md", "\n# The lamp\nIt burns.") == "The lamp"
-    assert title_of("a/lamp.md", "It burns.\n# The lamp") == "lamp"
-    assert title_of(".env", "x") == ".env"
-
-
 def states(told: RememberedPage) -> list[str]:
     """What became of each text."""
     return [each["state"] for each in told["remembered"]]
@@ -176,3 +169,14 @@ async def test_turns_are_known_again() -> None:
         ]
         assert states(await store.remember(turns)) == ["new", "new"]
         assert states(await store.remember(turns)) == ["known", "known"]
+
+
+async def test_a_pin_stays_with_a_file_that_changes() -> None:
+    """Whoever pinned it meant the file."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        (first,) = (await store.remember([incoming("The lamp burns.", "/a")]))["remembered"]
+        await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
+        (changed,) = (await store.remember([incoming("The lamp is out.", "/a")]))["remembered"]
+        with image.snapshot() as root:
+            assert list(memory_pins.list_all_pinned(root, "ann")) == [changed["document"]]

@@ -11,6 +11,7 @@ import pytest
 from batos.brief import as_file
 from batos.errors import NotFound
 from batos.image import roots
+from batos.memory.corrections import Corrections
 from batos.memory.document_store import Incoming
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -132,3 +133,35 @@ async def test_an_answer_from_a_file_that_was_attached_once_is_evidence(tmp_path
         (found,) = (await ask(uvm, question))["provenance"]["recalled"]
         assert (found["trust"], found["name"]) == ("external", question)
         assert first["trust"]["lineage"] == "external"
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False])
+async def test_what_a_person_takes_back_before_an_answer_is_written_is_not_in_it(
+    tmp_path: Path, is_forgotten: bool
+) -> None:
+    """An answer that cites what was forgotten is not kept; of a cascade it is part, and comes back with it."""
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying("Maro winds the clockwork of the lamp.")) as uvm:
+        await remember(uvm, "Maro winds the clockwork of the lamp.")
+        brief = {"text": "Who winds the clockwork of the lamp?", "user": "tester", "effort": "reflex"}
+        assert (await uvm.missions.ask(brief))["provenance"]["citations"]
+        work = Corrections(uvm.image, uvm.clock)
+        if is_forgotten:
+            await uvm.document_store.forget(["/lamp"], "tester")
+        else:
+            await work.retract(["/lamp"], "tester", cascade=True)
+        await uvm.mission_memory.write()
+        assert kinds(uvm) == []
+        if not is_forgotten:
+            await work.restore(["/lamp"], "tester")
+            assert sorted(kinds(uvm)) == ["document", "mission"]
+
+
+async def test_what_a_method_gave_is_forgotten_with_its_mission(tmp_path: Path) -> None:
+    """And not what another mission's method gave."""
+    message = {"receiver": "knowledge_catalog_obj", "selector": "index_document_"}
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        one = await ask(uvm, "Index.", message={**message, "arguments": ["Lamp", "Oil."]})
+        await ask(uvm, "Index.", message={**message, "arguments": ["Lamp", "Gas."]})
+        gone = await uvm.document_store.forget([one["id"]], "tester")
+        assert [each["mission"] for each in gone["forgotten"]] == [one["id"]]
+        assert kinds(uvm) == ["document"]

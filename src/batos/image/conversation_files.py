@@ -22,7 +22,7 @@ def merge_files(before: Iterable[Ref], given: Collection[Ref]) -> list[Ref]:
     """Join what was there with what comes; a file takes the place of one of its name, and of one of its content.
 
     >>> a, b = {"name": "a", "sha256": "1"}, {"name": "b", "sha256": "2"}
-    >>> merged([a, b], [{"name": "a", "sha256": "3"}])
+    >>> merge_files([a, b], [{"name": "a", "sha256": "3"}])
     [{'name': 'b', 'sha256': '2'}, {'name': 'a', 'sha256': '3'}]
     """
     names, contents = {each["name"] for each in given}, {each["sha256"] for each in given}

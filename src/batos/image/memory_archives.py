@@ -80,7 +80,7 @@ def put_away(root: Root, name: str, parts: Parts, segments: Sequence[NewSegment]
         document = root[roots.DOCUMENTS][each]
         first, last = own_slots(document)["chunks"]
         row = kept["ranges"].pop(first)
-        kept["folded"][first] = (name, *_with_standing(row, "summarised"))
+        kept["folded"][first] = (name, *with_standing(row, "summarised"))
         document.standing = "summarised"
         setattr(document, SUMMARISED_BY, name)
         for number in range(first, last + 1):
@@ -128,7 +128,7 @@ def _bring_back_one(root: Root, archive: Archive, parts: Parts) -> None:
         row = kept["folded"].pop(first)[1:]
         standing = own_slots(document)["standing"]
         document.standing = standing = "current" if standing == "summarised" else standing
-        kept["ranges"][first] = _with_standing(row, standing)
+        kept["ranges"][first] = with_standing(row, standing)
         delattr(document, SUMMARISED_BY)
         note_present(root, first, last)
     for kind, about, segment in archive.segments:
@@ -200,7 +200,7 @@ def _object_of(root: Root, document: UvmObject, part: ArchivedPart) -> UvmObject
     return UvmObject({"document": document, **part.slots()}, parents)
 
 
-def _with_standing(row: Sequence[Any], standing: str) -> tuple[Any, ...]:
+def with_standing(row: Sequence[Any], standing: str) -> tuple[Any, ...]:
     """Return a range with another standing, which stands where ChunkRange has it."""
     return (*row[:5], standing, *row[6:])
 

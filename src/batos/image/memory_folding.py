@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.errors import NotFound
-from batos.image import memory_archives, memory_records, roots
+from batos.image import memory_archives, memory_places, memory_records, roots
 from batos.image.memory_archives import PART_SLOTS, ArchivedPart, Parts
 from batos.image.memory_claims import ClaimMark
 from batos.image.memory_records import NewDocument
@@ -102,11 +102,11 @@ def unfold_places(
     root: Root, documents: Iterable[NewDocument], copies: Iterable[tuple[str, str]], without: Without
 ) -> None:
     """Bring back what is folded and came from places that new documents, and copies of documents, come from."""
-    taken = [memory_records.find_by_source(root, each.user, each.scope, each.place) for each in documents]
+    taken = [memory_places.find_by_source(root, each.user, each.scope, each.place) for each in documents]
     for name, place in copies:
         if name in root[roots.DOCUMENTS]:
             slots = own_slots(root[roots.DOCUMENTS][name])
-            before = memory_records.find_by_source(root, slots["user"], slots["scope"], place)
+            before = memory_places.find_by_source(root, slots["user"], slots["scope"], place)
             taken.append(None if before == name else before)
     unfold_covering(root, filter(None, taken), without)
 

@@ -30,6 +30,13 @@ def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
                 yield found.document
 
 
+def cites_what_is_gone(root: Root, mission: str) -> bool:
+    """Tell whether an answer cites a memory that is not there any more."""
+    shown = _list_shown(root, mission)
+    cited = (shown.get(each["document"]) for each in _provenance(root, mission)["citations"])
+    return any(name is not None and name not in root[roots.DOCUMENTS] for name in cited)
+
+
 def _list_shown(root: Root, mission: str) -> Mapping[int, str]:
     """Return the memories that a mission was shown, by the numbers that its citations name."""
     recalled = _provenance(root, mission)["recalled"]

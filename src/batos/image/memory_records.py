@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
-from batos.image import memory_archives, memory_claims, memory_copies, memory_pins, roots
+from batos.image import memory_archives, memory_claims, memory_copies, memory_pins, memory_standings, roots
+from batos.image.memory_places import find_by_source, names_below, names_with_source, place_key
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -19,6 +20,7 @@ from batos.image.memory_segments import (
     take_out,
     trees_of,
 )
+from batos.image.memory_standings import Standing
 from batos.image.number_ranges import has_number
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -34,16 +36,12 @@ _KEPT: Final = (
 
 #: The source of what a person stated in a mission is its id with this.
 SAID: Final = "/said"
+#: The source of what a method gave to be remembered begins so.
+BY_METHOD: Final = "method/"
 
 #: The kind of a memory: a text that was given, an exchange of a mission, a turn of another program's conversation, a
 #: fact with a key, or a summary of other memories.
 MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"]
-#: The standing of a memory: only a current one is recalled. The others stay, as marked history.
-Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "summarised"]
-
-
-#: Standings of documents whose claims count for nothing.
-_TAKEN_BACK: Final = frozenset({"edited", "retracted"})
 
 
 class ChunkText(NamedTuple):
@@ -150,10 +148,13 @@ def add(
     old, begin = [], first
     for document in documents:
         name = find_by_source(root, document.user, document.scope, document.place)
+        is_pinned = name is not None and memory_pins.is_pinned(root, name)
         if name is not None:
             before.append(name)
             old.append(_leave(root, name, document.place))
         first = _add_document(root, document, first)
+        if is_pinned and name not in root[roots.DOCUMENTS]:
+            memory_pins.pin(root, document.name, document.at)
     take_out(root, [each for each in old if each], without)
     count_change(root, [(begin, first), *((each.start, each.start) for each in old)])
     missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
@@ -171,7 +172,7 @@ def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) 
         slots = own_slots(documents[name]) if name in documents else None
         if slots is not None and find_by_source(root, slots["user"], slots["scope"], place) != name:
             memory_copies.note_place(root, name, place)
-            fresh[_key(slots["user"], slots["scope"], place)] = name, place
+            fresh[place_key(slots["user"], slots["scope"], place)] = name, place
     if not fresh:
         return
     # Only now, as files may have changed places: one may be given up where another has just taken it.
@@ -222,9 +223,9 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
     kept["ranges"][first] = tuple(document.range(last))
     note_present(root, first, last)
     if document.kind in {"document", "turn"} and not document.mission:  # an answer in its words is not that document
-        kept["digests"][_key(document.user, document.scope, document.sha256)] = document.name
+        kept["digests"][place_key(document.user, document.scope, document.sha256)] = document.name
     if document.place:
-        kept["sources"][_key(document.user, document.scope, document.source)] = document.name
+        kept["sources"][place_key(document.user, document.scope, document.source)] = document.name
     return first + document.numbers
 
 
@@ -252,44 +253,14 @@ def _remove_document(root: Root, name: str) -> range:
         memory_copies.drop_place(root, name, place)
     sources = [("sources", place) for place in (slots["source"], *places)]
     for tree, value in (("digests", slots["sha256"]), *sources):
-        key = _key(slots["user"], slots["scope"], value)
+        key = place_key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]
-    for each in memory_claims.forget_claims(root, root[roots.DOCUMENTS][name]):
-        set_standing(root, each, "current")
+    freed = memory_claims.forget_claims(root, root[roots.DOCUMENTS][name])
+    memory_standings.let_go(root, freed, slots)
     memory_pins.unpin(root, name)
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
-
-
-def supersede(root: Root, name: str, by: str, since: str) -> None:
-    """Make history of a document: another one holds in its place from a moment on."""
-    document = root[roots.DOCUMENTS][name]
-    document.superseded_by = by
-    document.valid_to = since
-    set_standing(root, name, "superseded")
-
-
-def set_standing(root: Root, name: str, standing: Standing) -> None:
-    """Change whether a document is recalled. The document, its chunks and their words in the indexes stay.
-
-    Nothing gives way to a document while it is retracted, or history of an edit.
-    """
-    kept, document = trees_of(root), root[roots.DOCUMENTS][name]
-    first, is_folded = own_slots(document)["chunks"][0], bool(memory_archives.summary_of(document))
-    tree, ahead = (kept["folded"], 1) if is_folded else (kept["ranges"], 0)
-    was_held = own_slots(document)["standing"] not in _TAKEN_BACK
-    document.standing = standing = "summarised" if is_folded and standing == "current" else standing
-    tree[first] = (*(row := tree[first])[:ahead], *ChunkRange(*row[ahead:])._replace(standing=standing))
-    count_change(root, [(first, first)])
-    if was_held != (is_held := standing not in _TAKEN_BACK):
-        for each in memory_claims.hold_claims(root, document, is_held=is_held):
-            set_standing(root, each, "superseded" if is_held else "current")
-    slots = own_slots(document)
-    if standing == "current" and slots["kind"] != "fact" and slots["source"]:
-        other = find_by_source(root, *(place := (slots["user"], slots["scope"], slots["source"])))
-        if other is None or own_slots(root[roots.DOCUMENTS][other])["standing"] != "current":
-            kept["sources"][_key(*place)] = name  # the next document from there takes its place
 
 
 def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> Iterator[tuple[int, ChunkRange]]:
@@ -312,21 +283,6 @@ def has_chunk(root: Root, number: int) -> bool:
     return has_number(trees_of(root)["present"], number)
 
 
-def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
-    """Return the name of a user's document that came from there."""
-    return _find(root, "sources", user, scope, source) if source else None
-
-
-def find_by_content(root: Root, user: str, scope: str, sha256: str) -> str | None:
-    """Return the name of a user's document that has this content."""
-    return _find(root, "digests", user, scope, sha256)
-
-
-def names_with_content(root: Root, sha256: str, user: str | None = None) -> Iterator[str]:
-    """Yield the names of the documents that have this content; a user's, or everybody's."""
-    yield from _in_any_scope(root, "digests", sha256, user)
-
-
 def document_at(root: Root, first: int) -> UvmObject:
     """Return the document whose first chunk this is."""
     document: UvmObject = root[roots.DOCUMENTS][trees_of(root)["ranges"][first][1]]
@@ -338,7 +294,7 @@ def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
 
     Raises: NotFound: there is none, or it is another user's.
     """
-    found = set(_in_any_scope(root, "sources", named, user)) if named else set()
+    found = set(names_with_source(root, named, user)) if named else set()
     if len(named) > len("d-"):
         found.update(islice(_beginning_with(root, named, user), 2))
     if len(found) != 1:
@@ -352,12 +308,34 @@ def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
 def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmObject]:
     """Return the document of a name as `find_document` does; of a mission all that is remembered of it.
 
+    Of a mailbox, or a file of chats, these are its mails and messages.
+
     Raises: NotFound: there is none, or it is another user's.
     """
-    names = {name for each in (named, f"{named}{SAID}") for name in _in_any_scope(root, "sources", each, user)}
+    if of_mission := documents_of_mission(root, named, user):
+        return of_mission
+    try:
+        return [find_document(root, named, user)]
+    except NotFound:
+        if messages := [root[roots.DOCUMENTS][name] for name in sorted(messages_of(root, named, user))]:
+            return messages
+        raise
+
+
+def documents_of_mission(root: Root, mission: str, user: str | None = None) -> list[UvmObject]:
+    """Return all that is remembered of a mission: what was said, the answer, and what its methods gave."""
+    names = {name for each in (mission, f"{mission}{SAID}") for name in names_with_source(root, each, user)}
+    if mission.startswith("m-"):
+        names.update(names_below(root, BY_METHOD, user))
     found: list[UvmObject] = [root[roots.DOCUMENTS][name] for name in sorted(names)]
-    of_mission = [each for each in found if named and own_slots(each)["mission"] == named]
-    return of_mission or [find_document(root, named, user)]
+    return [each for each in found if mission and own_slots(each)["mission"] == mission]
+
+
+def messages_of(root: Root, source: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the mails of a mailbox, or of the messages of a file of chats."""
+    for name in names_below(root, f"{source}#", user):
+        if own_slots(root[roots.DOCUMENTS][name])["kind"] == "turn":
+            yield name
 
 
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
@@ -375,26 +353,3 @@ def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[st
             return
         if user is None or own_slots(document)["user"] == user:
             yield name
-
-
-def _in_any_scope(root: Root, tree: str, value: str, user: str | None) -> Iterator[str]:
-    """Yield the names that a tree has for a value, scope by scope; a user's, or everybody's."""
-    names = trees_of(root)[tree]
-    at = "" if user is None else _key(user, "", "")
-    while key := next(iter(names.keys(at)), None):
-        whose, scope, _ = key.split("\0", 2)
-        if user not in (None, whose):
-            return
-        name = names.get(_key(whose, scope, value))
-        if name is not None:
-            yield name
-        at = f"{whose}\0{scope}\1"  # behind all of the scope
-
-
-def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | None:
-    found: str | None = trees_of(root)[tree].get(_key(user, scope, value))
-    return found
-
-
-def _key(user: str, scope: str, value: str) -> str:
-    return f"{user}\0{scope}\0{value}"

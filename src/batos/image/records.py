@@ -46,7 +46,7 @@ SLOT_TRUST = "slot_trust"
 def least_trust(*classes: str) -> str:
     """Return the least trusted of these trust classes.
 
-    >>> least_trusted("user", "external", "model")
+    >>> least_trust("user", "external", "model")
     'external'
     """
     return max(classes, key=TRUST.index)

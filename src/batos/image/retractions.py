@@ -9,16 +9,20 @@ from typing import Any, Final
 from BTrees.OOBTree import OOBTree
 
 from batos.image import (
+    memory_archives,
     memory_copies,
+    memory_folding,
     memory_lineage,
     memory_pins,
     memory_records,
+    memory_standings,
     methods,
     roots,
     tool_declarations,
 )
 from batos.image.memory_lineage import MemoryEffects
-from batos.image.memory_segments import trees_of
+from batos.image.memory_records import ChunkRange
+from batos.image.memory_segments import Without, trees_of
 from batos.image.records import SLOT_TRUST, Lineage
 from batos.image.roots import Root
 from batos.objects.method import Intent
@@ -26,6 +30,8 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: The name of the tree among the records of memories; an image in which nothing was retracted has none.
 _RETRACTIONS: Final = "retractions"
+#: The standings of memories that a recall or a question about the past may find.
+_RECALLED: Final = frozenset({"current", "summarised", "superseded"})
 #: The slot of a thought whose answer is not recalled.
 RETRACTED: Final = "retracted"
 
@@ -58,34 +64,67 @@ class Retraction:
         return f"retracted with {self.origins[0]}"
 
 
-def retract(root: Root, origins: Sequence[str], by: str, at: str, *, cascade: bool) -> Retraction:
-    """Take memories out of recall and pins, and with `cascade` all that they caused, out of methods too."""
-    caused = memory_lineage.find_caused(root, origins) if cascade else MemoryEffects()
-    names = [each for each in dict.fromkeys((*origins, *caused.memories)) if _standing(root, each) == "current"]
+def retract(
+    root: Root, origins: Sequence[str], told: tuple[str, str], without: Without, *, cascade: bool
+) -> Retraction:
+    """Take memories out of recall and pins, and with `cascade` all that they caused, out of methods too.
+
+    A summary goes with what it stands for; of a summary that quotes one of them the other memories come back. `told`
+    are who wants it, and when.
+    """
+    by, at = told
+    below = [each for name in origins for each in memory_folding.list_below(root, name)]
+    meant = list(dict.fromkeys((*origins, *below)))
+    caused = memory_lineage.find_caused(root, meant) if cascade else MemoryEffects()
+    memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins), without)
+    there = [each for each in dict.fromkeys((*meant, *caused.memories)) if each in root[roots.DOCUMENTS]]
+    names = [each for each in there if _standing(root, each) in _RECALLED]
     bare = Retraction(at, by, tuple(origins))
     done = Retraction(
         at,
         by,
         bare.origins,
         memories=tuple(names),
-        pins=tuple(each for each in (*origins, *caused.memories) if memory_pins.unpin(root, each)),
+        pins=tuple(each for each in there if memory_pins.unpin(root, each)),
         missions=tuple(each for each in caused.missions if _mark(root, each)),
         methods=tuple(_retire_all(root, caused.methods, bare)),
         tools=tuple(_withdraw_all(root, caused.tools)),
     )
     for name in names:
-        memory_records.set_standing(root, name, "retracted")
+        memory_standings.set_standing(root, name, "retracted")
     _forget_views(root, done.missions)
     if not done.is_empty:
         _record(root, done)
     return done
 
 
+def retract_later(root: Root, mission: str) -> None:
+    """Take out what was remembered of a mission only after a retraction had taken its answer out."""
+    record = roots.find_record(root, mission)
+    if record is None or RETRACTED not in own_slots(record.thought):
+        return
+    kept = trees_of(root).get(_RETRACTIONS, {})
+    for key, value in list(kept.items()):
+        if mission in value["missions"]:
+            found = memory_records.documents_of_mission(root, mission, record.brief.value["user"])
+            made = [own_slots(each)["name"] for each in found]
+            names = [each for each in made if _standing(root, each) in _RECALLED and each not in value["origins"]]
+            kept[key] = {**value, "memories": (*value["memories"], *names)}
+            for name in names:
+                memory_standings.set_standing(root, name, "retracted")
+
+
 def names_from_source(root: Root, source: str, user: str) -> list[str]:
-    """Return the names of all of a user's documents that came from there, whatever their standing."""
+    """Return the names of all of a user's documents that came from there, whatever their standing.
+
+    Of a mailbox, or a file of chats, these are its mails and messages.
+    """
     names = [each.document for _, each in memory_records.ranges_of(root) if each.source == source]
+    names += [row[1] for _, _, row in memory_archives.rows(root) if ChunkRange(*row).source == source]
     documents = root[roots.DOCUMENTS]
-    found = dict.fromkeys((*names, *memory_copies.names_at(root, source)))
+    found = dict.fromkeys(
+        (*names, *memory_copies.names_at(root, source), *memory_records.messages_of(root, source, user))
+    )
     return [each for each in found if each in documents and own_slots(documents[each])["user"] == user]
 
 
@@ -100,8 +139,9 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
     """Undo a retraction: what it took out comes back, unless somebody has put something else in its place since."""
     documents = root[roots.DOCUMENTS]
     for name in done.memories:
-        if name in documents and _standing(root, name) == "retracted":
-            memory_records.set_standing(root, name, "current")
+        is_out = name in documents and _standing(root, name) == "retracted"
+        if is_out and not memory_standings.is_place_taken(root, name):
+            memory_standings.recall_again(root, name)
     for name in done.pins:
         if name in documents:
             memory_pins.pin(root, name, at)
@@ -118,7 +158,17 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
 
 
 def _standing(root: Root, name: str) -> str:
-    return str(own_slots(root[roots.DOCUMENTS][name])["standing"])
+    return memory_standings.standing_of(root, name)
+
+
+def _list_quoted(root: Root, names: Iterable[str], origins: Sequence[str]) -> list[str]:
+    """Return those of some memories that stand in a summary which is not retracted itself."""
+    above = ((each, memory_archives.summary_of(root[roots.DOCUMENTS][each])) for each in names)
+    return [each for each, summary in above if summary and not _is_below(root, each, origins)]
+
+
+def _is_below(root: Root, name: str, origins: Sequence[str]) -> bool:
+    return not set(origins).isdisjoint(memory_folding.list_above(root, [name]))
 
 
 def _record(root: Root, done: Retraction) -> None:

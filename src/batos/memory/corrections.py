@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from batos.errors import NotFound, Refused
-from batos.image import memory_pins, memory_records, retractions, roots
+from batos.image import (
+    memory_folding,
+    memory_pins,
+    memory_places,
+    memory_records,
+    memory_standings,
+    memory_wordings,
+    retractions,
+    roots,
+)
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.retractions import Retraction
 from batos.image.roots import Root
+from batos.memory.indexes import kinds
 from batos.memory.recollection import line_of
 from batos.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
 from batos.objects.prototype import own_slots
 
 T = TypeVar("T")
+
+#: The standings of what can be restored.
+_HISTORY: Final = ("edited", "retracted")
 
 
 class Corrections:
@@ -40,7 +53,8 @@ class Corrections:
             if source is not None:
                 found = retractions.names_from_source(root, source, user)
                 names += found or _names(root, [source], user)
-            done = retractions.retract(root, list(dict.fromkeys(names)), user, at, cascade=cascade)
+            names = list(dict.fromkeys(names))
+            done = retractions.retract(root, names, (user, at), kinds.without, cascade=cascade)
             return {
                 "retracted": _lines(root, done.memories),
                 "pins": len(done.pins),
@@ -78,7 +92,9 @@ class Corrections:
         def change(root: Root) -> PinnedPage:
             names = _names(root, named, user)
             for each in names:
-                _check_current(root, each)
+                _check_recalled(root, each)
+            memory_folding.unfold_covering(root, names, kinds.without)  # what is pinned is never folded
+            for each in names:
                 memory_pins.pin(root, each, at)
             return {"memories": _lines(root, names), "pinned": True}
 
@@ -114,7 +130,7 @@ class Corrections:
 
 
 def _names(root: Root, named: Sequence[str], user: str) -> list[str]:
-    found = (memory_records.find_document(root, each, user) for each in named)
+    found = (found for each in named for found in memory_records.find_documents(root, each, user))
     return list(dict.fromkeys(str(own_slots(each)["name"]) for each in found))
 
 
@@ -127,42 +143,53 @@ def _method_name(root: Root, key: str) -> str:
     return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
 
 
-def _check_current(root: Root, name: str) -> None:
+def _check_recalled(root: Root, name: str) -> None:
     slots = own_slots(root[roots.DOCUMENTS][name])
-    if slots["standing"] != "current":
+    if slots["standing"] not in memory_standings.RECALLED:
         what = f"{slots['title']!r} is {slots['standing']}: it is not recalled"
         raise Refused(what, field="documents", remedy=f"`batos memories restore {name}` brings it back.")
 
 
 def _check_restorable(root: Root, name: str) -> None:
     slots = own_slots(root[roots.DOCUMENTS][name])
-    if slots["standing"] not in ("edited", "retracted") and not retractions.find_all(root, name):
+    if slots["standing"] not in _HISTORY and not retractions.find_all(root, name):
         what = f"{slots['title']!r} is {slots['standing']}: nothing is to be restored"
         raise Refused(what, field="documents", remedy="`batos memories ID` shows one, also of those that are history.")
+    if memory_standings.is_place_taken(root, name) and slots["standing"] in _HISTORY:
+        other = memory_places.find_by_source(root, slots["user"], slots["scope"], slots["source"]) or ""
+        if not memory_wordings.is_same_memory(root, name, other):
+            what = f"{slots['source']} has another text since: {other}"
+            raise Refused(what, field="documents", remedy=f"`batos memories retract {other}` first, then restore.")
 
 
 def _restore(root: Root, name: str, told: tuple[str, str], page: RestoredPage, alone: bool) -> None:
     """Bring one memory back, and add what came with it to the page."""
-    standing = own_slots(root[roots.DOCUMENTS][name])["standing"]
-    several = [] if alone else retractions.find_all(root, name)
-    for done in several:
+    before = memory_standings.standing_of(root, name)
+    for done in [] if alone else retractions.find_all(root, name):
         _restore_all(root, done, told, page)
-    if several:
-        return
-    if standing == "edited":
-        for later, document in root[roots.DOCUMENTS].items():
-            if name in own_slots(document).get("edits", ()):
-                memory_records.set_standing(root, later, "edited")
-        memory_records.set_standing(root, name, "current")
-        page["restored"] += _lines(root, [name])
-    elif standing == "retracted":
-        memory_records.set_standing(root, name, "current")
-        page["restored"] += _lines(root, [name])
+    if before in _HISTORY:
+        _take_place(root, name, told[1])
+        page["restored"] = [each for each in page["restored"] if each["document"] != name] + _lines(root, [name])
+
+
+def _take_place(root: Root, name: str, at: str) -> None:
+    """Let a memory be recalled in the place of another wording of it, whose pin it takes over."""
+    wordings = [each for each in memory_wordings.wordings_of(root, name) if each != name]
+    recalled = [each for each in wordings if memory_standings.standing_of(root, each) in memory_standings.RECALLED]
+    memory_folding.unfold_covering(root, recalled, kinds.without)
+    for each in recalled:
+        memory_standings.set_standing(root, each, "edited")
+    if memory_standings.standing_of(root, name) in _HISTORY:
+        memory_standings.recall_again(root, name)
+    if [each for each in recalled if memory_pins.unpin(root, each)]:
+        memory_pins.pin(root, name, at)
 
 
 def _restore_all(root: Root, done: Retraction, told: tuple[str, str], page: RestoredPage) -> None:
     by, at = told
     retractions.restore(root, done, by, at)
-    page["restored"] += _lines(root, [each for each in done.memories if each in root[roots.DOCUMENTS]])
+    there = (each for each in done.memories if each in root[roots.DOCUMENTS])
+    back = [each for each in there if memory_standings.standing_of(root, each) not in _HISTORY]
+    page["restored"] += _lines(root, back)
     page["methods"] += [_method_name(root, key) for key, _, was_active in done.methods if was_active]
     page["tools"] += [selector for selector, _, _ in done.tools]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.errors import BriefError, NotFound
+from batos.errors import BatosError, BriefError, NotFound
 from batos.image import (
     memory_folding,
     memory_lineage,
     memory_pins,
+    memory_places,
     memory_quotes,
     memory_records,
     memory_segments,
+    memory_standings,
+    memory_wordings,
     roots,
 )
 from batos.image.ids import document_id, iso
@@ -29,6 +30,7 @@ from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.claims.hearing import ClaimOutcome, hear
+from batos.memory.edits import check_editable
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
@@ -51,8 +53,6 @@ Change: TypeAlias = Callable[[Root], None]
 
 #: The fields that an edit leaves as they were, beside whose the memory is and where it came from.
 _KEPT_BY_EDIT: Final = ("kind", "said_at", "mission", "persona", "conversation", "speaker", "is_evidence")
-
-_HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class DocumentStore:
             before = {
                 each.place
                 for each in documents
-                if memory_records.find_by_source(root, each.user, each.scope, each.place) is not None
+                if memory_places.find_by_source(root, each.user, each.scope, each.place) is not None
             }
             memory_folding.unfold_places(root, documents, copies, kinds.without)
             memory_records.add_places(root, copies, kinds.without)
@@ -225,14 +225,20 @@ class DocumentStore:
         async with self._writing:
             with self._image.snapshot() as root:
                 before = dict(own_slots(memory_records.find_document(root, named, user)))
+            check_editable(before, text)
             document = _edited_document(before, text, self._clock())
             first = await self._image.writer.apply(lambda root: memory_records.reserve(root, document.numbers))
             segments = await asyncio.to_thread(_segments_of, [document], first)
 
-            def change(root: Root) -> EditedPage | NotFound:
+            def change(root: Root) -> EditedPage | BatosError:
                 if before["name"] not in root[roots.DOCUMENTS]:
                     return NotFound(f"{named} was forgotten meanwhile", field="name")
-                memory_records.set_standing(root, before["name"], "edited")
+                try:
+                    check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)
+                except BriefError as error:  # somebody else has retracted it meanwhile
+                    return error
+                memory_folding.unfold_covering(root, [before["name"]], kinds.without)
+                memory_standings.set_standing(root, before["name"], "edited")
                 memory_records.add(root, [document], first, segments, kinds.without)
                 made = root[roots.DOCUMENTS][document.name]
                 setattr(made, memory_lineage.EDITS, (before["name"],))
@@ -243,26 +249,27 @@ class DocumentStore:
 
             told = await self._image.writer.apply(change)
             await self._merge()
-        if isinstance(told, NotFound):
+        if isinstance(told, BatosError):
             raise told
         return told
 
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none; and the answers that quote them.
 
-        A summary of one goes too, and what else it stood for comes back; what a summary stands for goes with it.
+        The wordings go too that a memory had before it was edited. A summary of one goes too, and what else it stood
+        for comes back; what a summary stands for goes with it.
 
         Raises: NotFound: one of them is not there, or is another user's.
         """
         async with self._writing:
-            quoting = await asyncio.to_thread(self._quoting, named, user)
+            others = await asyncio.to_thread(self._going_with, named, user)
 
             def change(root: Root) -> list[MemoryLine] | NotFound:
                 try:
                     found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
-                found += [root[roots.DOCUMENTS][name] for name in quoting if name in root[roots.DOCUMENTS]]
+                found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
                 return _forget_all(root, found)
 
             told = await self._image.writer.apply(change)
@@ -271,20 +278,15 @@ class DocumentStore:
         return {"forgotten": told, "note": STILL_HELD}
 
     def forget_in(self, root: Root, names: Sequence[str]) -> None:
-        """Forget documents within a change of the image, and the answers that quote them; inside `exclusively`."""
-        found = set(names)
-        found.update(memory_folding.list_above(root, found))
-        quoting = memory_quotes.answers_quoting(root, found)
-        _forget_all(root, [root[roots.DOCUMENTS][name] for name in dict.fromkeys((*names, *quoting))])
+        """Forget documents within a change of the image, with what goes with them; inside `exclusively`."""
+        several = dict.fromkeys((*names, *_going_with(root, names)))
+        _forget_all(root, [root[roots.DOCUMENTS][name] for name in several])
 
-    def _quoting(self, named: Sequence[str], user: str | None) -> list[str]:
-        """Return the names of the remembered answers that quote one of the documents that are named."""
+    def _going_with(self, named: Sequence[str], user: str | None) -> list[str]:
+        """Return the names of the older wordings of the documents that are named, and of the answers that quote one."""
         with self._image.snapshot() as root, suppress(NotFound):
             found = [each for name in named for each in memory_records.find_documents(root, name, user)]
-            names = {own_slots(each)["name"] for each in found}
-            names.update(memory_folding.list_above(root, names))
-            names.update(*(memory_folding.list_below(root, name) for name in names.copy()))
-            return list(memory_quotes.answers_quoting(root, names))
+            return _going_with(root, [own_slots(each)["name"] for each in found])
         return []
 
 
@@ -299,6 +301,18 @@ class _StoreReport:
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
     memory_folding.unfold_places(root, (), copies, kinds.without)
     memory_records.add_places(root, copies, kinds.without)
+
+
+def _going_with(root: Root, given: Sequence[str]) -> list[str]:
+    """Return the names of the older wordings of documents, and of the remembered answers that quote one of all these.
+
+    Summaries above a document, and the memories below one, count as quoted too.
+    """
+    older = memory_wordings.history_of(root, given)
+    names = {*given, *older}
+    names.update(memory_folding.list_above(root, names))
+    names.update(*(memory_folding.list_below(root, name) for name in names.copy()))
+    return [*older, *memory_quotes.answers_quoting(root, names)]
 
 
 def _forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
@@ -320,12 +334,6 @@ def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLin
 def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> NewDocument:
     """Return a memory with another text: all else is as it was, also how far it is trusted."""
     digest = hashlib.sha256(text.encode()).hexdigest()
-    if before["kind"] == "fact" or before["standing"] != "current" or not text.strip():
-        why = "a fact" if before["kind"] == "fact" else "history" if text.strip() else "left without a word"
-        remedy = "Remember the fact again by its key; `batos memories restore` brings history back."
-        raise BriefError(f"{before['title']!r} is {why}: it is not edited", field="args.document", remedy=remedy)
-    if digest == before["sha256"]:
-        raise BriefError("the text is as it was", field="args.text", remedy="Give another text.")
     given = Incoming(
         before["user"], before["scope"], before["source"], before["title"], before["media_type"], text, digest,
         before["trust"],
@@ -343,18 +351,6 @@ def _cut(given: Incoming, name: str, at: str) -> NewDocument:
         conversation=given.conversation, speaker=given.speaker,
         key=given.key, supersedes=given.supersedes, depends_on=given.depends_on,
     )  # fmt: skip
-
-
-def title_of(name: str, text: str) -> str:
-    """Return a document's title: its first line where that is a heading, else its file's name without the ending.
-
-    >>> title_of("lamp.md", "# The lamp\\n\\nIt burns.")
-    'The lamp'
-    >>> title_of("notes/lamp.txt", "It burns.")
-    'lamp'
-    """
-    heading = _HEADING.match(text)
-    return heading[1].strip() if heading else PurePath(name).stem or name
 
 
 def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, bytes]:

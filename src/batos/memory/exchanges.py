@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 from batos.image.ids import document_id, iso
-from batos.image.memory_records import SAID, MemoryKind, NewDocument
+from batos.image.memory_records import BY_METHOD, SAID, MemoryKind, NewDocument
 from batos.image.records import Brief
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.evidence import Passage
@@ -40,7 +40,7 @@ class IndexedDocument(NamedTuple):
     @property
     def source(self) -> str:
         """Return the source that the text is remembered under: the same for the same text."""
-        return f"method/{self.digest[:16]}"
+        return f"{BY_METHOD}{self.digest[:16]}"
 
     def passage(self) -> Passage:
         """Return the text as evidence in the mission itself, before it is remembered."""

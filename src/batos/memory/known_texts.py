@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from batos.image import memory_claims, memory_records, roots
+from batos.image import memory_claims, memory_places, memory_records, memory_standings, memory_wordings, roots
 from batos.image.memory_records import MemoryKind, NewDocument
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
@@ -48,7 +48,9 @@ class SortedTexts:
         if name is not None:
             line = line_of(memory_records.find_document(root, name))
             known = remembered_line(name, line["title"], line["source"], line["chunks"])
-            is_noted = memory_records.find_by_source(root, given.user, given.scope, given.place) == name
+            known["standing"] = line["standing"]
+            at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)
+            is_noted = at_place == name or line["standing"] == "edited"
         elif (twin := self._seen.get(given[:2] + given[3:4])) is not None:
             known = remembered_line(twin.name, twin.title, twin.source, len(twin.chunks))
             is_noted = given.place == twin.place
@@ -70,14 +72,22 @@ def remembered_line(
     """Return the line that tells what became of a text."""
     return {
         "document": name, "title": title, "source": source, "chunks": chunks, "state": state,
-        "superseded": [], "flagged": [],
+        "standing": "current", "superseded": [], "flagged": [],
     }  # fmt: skip
 
 
 def _find_known(root: Root, given: GivenContent) -> str | None:
-    """Return the document that has this content; of a fact the current one of its key."""
+    """Return the document that has this content; of a fact the current one of its key.
+
+    A text that a person has edited since is known as long as its file has it: the edit holds. Given once more by hand,
+    or by a file that had another text in between, it is a new one.
+    """
     if given.kind != "fact":
-        return memory_records.find_by_content(root, given.user, given.scope, given.sha256)
+        name = memory_places.find_by_content(root, given.user, given.scope, given.sha256)
+        if name is None or memory_standings.standing_of(root, name) != "edited":
+            return name
+        at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)
+        return name if at_place and memory_wordings.is_same_memory(root, name, at_place) else None
     for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
         slots = own_slots(root[roots.DOCUMENTS][name])
         if slots["standing"] == "current":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.image.memory_records import ChunkRange, MemoryKind, Standing
+from batos.image.memory_records import ChunkRange, MemoryKind
+from batos.image.memory_standings import Standing
 
 #: The standings of what is recalled where nobody asks for history.
 CURRENT: Final[frozenset[Standing]] = frozenset({"current"})

@@ -8,7 +8,15 @@ from itertools import islice
 from typing import Final
 
 from batos.brief import DEFAULT_SCOPE
-from batos.image import memory_archives, memory_claims, memory_pins, memory_quotes, memory_records, roots
+from batos.image import (
+    memory_archives,
+    memory_claims,
+    memory_pins,
+    memory_places,
+    memory_quotes,
+    memory_records,
+    roots,
+)
 from batos.image.memory_claims import ClaimMark
 from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_records import ChunkRange, MemoryKind
@@ -83,7 +91,7 @@ class Recollection:
         """Return the newest documents within reach; with digests, only those that have one of these contents."""
         firsts, chunks = self._search.documents(root, reach)
         if sha256:
-            names = {name for each in sha256 for name in memory_records.names_with_content(root, each, reach.user)}
+            names = {name for each in sha256 for name in memory_places.names_with_content(root, each, reach.user)}
             found = [memory_records.find_document(root, name) for name in sorted(names, reverse=True)]
             shown = [each for each in found if reach.holds(_range_of_document(each))][:limit]
         else:

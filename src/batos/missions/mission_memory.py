@@ -13,7 +13,7 @@ import structlog
 
 from batos.event_payloads import MISSION_DONE
 from batos.events import Events
-from batos.image import memory_records, roots
+from batos.image import memory_places, memory_quotes, memory_records, retractions, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import NewDocument
@@ -21,6 +21,7 @@ from batos.image.roots import Root
 from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import documents_of
+from batos.memory.indexes import kinds
 from batos.minds.stopping import as_batos_error
 from batos.objects.prototype import own_slots
 
@@ -91,6 +92,7 @@ class MissionMemory:
                 def note(root: Root, missions: list[str] = missions, recalled: Counter[str] = recalled) -> None:
                     for mission in missions:
                         root[roots.UNREMEMBERED].discard(mission)
+                        _follow_corrections(root, mission)
                     recall_counts.count_recalls(root, recalled, iso(self._clock()))
 
                 await self._store.add(documents, note)
@@ -118,7 +120,15 @@ class MissionMemory:
         await self._write_or_log()
 
 
+def _follow_corrections(root: Root, mission: str) -> None:
+    """Do with what was just remembered as a person did meanwhile with what it was made from: retracted or forgotten."""
+    if memory_quotes.cites_what_is_gone(root, mission):
+        answer = memory_places.names_with_source(root, mission)
+        memory_records.forget(root, list(answer), kinds.without)
+    retractions.retract_later(root, mission)
+
+
 def _is_known(root: Root, document: NewDocument) -> bool:
     """Tell whether a document of a method has the content of one that is remembered already."""
-    known = memory_records.find_by_source(root, document.user, document.scope, document.source)
+    known = memory_places.find_by_source(root, document.user, document.scope, document.source)
     return document.kind == "document" and known is not None

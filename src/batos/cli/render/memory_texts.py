@@ -25,6 +25,13 @@ def remembered_text(found: Mapping[str, Any]) -> str:
         text = [f"{_STATES[lines[0]['state']]}: {plain(lines[0]['title'])} ({lines[0]['document']})."]
     superseded = [name for each in lines for name in each.get("superseded", ())]
     flagged = [name for each in lines for name in each.get("flagged", ())]
+    aside = [each for each in lines if each.get("standing", "current") in ("edited", "retracted")]
+    for standing, why in (("retracted", "retracted"), ("edited", "edited by hand since")):
+        if named := [each["document"] for each in aside if each["standing"] == standing]:
+            shown = ", ".join(named[:_TOLD]) + (f" and {len(named) - _TOLD} more" if len(named) > _TOLD else "")
+            text.append(
+                f"Known and {why}, so that it is not recalled: {shown}. `batos memories restore ID` changes that."
+            )
     if superseded:
         text.append(f"Superseded: {', '.join(map(plain, superseded))}. It stays as history: `batos recall --history`.")
     if flagged:

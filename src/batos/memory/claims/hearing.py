@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.image import memory_claims, memory_folding, memory_records, roots
+from batos.image import memory_claims, memory_folding, memory_records, memory_standings, roots
 from batos.image.memory_claims import ASKED, ClaimMark
 from batos.image.memory_records import NewDocument
 from batos.image.records import TRUST
@@ -140,4 +140,4 @@ def _set_superseded(root: Root, document: UvmObject, statement: Statement, heard
     if statement.by is not None and statement.by in heard:
         by = own_slots(heard[statement.by])
         since = by["said_at"] or by["remembered_at"]
-        memory_records.supersede(root, own_slots(document)["name"], by["name"], since)
+        memory_standings.supersede(root, own_slots(document)["name"], by["name"], since)

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple, TypeAlias
 from batos.brief import AttachmentRef
 from batos.client.wire.memory_shapes import RememberedFile
 from batos.errors import BriefError
-from batos.memory.document_store import Incoming, title_of
+from batos.memory.document_store import Incoming
 from batos.memory.known_texts import GivenContent
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.read_text import ReadText, digest_of, moment_of
+from batos.memory.titles import title_of
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
 Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]

@@ -1,0 +1,87 @@
+"""The standings of memories: whether one is recalled, gave way to another, was edited, retracted or summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+from batos.image import memory_archives, memory_claims, roots
+from batos.image.memory_places import find_by_source, place_key
+from batos.image.memory_segments import count_change, trees_of
+from batos.image.roots import Root
+from batos.objects.prototype import own_slots
+
+#: The standing of a memory: only a current one is recalled. The others stay, as marked history.
+Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "summarised"]
+
+#: Standings of documents that are recalled, by themselves or by a summary.
+RECALLED: Final = frozenset({"current", "summarised"})
+#: Standings of documents whose claims count for nothing.
+_TAKEN_BACK: Final = frozenset({"edited", "retracted"})
+
+
+def supersede(root: Root, name: str, by: str, since: str) -> None:
+    """Make history of a document: another one holds in its place from a moment on."""
+    document = root[roots.DOCUMENTS][name]
+    document.superseded_by = by
+    document.valid_to = since
+    set_standing(root, name, "superseded")
+
+
+def set_standing(root: Root, name: str, standing: Standing) -> None:
+    """Change whether a document is recalled. The document, its chunks and their words in the indexes stay.
+
+    Nothing gives way to a document while it is retracted, or history of an edit.
+    """
+    kept, document = trees_of(root), root[roots.DOCUMENTS][name]
+    before = dict(own_slots(document))
+    first, is_folded = before["chunks"][0], bool(memory_archives.summary_of(document))
+    tree, ahead = (kept["folded"], 1) if is_folded else (kept["ranges"], 0)
+    document.standing = standing = "summarised" if is_folded and standing == "current" else standing
+    tree[first] = (*(row := tree[first])[:ahead], *memory_archives.with_standing(row[ahead:], standing))
+    count_change(root, [(first, first)])
+    is_held = standing not in _TAKEN_BACK
+    if is_held != (before["standing"] not in _TAKEN_BACK):
+        facts = memory_claims.hold_claims(root, document, is_held=is_held)
+        if is_held:
+            for each in facts:
+                set_standing(root, each, "superseded")
+        else:
+            let_go(root, facts, before)
+    if standing == "current" and before["kind"] != "fact" and before["source"]:
+        other = find_by_source(root, *(place := (before["user"], before["scope"], before["source"])))
+        if other is None or standing_of(root, other) != "current":
+            kept["sources"][place_key(*place)] = name  # the next document from there takes its place
+
+
+def let_go(root: Root, facts: Iterable[str], taken: Mapping[str, Any]) -> None:
+    """Let facts hold again, as what took their place is taken away or back; `taken` are the slots that it had.
+
+    Where another fact had taken the place of that one, they are history of this other fact.
+    """
+    by = root[roots.DOCUMENTS].get(taken.get("superseded_by", "") if taken["standing"] == "superseded" else "")
+    for name in facts:
+        if by is None:
+            set_standing(root, name, "current")
+        else:
+            root[roots.DOCUMENTS][name].superseded_by = own_slots(by)["name"]
+            memory_claims.note_marked(by, name)
+
+
+def recall_again(root: Root, name: str) -> None:
+    """Let a document that was edited or retracted be what it was: recalled, unless a fact in its place still holds."""
+    by = root[roots.DOCUMENTS].get(own_slots(root[roots.DOCUMENTS][name]).get("superseded_by", ""))
+    gave_way = by is not None and own_slots(by)["standing"] not in _TAKEN_BACK
+    set_standing(root, name, "superseded" if gave_way else "current")
+
+
+def standing_of(root: Root, name: str) -> str:
+    """Return the standing of a document."""
+    return str(own_slots(root[roots.DOCUMENTS][name])["standing"])
+
+
+def is_place_taken(root: Root, name: str) -> bool:
+    """Tell whether another document that is recalled came from the source of this one since."""
+    slots = own_slots(root[roots.DOCUMENTS][name])
+    other = find_by_source(root, slots["user"], slots["scope"], "" if slots["kind"] == "fact" else slots["source"])
+    return other not in (None, name) and standing_of(root, str(other)) in RECALLED

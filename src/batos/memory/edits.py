@@ -1,0 +1,21 @@
+"""Says which memories a person can give another text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from batos.errors import BriefError
+from batos.image.memory_standings import RECALLED
+
+
+def check_editable(before: Mapping[str, Any], text: str) -> None:
+    """Check that a memory can be given this text. Raises: BriefError: it cannot."""
+    is_recalled = before["standing"] in RECALLED
+    if before["kind"] == "fact" or not is_recalled or not text.strip():
+        why = "a fact" if before["kind"] == "fact" else "left without a word" if is_recalled else "history"
+        remedy = "Remember the fact again by its key; `batos memories restore` brings history back."
+        raise BriefError(f"{before['title']!r} is {why}: it is not edited", field="args.document", remedy=remedy)
+    if hashlib.sha256(text.encode()).hexdigest() == before["sha256"]:
+        raise BriefError("the text is as it was", field="args.text", remedy="Give another text.")

@@ -1,0 +1,28 @@
+"""Edits: what a person can give another text."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from batos.errors import BriefError
+from batos.memory.edits import check_editable
+
+
+@pytest.mark.parametrize(
+    ("kind", "standing", "text", "why"),
+    [
+        ("fact", "current", "Other.", "a fact"),
+        ("document", "retracted", "Other.", "history"),
+        ("document", "edited", " ", "history"),
+        ("document", "current", " ", "without a word"),
+        ("turn", "summarised", "Oil.", "as it was"),
+    ],
+)
+def test_facts_history_and_the_same_text_are_not_edited(kind: str, standing: str, text: str, why: str) -> None:
+    """Nor does an edit leave a memory without a word. What a summary stands for is edited like any other."""
+    before = {"kind": kind, "standing": standing, "title": "Oil", "sha256": hashlib.sha256(b"Oil.").hexdigest()}
+    with pytest.raises(BriefError, match=why):
+        check_editable(before, text)
+    check_editable({**before, "kind": "turn", "standing": "summarised"}, "Gas.")
