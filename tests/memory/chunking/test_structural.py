@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.chunking.test_units import PIECES
 from tests.memory.textual import texts
 
-from batos.memory.chunking.structural import structural_chunks
+from batos.memory.chunking.structural import MOST_HEADINGS, structural_chunks
 from batos.memory.chunking.units import tokens_of, units_of
 
 
@@ -39,3 +41,26 @@ def test_a_heading_stays_with_its_text() -> None:
     assert found[1].startswith("# A long heading")
     assert found[1].endswith("Text that is long as well.")
     assert found[2] == "More."
+
+
+def test_nothing_but_headings_is_cut_too() -> None:
+    """Also where there are very many, in no time; a heading that something stands below stays with it."""
+    text = "# A heading\n\n" * 5_000 + "Text."
+    began = time.process_time()
+    chunks = structural_chunks(text)
+    assert time.process_time() - began < 5
+    assert max(each.end - each.start for each in chunks) < 2 * MOST_HEADINGS
+    assert text[chunks[-1].start : chunks[-1].end].endswith("# A heading\n\nText.")
+
+
+def test_a_line_without_end_takes_no_time() -> None:
+    """Where the line begins is not looked for at each sentence: a file of 16 MB took hours."""
+    began = time.process_time()
+    structural_chunks("x" * 5_000_000 + " It burns." * 20_000)
+    assert time.process_time() - began < 3
+
+
+def test_a_heading_above_many_parts_is_short() -> None:
+    """Each part below it is kept with it."""
+    text = f"# {'word ' * 500}\n\n" + "It burns. " * 500
+    assert max(len(each.heading) for each in structural_chunks(text)) == 200

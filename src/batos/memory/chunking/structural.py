@@ -11,6 +11,9 @@ from batos.memory.chunking.units import Chunk, Unit, chunks_of, tokens_of, units
 #: Tokens that a part has at most, unless one sentence, row or block of code has more.
 MOST: Final = 150
 
+#: Headings of more characters, with nothing between them, are a part of their own: a list, in truth.
+MOST_HEADINGS: Final = 2_000
+
 _GAP = re.compile(r"\n\s*\n")
 
 
@@ -38,16 +41,19 @@ def _pack(
     text: str, units: Sequence[Unit], paragraphs: Sequence[tuple[int, int]], most: float
 ) -> Iterator[tuple[int, int]]:
     """Yield runs of units: paragraphs together as long as they fit, and long ones cut between their units."""
-    first = 0
+    first = said = 0  # the first unit of a part, and the first one from there on that is no heading
     for begin, behind in paragraphs:
+        said = _behind_headings(units, max(first, said), behind)
         apart = begin > first and (_opens(units, begin) or not _fits(text, units, first, behind, most))
-        if apart and not _is_heading(units, first, begin):  # a heading stays with what it stands above
+        if apart and _stands(units, first, begin, said):
             yield first, begin
             first = begin
+            said = _behind_headings(units, first, behind)
         for at in range(max(first + 1, begin), behind):
-            if not _fits(text, units, first, at + 1, most) and not _is_heading(units, first, at):
+            if not _fits(text, units, first, at + 1, most) and _stands(units, first, at, said):
                 yield first, at
                 first = at
+                said = _behind_headings(units, first, behind)
     if first < len(units):
         yield first, len(units)
 
@@ -61,5 +67,11 @@ def _opens(units: Sequence[Unit], at: int) -> bool:
     return bool(units[at].level) and not units[at - 1].level
 
 
-def _is_heading(units: Sequence[Unit], first: int, behind: int) -> bool:
-    return all(unit.level for unit in units[first:behind])
+def _behind_headings(units: Sequence[Unit], first: int, behind: int) -> int:
+    """Return the first unit from `first` on that is no heading; `behind` if there is none."""
+    return next((at for at in range(first, behind) if not units[at].level), behind)
+
+
+def _stands(units: Sequence[Unit], first: int, behind: int, said: int) -> bool:
+    """Tell whether units can be a part: headings stay with what they stand above, unless they are too many for one."""
+    return said < behind or units[behind - 1].end - units[first].start > MOST_HEADINGS

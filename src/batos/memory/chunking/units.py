@@ -13,6 +13,8 @@ from batos.memory.sentences import sentence_spans
 CHARACTERS: Final = 4.3
 #: A unit that is longer than so many tokens is no sentence, whatever its marks say; it is cut at lines, then at blanks.
 LONGEST: Final = 1_000
+#: The characters of a heading that the parts below it have.
+_MOST_WORDS: Final = 200
 #: Stands between two headings, of which the first is above the second.
 ABOVE: Final = " > "
 
@@ -38,6 +40,17 @@ class Unit(NamedTuple):
     level: int
 
 
+class _Heading(NamedTuple):
+    """The line of a heading, and its level."""
+
+    start: int
+    end: int
+    level: int
+
+
+_NO_HEADING: Final = _Heading(-1, -1, 0)
+
+
 class Chunk(NamedTuple):
     """A span of a text, and the headings above it, the outermost first, joined by ABOVE."""
 
@@ -58,7 +71,7 @@ def tokens_of(text: str) -> float:
 
 def units_of(text: str) -> list[Unit]:
     """Return the units of a text in order, without the blanks around them; together they hold everything else."""
-    headings = {span.start(): len(span[1] or span[3].replace(" ", "")) for span in _headings(text)}
+    headings = [_Heading(*each.span(), len(each[1] or each[3].replace(" ", ""))) for each in _headings(text)]
     whole = _whole_spans(text)
     starts = [start for start, _ in whole]
     ends = {len(text)}
@@ -68,8 +81,10 @@ def units_of(text: str) -> list[Unit]:
             ends.add(end)
     found: list[Unit] = []
     start = 0
+    begins = [each.start for each in headings]
     for end in sorted(ends.union(*whole)):
-        found.extend(_units_between(text, start, end, headings))
+        at = bisect_right(begins, end - 1) - 1
+        found.extend(_units_between(text, start, end, headings[at] if at >= 0 else _NO_HEADING))
         start = end
     return found
 
@@ -79,22 +94,25 @@ def chunks_of(text: str, units: Sequence[Unit], cuts: Sequence[tuple[int, int]])
     above: list[tuple[int, str]] = []
     chunks = []
     for first, behind in cuts:
+        opens = True
         for at in range(first, behind):
             level = units[at].level
             if level:
                 above = [each for each in above if each[0] < level]
                 above.append((level, _words_of(text[units[at].start : units[at].end])))
-            if at == first or not any(unit.level == 0 for unit in units[first:at]):
+            if opens:  # nothing but headings so far
                 heading = ABOVE.join(words for _, words in above)
+            opens = opens and bool(level)
         chunks.append(Chunk(units[first].start, units[behind - 1].end, heading))
     return chunks
 
 
-def _units_between(text: str, start: int, end: int, headings: dict[int, int]) -> Iterator[Unit]:
+def _units_between(text: str, start: int, end: int, heading: _Heading) -> Iterator[Unit]:
+    """Yield the units of a span, in which no heading begins but at the start; `heading` is the last one up to there."""
     bare = text[start:end]
     begin, finish = start + len(bare) - len(bare.lstrip()), start + len(bare.rstrip())
     while begin < finish:
-        level = headings.get(text.rfind("\n", 0, begin) + 1, 0)
+        level = heading.level if heading.start <= begin < heading.end else 0
         room = int(LONGEST * CHARACTERS)
         if finish - begin <= room and tokens_of(text[begin:finish]) <= LONGEST:
             yield Unit(begin, finish, level)
@@ -137,4 +155,5 @@ def _is_in(at: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> 
 
 def _words_of(line: str) -> str:
     found = _HEADING.match(line)
-    return (found[2] or found[4]).strip().rstrip("#").strip() if found else line.strip()
+    words = (found[2] or found[4]).strip().rstrip("#").strip() if found else line.strip()
+    return words[:_MOST_WORDS]
