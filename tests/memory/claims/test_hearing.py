@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from tests.image.open_image import open_image
@@ -96,3 +97,16 @@ async def test_newest_claims_follow_what_matches() -> None:
             page = Recollection().recall(root, RecallQuery("keel"), ANN, 1, RecallView(newest=True))
             assert [each["why"] for each in page["recalled"]] == ["words: keel"]
             assert memory_records.chunk_count(root) == 3
+
+
+async def test_texts_that_are_made_to_be_slow_hold_up_nobody() -> None:
+    """A commit is no place for minutes: of long texts the first sentences are heard, and of all the newest."""
+    texts = [" ".join(f"Now boat {each} of {number} is {each}." for each in range(140)) for number in range(24)]
+    texts += [f"{number}{mark * 3_900}" for number in range(12) for mark in "“|"]
+    async with open_image(None) as image:
+        began = time.process_time()
+        await store_of(image).remember([turn(each) for each in texts])
+        await store_of(image).remember([turn("The keel is in room 4. Actually, the keel is in room 9.")])
+        assert time.process_time() - began < 8
+        (found,) = [each for each in recall(image, "keel room", RecallView()) if "keel" in each]
+    assert found.startswith("[superseded")

@@ -32,6 +32,10 @@ _INVALID = re.compile(
 )
 # A name: a capitalised word that does not begin the text, or letters in the middle of a word.
 _NAME = re.compile(r"(?<=[\w,;:'’)\]] )[A-Z][\w&.-]*|\b\w+[a-z][A-Z]\w*|\b[A-Z]{2,}\b")
+#: The sentences of a text that are heard, from its beginning: each is compared with those of other texts.
+MOST_STATEMENTS: Final = 32
+#: The characters of a sentence in which its subject stands.
+_OPENING: Final = 400
 #: Texts whose sentences are kept.
 _READ: Final = 512
 _FIRST = re.compile(rf"\W*(?:{FIRST_PERSON})\b", re.IGNORECASE)
@@ -154,7 +158,7 @@ def _read(text: str, is_fact: bool) -> tuple[str, tuple[_Sentence, ...]]:
     whole = is_fact or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
     spans = [(start, len(text))] if whole else _behind(start, sentence_spans(text))
     found: list[_Sentence] = []
-    for begin, end in spans:
+    for begin, end in spans[:MOST_STATEMENTS]:
         said = text[begin:end]
         own = telling(said), values(said), not cues.is_question(said)
         found.append(_Sentence(begin if found else 0, end, said, *own))
@@ -194,7 +198,7 @@ def subject_of(text: str) -> frozenset[str]:
     """
     if _FIRST.match(text):
         return frozenset({"i"})
-    found = _SUBJECT.match(text)
+    found = _SUBJECT.match(text[:_OPENING])
     return telling(found[1]) if found else frozenset()
 
 

@@ -32,7 +32,7 @@ _EMPHATIC: Final = re.compile(rf"(?<!\w)(?:{EMPHATIC})(?!\w),?", re.IGNORECASE)
 _ALONE: Final = re.compile(r"(?<!\w)(?:i|ich|je|yo|my|mein\w*|mon|ma|mi)(?!\w)", re.IGNORECASE)
 _ASKING_HISTORY: Final = re.compile(rf"(?<!\w)(?:{ASKING_HISTORY})(?!\w)", re.IGNORECASE)
 # Words of somebody else, which are no cue of who quotes them.
-_QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“\n]{12,}“")
+_QUOTED: Final = re.compile(r"(?<!\w)'[^'\n]{12,}'(?!\w)|\"[^\"\n]{12,}\"|“[^“”\n]{12,}”|«[^«»\n]{12,}»|„[^„“\n]{12,}“")
 #: Statements whose cues are kept.
 _KNOWN: Final = 8_192
 _ASKED: Final = re.compile(r"\A\s*¿|[?？؟][\"'”’»)\]」』]*\s*\Z|(?:吗|呢|か)[。！]?\s*\Z")

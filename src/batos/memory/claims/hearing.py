@@ -12,13 +12,15 @@ from batos.image.memory_records import NewDocument
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.adjudication import RANKS, adjudicate
-from batos.memory.claims.claim_statements import ClaimText, Statement, family
+from batos.memory.claims.claim_statements import ClaimText, Statement, family, statements_of
 from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
 from batos.memory.indexes import kinds
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The earlier memories of a scope that new ones are heard among, and new ones that are heard at once.
 WINDOW: Final = 48
+#: The statements of earlier memories that new ones are compared with: all are compared with each other.
+MOST_HEARD: Final = 500
 #: The standings of memories that new ones are heard among.
 _HEARD: Final = frozenset({"current", "superseded", "summarised"})
 
@@ -61,7 +63,7 @@ def _makes_claims(document: NewDocument) -> bool:
 def _hear_some(
     root: Root, scope: tuple[str, str], fresh: Sequence[NewDocument], outcomes: dict[str, ClaimOutcome]
 ) -> None:
-    names = set(memory_claims.newest_claims(root, *scope, WINDOW))
+    names = set(_newest(root, scope))
     for document in fresh:
         memory_claims.note_claims(root, root[roots.DOCUMENTS][document.name], family(document.key))
         for key in filter(None, (document.key, document.supersedes, *document.depends_on)):
@@ -78,6 +80,21 @@ def _hear_some(
         known = outcome.superseded if is_replaced else outcome.flagged
         if name not in known:
             known.append(name)
+
+
+def _newest(root: Root, scope: tuple[str, str]) -> Iterator[str]:
+    """Yield the names of the newest memories of a scope that make claims, as far as they have not too many statements.
+
+    A memory of another standing than those that are heard counts for nothing.
+    """
+    left = MOST_HEARD
+    for name in memory_claims.newest_claims(root, *scope, WINDOW):
+        document = root[roots.DOCUMENTS].get(name)
+        if document is not None and own_slots(document)["standing"] in _HEARD:
+            left -= len(statements_of(_claim_text(root, 0, document)))
+            if left < 0:
+                return
+            yield name
 
 
 def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
