@@ -7,6 +7,7 @@ BatosError
 │   ├── AdapterError                      an adapter's files, or the base that it does not fit
 │   ├── BriefError                        a mission brief (field)
 │   ├── NotFound                          no such mission, object, model file
+│   │   └── PackedAway                    it is older than what the image keeps
 │   ├── ProtocolError                     a message that is none of ours (field)
 │   └── SchemaError                       a decision schema the daemon would not enforce
 ├── OllamaError                   exit 3  the daemon cannot serve this
@@ -161,6 +162,10 @@ class BriefError(UsageError):
 
 class NotFound(UsageError):
     """Nothing goes by that name."""
+
+
+class PackedAway(NotFound):
+    """A moment is older than the oldest one that can be asked about."""
 
 
 class ProtocolError(UsageError):

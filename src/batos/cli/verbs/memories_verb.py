@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from batos.cli.doors.door import open_door
+from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.correction_texts import edited_text, pinned_text, restored_text, retracted_text
 from batos.cli.render.memory_texts import forgotten_text, listing_text, whole_text
 from batos.cli.shared_options import given_name
@@ -45,17 +46,16 @@ def memories() -> None:
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
 @click.option("--scope", type=given_name, help="Only those of this scope.")
 @click.option("--pinned", is_flag=True, help="Only those that are pinned.")
+@as_of_option
 @with_server
-def list_(called: VerbCall, document: str | None, limit: int, scope: str | None, pinned: bool) -> int:
+def list_(called: VerbCall, document: str | None, limit: int, **only: Any) -> int:
     """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one."""
     args: dict[str, Any] = {"limit": limit, "user": called.settings.asker}
     if document is not None:
         args["document"] = place_of(document)
-    if scope is not None:
-        args["scope"] = scope
-    if pinned:
-        args["pinned"] = True
+    args |= {name: value for name, value in only.items() if value}
     found = run(ask_once(open_door(called, reads=True), "memories", args))
+    tell_moment(called, found)
     called.answer(found, listing_text if document is None else whole_text)
     return 0
 

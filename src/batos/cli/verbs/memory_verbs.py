@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from batos.cli.doors.door import open_door
+from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
@@ -34,6 +35,7 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 @click.option("--history", is_flag=True, help="Also what is no longer current, marked as such.")
 @click.option("--strict", is_flag=True, help="Only what holds: no statement that is marked.")
 @click.option("--newest", is_flag=True, help="Behind what matches also the newest facts, turns and notes.")
+@as_of_option
 @with_server
 def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | None, **only: Any) -> int:
     """Find the parts of what is remembered that match QUERY best; no model answers."""
@@ -43,6 +45,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     if source is not None:
         args["source"] = place_of(source)
     found = run(ask_once(open_door(called, reads=True), "recall", args))
+    tell_moment(called, found)
     called.answer(found, recalled_text)
     return 0
 

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import click
 
 from batos.cli.doors.door import open_door
+from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render import methods as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names, given_name
@@ -32,10 +33,13 @@ def method() -> None:
 
 @method.command("list", short_help="List every slot that ever had a method.")
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
+@as_of_option
 @with_server
-def list_(called: VerbCall, object: str | None) -> int:
+def list_(called: VerbCall, object: str | None, as_of: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: its active revision, and its score."""
-    found = run(ask_once(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
+    args = with_moment({"object": object} if object else {}, as_of)
+    found = run(ask_once(open_door(called, reads=True), "method_list", args))
+    tell_moment(called, found)
     waiting = found.get("waiting", 0)
     told = f"{count_text(waiting, 'method')} {'waits' if waiting == 1 else 'wait'} to be made: `batos method make`"
     if found["methods"] or called.console.as_json:
@@ -59,10 +63,13 @@ def list_(called: VerbCall, object: str | None) -> int:
     help="The revision; default: the active one, or the last that was active.",
 )
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
+@as_of_option
 @with_server
-def show(called: VerbCall, name: str, revision: int | None, checks: bool) -> int:
+def show(called: VerbCall, name: str, revision: int | None, checks: bool, as_of: str | None) -> int:
     """Show the method of a slot: source, verdict, checks, provenance and ledger."""
-    found = run(ask_once(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
+    args = with_moment(_args(name, revision=revision), as_of)
+    found = run(ask_once(open_door(called, reads=True), "method_show", args))
+    tell_moment(called, found)
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
         return 0

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from batos.cli.doors.door import Opened, open_door
+from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
 from batos.cli.render.short_names import local_time, short
@@ -79,12 +80,15 @@ def tell_lines(called: VerbCall, found: list[dict[str, Any]], *, some: bool) -> 
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: most turns in the list.")
+@as_of_option
 @with_server
-def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
+def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices: bool, **page: Any) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
+    as_of = page.pop("as_of")
     if mission.startswith("c-"):
-        place = {"conversation": mission, "user": called.settings.asker, **page}
+        place = with_moment({"conversation": mission, "user": called.settings.asker, **page}, as_of)
         turns = run(ask_once(open_door(called, reads=True), "turns", place))
+        tell_moment(called, turns)
         if called.console.as_json:
             called.console.document(turns)
         else:
@@ -92,8 +96,9 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
         return 0
     # People are shown a line a call in any case.
     whole = prompts or call is not None or not called.console.as_json
-    args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
+    args = with_moment({"mission": mission, "user": called.settings.asker, "prompts": whole}, as_of)
     found, served = run(_show(open_door(called, reads=True), args))
+    tell_moment(called, found)
     if call is not None:
         found = {**found, "prompts": find_calls(found["prompts"], call)}
     if called.console.as_json:
@@ -112,18 +117,20 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
 async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     async with opened as way:
         found = await way.call("show", args)
-        return found, way.served or await way.attends(found["id"])
+        return found, way.served or "as_of" in found or await way.attends(found["id"])
 
 
 @click.command()
 @click.argument("object", type=given_name, required=False, shell_complete=object_names)
+@as_of_option
 @with_server
-def inspect(called: VerbCall, object: str | None) -> int:
+def inspect(called: VerbCall, object: str | None, as_of: str | None) -> int:
     """Show OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
     Without OBJECT: the names of the root. With -v: every slot in full, as with --json.
     """
-    found = run(_inspect(open_door(called, reads=True), object, called.settings.asker))
+    found = run(_inspect(open_door(called, reads=True), object, called.settings.asker, as_of))
+    tell_moment(called, found)
     if called.console.as_json:
         called.console.document(found)
     else:
@@ -133,13 +140,13 @@ def inspect(called: VerbCall, object: str | None) -> int:
     return 0
 
 
-async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any]:
+async def _inspect(opened: Opened, name: str | None, user: str, as_of: str | None) -> dict[str, Any]:
     """Look at an object; `last`, or a slot of it, is named here, because the wire knows no user's name for it."""
     async with opened as way:
         word, dot, slot = (name or "").partition(".")
         if re.fullmatch(r"last(-\d+)?", word):
-            name = str((await way.call("show", {"mission": word, "user": user}))["id"]) + dot + slot
-        return await way.call("inspect", {"object": name, "user": user} if name else {})
+            name = str((await way.call("show", with_moment({"mission": word, "user": user}, as_of)))["id"]) + dot + slot
+        return await way.call("inspect", with_moment({"object": name, "user": user} if name else {}, as_of))
 
 
 async def ask_once(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from batos.client.wire.strict_model import Moment, Name, StrictModel
+from batos.client.wire.strict_model import AsOf, Moment, Name, StrictModel
 
 
 class RememberedFile(StrictModel):
@@ -98,6 +98,7 @@ class RecallArgs(StrictModel):
         default=False, description="The parts that summaries stand for, in the place of these summaries."
     )
     user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    as_of: AsOf = None
 
 
 class MemoriesArgs(StrictModel):
@@ -113,6 +114,7 @@ class MemoriesArgs(StrictModel):
     )
     pinned: bool = Field(default=False, description="Only those that are pinned.")
     user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    as_of: AsOf = None
 
 
 class ForgetArgs(StrictModel):

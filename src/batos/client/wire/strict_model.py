@@ -12,6 +12,14 @@ from batos.brief import utc_moment
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 #: A moment with a time zone.
 Moment: TypeAlias = Annotated[str, Field(max_length=40), AfterValidator(utc_moment)]
+#: A past moment that is asked about; None: now.
+AsOf: TypeAlias = Annotated[
+    Name | None,
+    Field(
+        description="The moment that is asked about: a time (ISO 8601 with a time zone), a mission (right after it was "
+        "published) or a commit (`tid:0x...`); absent: now."
+    ),
+]
 
 
 class StrictModel(BaseModel):

@@ -21,7 +21,7 @@ from batos.client.wire.memory_shapes import (
     RememberArgs,
     UnpinArgs,
 )
-from batos.client.wire.strict_model import Name, StrictModel
+from batos.client.wire.strict_model import AsOf, Name, StrictModel
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
@@ -88,6 +88,7 @@ class ShowArgs(MissionArgs):
     """All of a mission."""
 
     prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
+    as_of: AsOf = None
 
 
 class TurnsArgs(StrictModel):
@@ -97,6 +98,7 @@ class TurnsArgs(StrictModel):
     start: int = Field(default=1, description="The first one's position; negative counts from the end.")
     limit: int = Field(default=20, ge=1, le=1_000, description="Most turns of a reply; the rest comes in pages.")
     user: Name | None = Field(default=None, description="Only if it is this user's.")
+    as_of: AsOf = None
 
 
 class DropFilesArgs(StrictModel):
@@ -116,6 +118,7 @@ class InspectArgs(StrictModel):
         default=None, description="A root name, oid:0x2a, a mission, or one of these and .SLOT."
     )
     user: Name | None = Field(default=None, description="Only what this user may see of it.")
+    as_of: AsOf = None
 
 
 class SendArgs(StrictModel):
@@ -198,6 +201,8 @@ class MethodListArgs(StrictModel):
     """Every slot that ever had a method, a line each; and how many methods are still to be made."""
 
     object: Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
+    user: Name | None = Field(default=None, description="The owner of the mission that `as_of` names; absent: any.")
+    as_of: AsOf = None
 
 
 class MethodArgs(StrictModel):
@@ -210,6 +215,8 @@ class MethodShowArgs(MethodArgs):
     """All of a method: source, verdict, checks, provenance, ledger."""
 
     revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, else the last.")
+    user: Name | None = Field(default=None, description="The owner of the mission that `as_of` names; absent: any.")
+    as_of: AsOf = None
 
 
 class MethodHistoryArgs(MethodArgs):

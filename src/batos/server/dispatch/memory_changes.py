@@ -105,14 +105,15 @@ class MemoryChanges:
         if vector is None and given.mode == "vectors":
             raise no_vectors(reason or "no part has one yet")
         found = await self._reader.recall(given, RecallQuery(given.query, vector, given.mode))
-        self._uvm.curator.note_recalled(each["document"] for each in found["recalled"])
+        if given.as_of is None:
+            self._uvm.curator.note_recalled(each["document"] for each in found["recalled"])
         if reason:
             found["note"] = f"by words alone: {reason}"
         return as_plain(found)
 
     async def _vector(self, given: RecallArgs) -> tuple[VectorQuery | None, str]:
         """Return the vector of a query, or the reason why it has none; neither where none is asked for or of use."""
-        if given.mode == "text" or not await self._reader.has_vectors():
+        if given.mode == "text" or not await self._reader.has_vectors(given):
             return None, ""
         try:
             embedder = await self._uvm.readiness.embedder()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from batos.approvals import documents
 from batos.client.wire.memory_shapes import MemoriesArgs, RecallArgs
@@ -21,6 +21,7 @@ from batos.client.wire.verb_shapes import (
     TurnsArgs,
 )
 from batos.errors import BriefError
+from batos.history.as_of import PastReadings
 from batos.image.ids import iso
 from batos.image.memory_records import MemoryKind
 from batos.memory.chunk_search import RecallQuery
@@ -38,12 +39,27 @@ Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
 READERS: Final = 2
 
 
+class DatedRequest(Protocol):
+    """A request that may ask about the past."""
+
+    @property
+    def as_of(self) -> str | None:
+        """Return the moment that is asked about; None: now."""
+        ...
+
+    @property
+    def user(self) -> str | None:
+        """Return the user who asks, if only what is theirs is to be found."""
+        ...
+
+
 class Reader:
     """Reads an image for those who ask, in threads, few at a time."""
 
     def __init__(self, readings: Readings) -> None:
         self._of = readings
         self._readers = asyncio.Semaphore(READERS)
+        self.past = PastReadings(readings)
 
     def verbs(self) -> Mapping[str, Verb]:
         """Return the function of each verb, by name."""
@@ -66,6 +82,13 @@ class Reader:
         async with self._readers:
             return await asyncio.to_thread(what, *args, **more)
 
+    async def as_of(self, given: DatedRequest) -> tuple[Readings, dict[str, Any]]:
+        """Return what reads the image as of the moment that is asked about, and what the answer says of that."""
+        if given.as_of is None:
+            return self._of, {}
+        moment = await self.read(self.past.find, given.as_of, given.user)
+        return await self.read(self.past.readings, moment), {"as_of": moment.as_dict()}
+
     # -- missions
 
     async def resolve_mission(self, mission: str, user: str | None) -> str:
@@ -84,19 +107,22 @@ class Reader:
         return {"missions": await self.read(self._of.newest, given.limit, status=given.status, user=given.user)}
 
     async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
-        mission = await self.mission_id(given)
-        found = await self.report(mission)
-        return {**found, "prompts": await self.read(self._of.prompts, mission)} if given.prompts else found
+        of, said = await self.as_of(given)
+        mission = await self.read(of.resolve_mission, given.mission, given.user)
+        found = {**await self.read(of.mission, mission), **said}
+        return {**found, "prompts": await self.read(of.prompts, mission)} if given.prompts else found
 
     async def _turns(self, given: TurnsArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.turns, given.conversation, given.start, given.limit, given.user))
+        of, said = await self.as_of(given)
+        return {**await self.read(of.turns, given.conversation, given.start, given.limit, given.user), **said}
 
     # -- objects, methods, approvals
 
     async def _inspect(self, given: InspectArgs, *_told: object) -> dict[str, Any]:
+        of, said = await self.as_of(given)
         if given.object is None:
-            return as_plain(await self.read(self._of.root_names))
-        return as_plain(await self.read(self._of.inspect, given.object, given.user))
+            return {**await self.read(of.root_names), **said}
+        return {**as_plain(await self.read(of.inspect, given.object, given.user)), **said}
 
     async def _approvals(self, given: ApprovalsArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._approvals_document, given)
@@ -111,11 +137,13 @@ class Reader:
             return as_plain(documents.list_approvals(root, at, given.limit, given.status, given.user))
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
-        listed = await self.read(self._of.lifecycle.list_methods, given.object)
-        return {"methods": listed, "waiting": await self.read(self._of.lifecycle.count_wishes, given.object)}
+        of, said = await self.as_of(given)
+        listed = await self.read(of.lifecycle.list_methods, given.object)
+        return {"methods": listed, "waiting": await self.read(of.lifecycle.count_wishes, given.object), **said}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.lifecycle.describe, given.method, given.revision))
+        of, said = await self.as_of(given)
+        return {**await self.read(of.lifecycle.describe, given.method, given.revision), **said}
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
         return as_plain(await self.read(self._of.lifecycle.history, given.method))
@@ -130,20 +158,23 @@ class Reader:
         if given.mode == "vectors":
             raise no_vectors("no server runs, which would embed the query")
         found = await self.recall(given, RecallQuery(given.query, None, given.mode))
-        if given.mode != "text" and await self.has_vectors():
+        if given.mode != "text" and await self.has_vectors(given):
             found["note"] = "by words alone: no server runs, which would embed the query"
         return as_plain(found)
 
-    async def has_vectors(self) -> bool:
-        """Tell whether any part of what is remembered has a vector."""
-        return await self.read(self._of.has_vectors)
+    async def has_vectors(self, given: RecallArgs) -> bool:
+        """Tell whether any part of what was remembered at the moment that is asked about has a vector."""
+        of, _ = await self.as_of(given)
+        return await self.read(of.has_vectors)
 
     async def recall(self, given: RecallArgs, query: RecallQuery) -> RecalledPage:
         """Return the parts that match a query best, of those that were asked for."""
         if given.history and given.strict:
             raise BriefError("history is not what holds", field="args.strict", remedy="Ask for one of them.")
         shown = RecallView("history" if given.history else "strict" if given.strict else "marked", given.newest)
-        return await self.read(self._of.recall, query, given.limit, reach_of(given, self._of.settings.asker), shown)
+        of, said = await self.as_of(given)
+        found = await self.read(of.recall, query, given.limit, reach_of(given, of.settings.asker), shown)
+        return cast("RecalledPage", {**found, **said})
 
     async def key_of(self, named: str, user: str) -> str:
         """Return the key of a fact. Raises: NotFound: there is no memory of this name. BriefError: it is no fact."""
@@ -153,13 +184,13 @@ class Reader:
         return found["key"]
 
     async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
+        of, said = await self.as_of(given)
         if given.document is not None:
-            return as_plain(await self.read(self._of.memory, given.document, given.user))
+            return {**await self.read(of.memory, given.document, given.user), **said}
         if given.pinned:
-            return as_plain(await self.read(self._of.list_pinned, given.limit, scope=given.scope, user=given.user))
-        return as_plain(
-            await self.read(self._of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)
-        )
+            return {**await self.read(of.list_pinned, given.limit, scope=given.scope, user=given.user), **said}
+        page = await self.read(of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)
+        return {**page, **said}
 
 
 def no_vectors(reason: str) -> BriefError:

@@ -1,0 +1,97 @@
+"""Moments of the image as people name them: a time, a mission, or the id of a commit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from batos.errors import BriefError, Refused
+from batos.image import naming
+from batos.image.ids import iso, tid_text
+from batos.image.past import kept_span, moment_of, newest_commit, published_at, tid_of
+from batos.image.readable import ReadableImage
+from batos.image_documents import AsOfDocument
+from batos.missions.readings import Readings
+
+_TID: Final = re.compile(r"tid:0x([0-9a-fA-F]{1,16})")
+_FORMS: Final = "Give a time such as 2026-11-26T09:00Z, a mission, or a commit such as tid:0x03d1."
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The image right after commit `tid` and before the next; `mission` is the one that was named, if any."""
+
+    tid: bytes
+    mission: str = ""
+
+    @property
+    def at(self) -> str:
+        """Return the moment in ISO 8601."""
+        return iso(moment_of(self.tid))
+
+    def as_dict(self) -> AsOfDocument:
+        """Return the moment as plain data."""
+        told = AsOfDocument(at=self.at, tid=tid_text(self.tid))
+        if self.mission:
+            told["mission"] = self.mission
+        return told
+
+
+def find_moment(readings: Readings, named: str, user: str | None = None) -> Moment:
+    """Return the moment that is meant; a mission's is right after its contributions were published.
+
+    Raises: BriefError: it is none, or in the future. NotFound: there is no such mission (of this user's). Refused: the
+    mission is not published.
+    """
+    commit = _TID.fullmatch(named)
+    if commit:
+        return _by_tid(readings.image, int(commit[1], 16).to_bytes(8, "big"))
+    if naming.back(named) is not None or named.lower().startswith("m-"):
+        return _by_mission(readings, readings.resolve_mission(named, user))
+    return _by_time(readings, named)
+
+
+def _by_tid(image: ReadableImage, tid: bytes) -> Moment:
+    newest = newest_commit(image.db)
+    if tid > newest:
+        raise BriefError(
+            f"the newest commit is {tid_text(newest)}, and {tid_text(tid)} is in the future",
+            field="as_of",
+            remedy="`batos show MISSION` tells the commit of a mission.",
+        )
+    return Moment(tid)
+
+
+def _by_mission(readings: Readings, mission: str) -> Moment:
+    with readings.image.snapshot() as root:
+        status = readings.image.find(root, mission).status
+        tid, published, word = published_at(root, status), status.published, status.word
+    if tid is not None:
+        return Moment(tid, mission)
+    if not published:
+        raise Refused(
+            f"{mission} is {word}, and nothing of it has been published",
+            field="as_of",
+            remedy="Name a mission that is done, or a time.",
+        )
+    oldest = iso(moment_of(kept_span(readings.image.db).oldest))
+    raise Refused(
+        f"the commit that published {mission} has been packed away; the oldest moment is {oldest}",
+        field="as_of",
+        remedy=f"Ask with --as-of {oldest} or later.",
+    )
+
+
+def _by_time(readings: Readings, named: str) -> Moment:
+    try:
+        moment = datetime.fromisoformat(named)
+        tid = tid_of(moment)
+    except (ValueError, OverflowError) as error:
+        raise BriefError(f"{named!r} is no moment", field="as_of", remedy=_FORMS) from error
+    if moment.tzinfo is None:
+        raise BriefError(f"{named!r} has no time zone", field="as_of", remedy=_FORMS)
+    if moment > readings.clock():
+        raise BriefError(f"{iso(moment)} is in the future", field="as_of", remedy="Name a moment that has been.")
+    return Moment(tid)

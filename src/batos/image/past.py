@@ -1,0 +1,152 @@
+"""The image as it was: its root as of a past commit, for reading only, and how far back that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from persistent.timestamp import TimeStamp
+from transaction import TransactionManager
+from ZODB.DB import DB
+from ZODB.POSException import POSKeyError, ReadConflictError
+from ZODB.utils import p64, u64, z64
+
+from batos.errors import BatosError, ImageDamaged, PackedAway
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.readable import ReadableImage, is_complete
+from batos.image.records import Status
+from batos.image.roots import Root
+from batos.image.transactions import snapshot
+
+#: The status that a pack gives to the commits that it went through.
+_PACKED: Final = "p"
+
+
+def tid_of(moment: datetime) -> bytes:
+    """Return the id that a commit at this moment would have."""
+    utc = moment.astimezone(UTC)
+    seconds = utc.second + utc.microsecond / 1_000_000
+    return TimeStamp(utc.year, utc.month, utc.day, utc.hour, utc.minute, seconds).raw()
+
+
+def moment_of(tid: bytes) -> datetime:
+    """Return the moment of a commit."""
+    return datetime.fromtimestamp(TimeStamp(tid).timeTime(), UTC)
+
+
+def newest_commit(db: DB) -> bytes:
+    """Return the id of the newest commit.
+
+    RelStorage returns what it saw last, unless it is polled just before.
+    """
+    poll = getattr(db.storage, "poll_invalidations", None)
+    if poll is not None:
+        poll()
+    tid: bytes = db.lastTransaction() or z64
+    return tid
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSpan:
+    """The oldest commit that can be asked about; `packed`: there were older ones."""
+
+    oldest: bytes
+    packed: bool
+
+
+def kept_span(db: DB) -> KeptSpan:
+    """Tell how far back a database can be asked; this reads the head of every commit since then, and of packed ones."""
+    oldest, packed, commits = z64, False, db.storage.iterator()
+    try:
+        for commit in commits:
+            status = commit.status
+            if (status.decode() if isinstance(status, bytes) else status) == _PACKED:
+                oldest, packed = commit.tid, True
+            else:
+                return KeptSpan(oldest if packed else commit.tid, packed)
+        return KeptSpan(oldest, packed)
+    finally:
+        # That of a file has it open until then.
+        getattr(commits, "close", lambda: None)()
+
+
+class PastDB:
+    """A database as of a commit: each connection that it opens sees that state, and takes no change."""
+
+    def __init__(self, db: DB, tid: bytes) -> None:
+        """Show a database as it was right after commit `tid`."""
+        self._db = db
+        self.before = p64(u64(tid) + 1)
+
+    def open(self, manager: TransactionManager) -> Any:
+        """Open a connection that sees the past."""
+        newest = newest_commit(self._db)
+        # A moment behind the newest commit sees that one; the database would call it the future.
+        return self._db.open(manager, before=min(self.before, p64(u64(newest) + 1)))
+
+    def lacks(self) -> KeptSpan | None:
+        """Return how far back the database can be asked, if that is not as far as this."""
+        span = kept_span(self._db)
+        return span if self.before <= span.oldest else None
+
+    def getSize(self) -> int:  # noqa: N802  # as a DB names it
+        """Return the bytes of the database as it is now."""
+        size: int = self._db.getSize()
+        return size
+
+
+class PastImage(ReadableImage):
+    """An image as it was right after a commit, with its journal of that moment."""
+
+    def __init__(self, image: ReadableImage, tid: bytes) -> None:
+        self.tid = tid
+        super().__init__(image.uri, cast("DB", PastDB(image.db, tid)), cast("DB", PastDB(image.journal_db, tid)))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Root]:
+        """Yield the root as of that commit. Raises: PackedAway: it is older than what is kept."""
+        try:
+            with snapshot(self.db) as root:
+                if not is_complete(root):  # of a version without some record trees; what is made here is thrown away
+                    roots.prepare(root)
+                yield root
+        except (ImageDamaged, ReadConflictError, POSKeyError) as error:
+            lost = error.__cause__ if isinstance(error, ImageDamaged) else error
+            if isinstance(lost, POSKeyError | ReadConflictError):
+                reason = self._find_reason()
+                if reason is not None:
+                    raise reason from error
+            raise
+
+    def _find_reason(self) -> BatosError | None:
+        span = cast("PastDB", self.db).lacks()
+        return None if span is None else before_span(span)
+
+
+def before_span(span: KeptSpan) -> PackedAway:
+    """Make the error for a moment that is older than what is kept."""
+    at = iso(moment_of(span.oldest))
+    what = "what came before has been packed away" if span.packed else "there was nothing before"
+    return PackedAway(
+        f"the oldest moment that can be asked about is {at}: {what}",
+        field="as_of",
+        remedy=f"Ask with --as-of {at} or later, or ask a copy that was restored from a backup.",
+    )
+
+
+def published_at(root: Root, status: Status) -> bytes | None:
+    """Return the id of the commit by which a mission was published; None if it is not, or that is packed away."""
+    if not status.published:
+        return None
+    connection: Any = roots.connection_of(root)
+    found = None
+    for revision in connection.db().storage.history(status._p_oid, size=1_000):
+        state = connection.oldstate(status, revision["tid"])
+        if not state.get("published"):
+            break
+        found = revision["tid"], state["word"]
+    return found[0] if found is not None and found[1] == "done" else None

@@ -1,0 +1,72 @@
+"""The option --as-of: moments as people say them, and the verbs that ask about the past, as a person types them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import click
+import pytest
+from tests.cli.processes import User
+
+from batos.cli.past_moments import past_moment
+
+NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
+
+
+def local(text: str) -> str:
+    """A moment of this machine's own time, as the protocol takes it."""
+    return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("9:00", "2026-11-26T09:00:00"),
+        ("today 9:05", "2026-11-26T09:05:00"),
+        ("yesterday 23:59:30", "2026-11-25T23:59:30"),
+        ("2026-11-25T09:00", "2026-11-25T09:00:00"),
+        ("2026-11-25 09:00", "2026-11-25T09:00:00"),
+        ("2026-11-25", "2026-11-25T00:00:00"),
+    ],
+)
+def test_a_time_is_one_of_this_machine(said: str, meant: str) -> None:
+    """Without a time zone."""
+    assert past_moment(said, NOW) == local(meant)
+
+
+def test_a_time_ago_and_what_is_no_time() -> None:
+    """Spans count back from now; a mission or a commit is left to the server."""
+    assert past_moment("90 minutes ago", NOW) == (NOW - timedelta(minutes=90)).isoformat(timespec="milliseconds")
+    assert past_moment("yesterday", NOW) == (NOW - timedelta(days=1)).isoformat(timespec="milliseconds")
+    assert past_moment("2026-11-25T09:00Z", NOW) == "2026-11-25T09:00:00.000+00:00"
+    for name in ("last", "last-2", "m-01ABC", "tid:0x3d1"):
+        assert past_moment(name, NOW) == name
+    for said in ("", "soon", "25:00", "9:99", "tomorrow 9:00", "ago"):
+        with pytest.raises(click.BadParameter):
+            past_moment(said, NOW)
+
+
+def test_every_verb_that_reads_asks_about_the_past(user: User) -> None:
+    """Without a server: what came later is not there, and the moment is said."""
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    first = user.run("show", "last", "--json").document["data"]["id"]
+    assert user.run("remember", "The pier of Orm has nine posts.").code == 0
+    assert user.run("ask", "What else holds a pier?", "--effort", "reflex").code == 0
+    shown = user.run("show", "last", "--as-of", first)
+    assert (shown.code, first in shown.out, "As of 20" in shown.err) == (0, True, True)
+    then = user.run("memories", "--as-of", first, "--json").document["data"]
+    assert then["as_of"]["mission"] == first
+    assert not any("Orm" in each["title"] for each in then["memories"])
+    assert any("Orm" in each["title"] for each in user.run("memories", "--json").document["data"]["memories"])
+    assert user.run("recall", "nine posts", "--as-of", first, "--json").document["data"]["recalled"] == []
+    for arguments in (
+        ("inspect",),
+        ("inspect", "last"),
+        ("method", "list"),
+        ("method", "show", "brick_prototype_obj.x"),
+    ):
+        ran = user.run(*arguments, "--as-of", first, "--json")
+        assert ran.code == (2 if arguments[-1].endswith(".x") else 0), ran.err
+    wrong = user.run("show", "last", "--as-of", "2001-01-01", "--json")
+    assert (wrong.code, wrong.document["error"]["code"]) == (2, "packed_away")
+    assert user.run("show", "last", "--as-of", "tomorrow").code == 2

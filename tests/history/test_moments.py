@@ -1,0 +1,61 @@
+"""Moments as people name them: a time, a mission, a commit; and what is no moment."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from batos.errors import BatosError, BriefError, NotFound, Refused
+from batos.history.moments import find_moment
+from batos.image import roots
+from batos.image.ids import iso, tid_text
+from batos.image.past import moment_of, newest_commit
+from batos.testing import scripted_uvm
+
+
+async def test_a_moment_is_found_by_each_of_its_names(tmp_path: Path) -> None:
+    """A mission's is right after it was published; a time between two commits sees the first."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = (await uvm.missions.ask({"text": "What holds?", "effort": "reflex"}))["id"]
+        moment = find_moment(uvm.readings, mission)
+        assert moment.mission == mission
+        assert find_moment(uvm.readings, "last", "tester") == moment
+        assert find_moment(uvm.readings, tid_text(moment.tid)).tid == moment.tid
+        at = moment_of(moment.tid)
+        assert moment.as_dict() == {"at": iso(at), "tid": tid_text(moment.tid), "mission": mission}
+        await asyncio.sleep(0.01)
+        later = find_moment(uvm.readings, (at + timedelta(milliseconds=5)).isoformat())
+        assert moment.tid < later.tid
+
+
+async def test_what_is_no_moment_is_refused(tmp_path: Path) -> None:
+    """With the reason and what to do."""
+    async with scripted_uvm(tmp_path) as uvm:
+        waits = await uvm.missions.submit({"text": "What holds?", "user": "other"})
+        newest = newest_commit(uvm.image.db)
+        named: dict[str, tuple[type[BatosError], str]] = {
+            "soon": (BriefError, "no moment"),
+            "2026-11-21T09:30": (BriefError, "no time zone"),
+            iso(datetime.now(UTC) + timedelta(days=1)): (BriefError, "future"),
+            tid_text((int.from_bytes(newest, "big") + 1).to_bytes(8, "big")): (BriefError, "future"),
+            "m-01M8BVJEEHFT62WSFMARE9S869": (NotFound, "no mission"),
+            waits: (Refused, "nothing of it has been published"),
+        }
+        for name, (error, said) in named.items():
+            with pytest.raises(error, match=said):
+                find_moment(uvm.readings, name)
+        with pytest.raises(NotFound):
+            find_moment(uvm.readings, waits, "tester")
+
+
+async def test_a_mission_whose_commit_is_packed_away_names_the_oldest_moment(tmp_path: Path) -> None:
+    """Where its status has changed since it was published."""
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        mission = (await uvm.missions.ask({"text": "What holds?", "effort": "reflex"}))["id"]
+        await uvm.image.writer.apply(lambda root: roots.mission_record(root, mission).status.become("undone", ""))
+        uvm.image.db.pack()
+        with pytest.raises(Refused, match="packed away"):
+            find_moment(uvm.readings, mission)
