@@ -114,14 +114,6 @@ class BackgroundGenesisDocument(TypedDict):
     reason: NotRequired[ErrorDocument]
 
 
-class AsOfDocument(TypedDict):
-    """A past moment of the image: right after commit `tid`; `mission` if it was named by one."""
-
-    at: str
-    tid: str
-    mission: NotRequired[str]
-
-
 class RootNames(TypedDict):
     """The root's objects and the declared ones by name, each with its reference, and the sizes of its record trees."""
 

@@ -348,6 +348,14 @@ class PromptDocument(TypedDict):
     key: str
 
 
+class AsOfDocument(TypedDict):
+    """A past moment of the image: right after commit `tid`; `mission` if it was named by one."""
+
+    at: str
+    tid: str
+    mission: NotRequired[str]
+
+
 class MissionDocument(TypedDict, total=False):
     """A mission whole, as CONTRACT shows it: `id` to `states` always, the rest as far as there is any."""
 
@@ -365,6 +373,7 @@ class MissionDocument(TypedDict, total=False):
     provenance: ProvenanceDocument
     tid: str
     prompts: list[PromptDocument]
+    as_of: AsOfDocument
 
 
 class MissionLineDocument(TypedDict):

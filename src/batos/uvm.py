@@ -8,21 +8,25 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.autotelic.curator import Curator
 from batos.autotelic.model_summaries import ModelSummaries
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
+from batos.errors import Refused
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
+from batos.genesis.past_reconciler import PastReconciler
 from batos.genesis.reconcile import Reconciler
-from batos.image import forget_questions
+from batos.image import forget_questions, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
+from batos.image.overlay import Overlay
+from batos.image.past import PastImage
 from batos.image.publisher import Publisher
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
@@ -47,6 +51,9 @@ from batos.missions.recovery import Recovery
 from batos.missions.worker_runs import PAUSES, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
+
+#: The reconciler of the image as it is, for a copy of how it was; None: the image is no copy.
+Today: TypeAlias = Reconciler | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,31 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         yield await _build(stack, opened, seams.pauses)
 
 
+@asynccontextmanager
+async def open_past(today: UVM, tid: bytes, events: Events) -> AsyncIterator[UVM]:
+    """Open the mind as it was right after a commit, as a copy in memory that is thrown away.
+
+    The copy thinks with the models of today and writes to the journal of today; nothing else is written. No work begins
+    there by itself.
+
+    Raises: PackedAway: the image does not go back so far. Refused: there was no mind yet.
+    """
+    image, settings = today.image, today.settings
+    with PastImage(image, tid).snapshot() as root:
+        if "codex_texts" not in root[roots.GENESIS]:
+            raise Refused("the mind had not been made at that moment", field="as_of", remedy="Name a later moment.")
+    async with AsyncExitStack() as stack:
+        opening = Opening(
+            image.uri, settings.journal, clock=today.clock, events=events,
+            image_factory=lambda: Overlay(image.db.storage, tid), journal_db=image.journal_db,
+        )  # fmt: skip
+        copy = await asyncio.to_thread(LivingImage, opening)
+        stack.push_async_callback(asyncio.to_thread, copy.close)
+        await copy.prepare()
+        opened = OpenedImage(settings, copy, today.journal, today.bridge, events, today.clock)
+        yield await _build(stack, opened, PAUSES, today.reconciler)
+
+
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:
     """Open the image and the bridge; at the end the journal has written all, and both are closed."""
     opening = Opening(settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events)
@@ -171,13 +203,13 @@ async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
         raise failure
 
 
-async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float]) -> UVM:
+async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float], today: Today = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
-    reconciler = _reconciler(opened, thinking)
+    reconciler = _reconciler(opened, thinking, today)
     lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
     publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, clock)
     readings = Readings(settings, image, opened.journal, lifecycle, clock)
@@ -207,7 +239,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    mission_memory = _mission_memory(stack, group, opened, store)
+    mission_memory = _mission_memory(stack, group, opened, store, lasts=today is None)
     stack.push_async_callback(_finish, workers.stop)
     late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
     learning = LateMethods(late, group, pauses[-1])
@@ -225,10 +257,12 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
 
 
 def _mission_memory(
-    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, store: DocumentStore
+    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, store: DocumentStore, *, lasts: bool
 ) -> MissionMemory:
-    """Make what remembers answered missions; at the end all of them are."""
+    """Make what remembers answered missions; at the end all of them are, in an image that `lasts`."""
     made = MissionMemory(opened.image, store, opened.clock, group)
+    if not lasts:
+        return made
     stack.push_async_callback(_finish, made.aclose)
     stack.callback(made.follow(opened.events))
     made.wake()
@@ -268,9 +302,13 @@ def _rules(settings: Settings) -> Rules:
     return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
 
-def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]]) -> Reconciler:
+def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]], today: Today) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
+    if today is not None:
+        return PastReconciler(
+            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, today=today
+        )
     return Reconciler(
         opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
         lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),

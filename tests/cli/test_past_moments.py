@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -67,6 +68,13 @@ def test_every_verb_that_reads_asks_about_the_past(user: User) -> None:
     ):
         ran = user.run(*arguments, "--as-of", first, "--json")
         assert ran.code == (2 if arguments[-1].endswith(".x") else 0), ran.err
+    asked = user.run("ask", "Who was asked?", "--effort", "reflex", "--as-of", first)
+    assert (asked.code, "the image has not" in asked.err) == (0, True), asked.err
+    told = user.run("ask", "Who was asked?", "--effort", "reflex", "--as-of", first, "--json").out.splitlines()[-1]
+    mission = json.loads(told)["data"]["id"]
+    assert user.run("show", mission, "--prompts").code == 0
+    assert user.run("wait", mission, "--json").document["data"]["as_of"]["mission"] == first
+    assert len(user.run("missions", "--json").document["data"]["missions"]) == 2
     wrong = user.run("show", "last", "--as-of", "2001-01-01", "--json")
     assert (wrong.code, wrong.document["error"]["code"]) == (2, "packed_away")
     assert user.run("show", "last", "--as-of", "tomorrow").code == 2

@@ -58,6 +58,13 @@ class ScriptedUvm:
         return self
 
     @property
+    def journal(self) -> ScriptedUvm:
+        return self
+
+    def complete_id(self, named: str, own: object = None) -> None:
+        """None: nothing was asked of the past."""
+
+    @property
     def follow_ups(self) -> ScriptedUvm:
         return self
 

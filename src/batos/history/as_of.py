@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from batos.history import past_questions
 from batos.history.moments import Moment, find_moment
 from batos.image import memory_segments, roots
 from batos.image.past import PastImage
@@ -30,6 +31,8 @@ class PastReadings:
         self._today = today
         self._lock = threading.Lock()
         self._recollections: OrderedDict[int, Recollection] = OrderedDict()
+        #: The readings of the copies in which questions are being answered, by the question's mission.
+        self.running: dict[str, Readings] = {}
 
     def find(self, named: str, user: str | None = None) -> Moment:
         """Return the moment that is meant; raises as `find_moment`."""
@@ -45,6 +48,14 @@ class PastReadings:
             lifecycle=MethodReader(image),
             recollection=self.recollection(image),
         )
+
+    def find_question(self, named: str, user: str | None = None) -> dict[str, Any] | None:
+        """Return the document of a question to the past by its id or the beginning of it, as it stands now; None: there
+        is none of this user's.
+        """
+        found = past_questions.find_question(self._today.journal, named, user)
+        copy = None if found is None else self.running.get(found["id"])
+        return found if found is None or copy is None else {**copy.mission(found["id"]), "as_of": found["as_of"]}
 
     def recollection(self, image: PastImage) -> Recollection:
         """Return what recalls from an image as it was."""

@@ -10,9 +10,9 @@ from typing import Final
 from batos.errors import BriefError, Refused
 from batos.image import naming
 from batos.image.ids import iso, tid_text
-from batos.image.past import kept_span, moment_of, newest_commit, published_at, tid_of
+from batos.image.past import before_span, kept_span, moment_of, newest_commit, published_at, tid_of
 from batos.image.readable import ReadableImage
-from batos.image_documents import AsOfDocument
+from batos.mission_documents import AsOfDocument
 from batos.missions.readings import Readings
 
 _TID: Final = re.compile(r"tid:0x([0-9a-fA-F]{1,16})")
@@ -43,7 +43,7 @@ def find_moment(readings: Readings, named: str, user: str | None = None) -> Mome
     """Return the moment that is meant; a mission's is right after its contributions were published.
 
     Raises: BriefError: it is none, or in the future. NotFound: there is no such mission (of this user's). Refused: the
-    mission is not published.
+    mission is not published. PackedAway: that commit is gone.
     """
     commit = _TID.fullmatch(named)
     if commit:
@@ -76,12 +76,7 @@ def _by_mission(readings: Readings, mission: str) -> Moment:
             field="as_of",
             remedy="Name a mission that is done, or a time.",
         )
-    oldest = iso(moment_of(kept_span(readings.image.db).oldest))
-    raise Refused(
-        f"the commit that published {mission} has been packed away; the oldest moment is {oldest}",
-        field="as_of",
-        remedy=f"Ask with --as-of {oldest} or later.",
-    )
+    raise before_span(kept_span(readings.image.db))
 
 
 def _by_time(readings: Readings, named: str) -> Moment:

@@ -60,6 +60,8 @@ class Opening:
     events: Events = field(default_factory=Events)
     image_factory: storage.StorageFactory | None = None
     journal_factory: storage.StorageFactory | None = None
+    #: A journal that is open already: it is used, and stays open.
+    journal_db: DB | None = None
 
 
 class LivingImage(ReadableImage):
@@ -71,11 +73,14 @@ class LivingImage(ReadableImage):
         db: DB = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
-            journal = storage.open_database(uri, connections=opening.missions, factory=opening.journal_factory)
+            journal = opening.journal_db or storage.open_database(
+                uri, connections=opening.missions, factory=opening.journal_factory
+            )
         except BaseException:
             db.close()
             raise
         super().__init__(opening.image, db, journal)
+        self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()
         self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._commit_reporter("image"))
         self.journal_writer: Writer[Any] = Writer(
@@ -113,7 +118,8 @@ class LivingImage(ReadableImage):
         """Finish the commits under way, then give both databases back."""
         # Last in, first out; a part that fails to close keeps no other open.
         with ExitStack() as stack:
-            stack.callback(self.journal_db.close)
+            if not self._lent_journal:
+                stack.callback(self.journal_db.close)
             stack.callback(self.db.close)
             stack.callback(self.journal_writer.close)
             stack.callback(self.writer.close)

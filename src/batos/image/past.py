@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from persistent.timestamp import TimeStamp
@@ -129,7 +129,8 @@ class PastImage(ReadableImage):
 
 def before_span(span: KeptSpan) -> PackedAway:
     """Make the error for a moment that is older than what is kept."""
-    at = iso(moment_of(span.oldest))
+    # Times are told to the millisecond: the next one is not before the commit.
+    at = iso(moment_of(span.oldest) + timedelta(milliseconds=1))
     what = "what came before has been packed away" if span.packed else "there was nothing before"
     return PackedAway(
         f"the oldest moment that can be asked about is {at}: {what}",

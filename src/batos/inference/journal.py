@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
@@ -16,6 +16,7 @@ from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
 from batos.errors import ImageDamaged
+from batos.image import naming
 from batos.image.records import Chronicle
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
@@ -182,6 +183,16 @@ class Entries:
             entries = logs[mission].entries if mission in logs else []
             closed = sum(entry.fields["state"] != "open" for entry in entries)
             return len(entries), closed, entries[-1].fields["path"] if entries else ""
+
+    def complete_id(self, named: str, own: Callable[[str], bool] | None = None) -> str | None:
+        """Return the id of the one log that is named so, or begins so, among those that `own` accepts; None: none.
+
+        Raises: BriefError: it is the beginning of several.
+        """
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            found = naming.complete_id(logs, named, own) if logs else named
+            return found if found in logs and (own is None or own(found)) else None
 
     def notes(self, mission: str) -> list[dict[str, Any]]:
         """Return the transitions and failures of one mission, in order."""

@@ -25,6 +25,8 @@ class FollowedMission:
     patience: float = 10.0
     #: Seconds between two drawings of the live line.
     pace: float = 0.25
+    #: The database that has the mission.
+    kept_in: str = "image"
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
@@ -91,7 +93,7 @@ class FollowedMission:
     def parting(self) -> None:
         """Say how what was begun is found again."""
         if self.mission:
-            self.printer.console.say(f"{self.mission} is in the image: `batos show {self.mission}`.")
+            self.printer.console.say(f"{self.mission} is in the {self.kept_in}: `batos show {self.mission}`.")
 
     def _acknowledge(self, told: Mapping[str, Any]) -> None:
         self.mission = str(told["mission"])

@@ -20,6 +20,7 @@ from batos.cli.render.mission import (
     state_text,
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
+from batos.cli.render.short_names import moment_text
 from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
 from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
@@ -159,6 +160,10 @@ class MissionPrinter:
 
     def print_end(self, mission: MissionDocument) -> int:
         """Report a mission that ended or stands still; return the exit code that it deserves."""
+        if "as_of" in mission and not (self.quiet or self.console.as_json):
+            self._close_line()
+            at = moment_text(mission["as_of"]["at"])
+            self.console.say(f"Asked as of {at}; the journal has this mission, the image has not.", dim=True)
         if mission["status"] == "done":
             self.print_answer(mission)
             return 0

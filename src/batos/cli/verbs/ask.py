@@ -9,6 +9,7 @@ import click
 
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.past_moments import as_of_option
 from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
@@ -33,17 +34,29 @@ def _teller(called: VerbCall, options: BriefOptions, again: str | None = "batos 
 )
 @click.argument("text", required=False)
 @brief_options
+@as_of_option
 @with_server
-def ask(called: VerbCall, options: BriefOptions, text: str | None) -> int:
+def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | None) -> int:
     """Ask, and wait for the answer. TEXT is the question, and piped text is a document to answer from.
 
     Without TEXT, or with - as TEXT, stdin is the question.
+
+    With --as-of the mind answers as it was then, by the models of today; the image keeps nothing of it.
 
     Put a question that begins with a dash after two dashes: batos ask -- "-5 degrees, is that cold?"
     """
     brief, files = options.brief_and_files(text, called, "batos ask")
     followed = FollowedMission(_teller(called, options))
+    if as_of is not None:
+        followed.kept_in = "journal"
+        return run(_ask_past(open_door(called), followed, brief, files, as_of), followed.parting)
     return run(_ask(open_door(called), followed, brief, files), followed.parting)
+
+
+async def _ask_past(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any, as_of: str) -> int:
+    """Ask the mind as it was; nothing is learnt from that, and nothing follows."""
+    async with opened as way:
+        return await followed.run(way, "submit", {"brief": await _whole(way, brief, files), "as_of": as_of})
 
 
 async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:

@@ -56,6 +56,7 @@ class SubmitArgs(StrictModel):
     )
     follow: bool = Field(default=False, description="Send its events, then its end; else the result comes at once.")
     user: Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
+    as_of: AsOf = None
 
 
 class WaitArgs(MissionArgs):

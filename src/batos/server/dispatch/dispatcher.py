@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batos import __version__
 from batos.brief import AttachmentRef, File, as_file
@@ -30,9 +30,8 @@ from batos.client.wire.verb_shapes import (
     SubmitArgs,
     WaitArgs,
 )
-from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
-from batos.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL, GenesisStep
-from batos.events import Events
+from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
+from batos.event_payloads import GENESIS_STEP, GenesisStep
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
 from batos.image import ownership, roots
@@ -44,7 +43,9 @@ from batos.server.dispatch import (
     memory_curation,
     method_changes,
 )
+from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.memory_changes import MemoryChanges
+from batos.server.dispatch.past_asking import PastQuestions
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
 
@@ -54,71 +55,6 @@ if TYPE_CHECKING:
     from batos.uvm import UVM
 
 T = TypeVar("T")
-
-#: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
-_SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name})
-
-
-class EventRelay:
-    """The client that asked for a mission, and the events that are passed on until that client leaves."""
-
-    def __init__(self, on_event: OnEvent, on_acknowledged: OnAcknowledged, *, follow: bool) -> None:
-        self.follow = follow
-        self._tell_event, self._tell_acknowledged = on_event, on_acknowledged
-        self._mission = ""
-        self._attempt, self._streamed, self._gone = 0, False, False
-        self._unsubscribe: Callable[[], None] = lambda: None
-        #: The events of missions that were accepted while this one's id was not known yet.
-        self._entered: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-
-    def listen(self, events: Events) -> None:
-        """Listen from here on for events of a mission whose id is not known yet."""
-        if self.follow and not self._gone:
-            self._unsubscribe = events.subscribe(self._on_event)
-
-    def acknowledge(self, mission: str) -> None:
-        """Acknowledge the mission, which is durable now.
-
-        From here on its events are passed on, and those that concern every mission.
-        """
-        if not self._gone:
-            self._mission = mission
-            self._tell_acknowledged({"mission": mission})
-            # Without any, a key named a mission that was accepted before.
-            for event, keys in self._entered.pop(mission, ()):
-                self._on_event(event, keys)
-            self._entered.clear()
-
-    def begin(self, events: Events, mission: str) -> None:
-        """Pass on the events of a mission that is there, and those that concern every one."""
-        if not self._gone:
-            self._mission = mission
-            self._unsubscribe = events.subscribe(self._on_event)
-
-    def leave(self) -> None:
-        """Pass on nothing more."""
-        self._gone = True
-        self._unsubscribe()
-
-    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        if not self._mission:
-            if event == "mission.accepted":
-                self._entered[keys["mission"]] = []
-            if keys.get("mission") in self._entered:
-                self._entered[keys["mission"]].append((event, keys))
-        ours = bool(self._mission) and keys.get("mission") == self._mission
-        if not ours and (not self._mission or event not in _SHARED or "mission" in keys):
-            return
-        if event == "mission.token":
-            self._streamed = True
-        elif event == "mission.retracted":
-            self._streamed = False
-        elif keys.get("attempt", self._attempt) > self._attempt:
-            self._attempt = keys["attempt"]
-            if self._streamed:  # it is told again from its beginning
-                self._streamed = False
-                self._tell_event("mission.retracted", {"mission": self._mission})
-        self._tell_event(event, keys)
 
 
 class Dispatcher:
@@ -139,6 +75,7 @@ class Dispatcher:
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
         self._reader = Reader(uvm.readings)
+        self._past = PastQuestions(uvm, self._reader.past)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}
@@ -194,9 +131,10 @@ class Dispatcher:
             if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
                 brief[name] = await self._reader.resolve_mission(meant, user)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
-        return await self._accept_and_follow(
-            brief, files, EventRelay(on_event, on_acknowledged, follow=given.follow), given.user
-        )
+        told = EventRelay(on_event, on_acknowledged, follow=given.follow)
+        if given.as_of is not None:
+            return await self._past.ask(given.as_of, brief, files, told, given.user)
+        return await self._accept_and_follow(brief, files, told, given.user)
 
     async def _accept_and_follow(
         self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None = None
@@ -233,6 +171,7 @@ class Dispatcher:
 
     async def wait_until_settled(self) -> None:
         """Wait until what may not be left half done is done."""
+        await self._past.aclose()
         await asyncio.gather(*self._unfinished, return_exceptions=True)
 
     def _wait_for_end(self, found: dict[str, Any]) -> dict[str, Any]:
@@ -305,8 +244,14 @@ class Dispatcher:
     # -- following
 
     async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
-        mission = await self._reader.mission_id(given)
-        found = await self._reader.report(mission)
+        try:
+            mission = await self._reader.mission_id(given)
+            found = await self._reader.report(mission)
+        except NotFound:
+            asked = await self._reader.find_past_question(given)
+            if asked is None:
+                raise
+            return asked
         on_acknowledged({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         if given.follow:
@@ -344,6 +289,9 @@ class Dispatcher:
     # -- steering
 
     async def _cancel(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+        asked = await self._past.cancel(given.mission, given.user)
+        if asked is not None:
+            return asked
         return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
 
     async def _pause(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from batos.client.wire.verb_shapes import (
     ToolsArgs,
     TurnsArgs,
 )
-from batos.errors import BriefError
+from batos.errors import BriefError, NotFound
+from batos.history import past_questions
 from batos.history.as_of import PastReadings
 from batos.image.ids import iso
 from batos.image.memory_records import MemoryKind
@@ -99,6 +100,10 @@ class Reader:
         """Return the id of the mission that is meant."""
         return await self.resolve_mission(given.mission, given.user)
 
+    async def find_past_question(self, given: MissionArgs) -> dict[str, Any] | None:
+        """Return the document of a question to the past, which the image does not know; None: there is none."""
+        return await self.read(self.past.find_question, given.mission, given.user)
+
     async def report(self, mission: str) -> dict[str, Any]:
         """Show a mission whole; NotFound."""
         return await self.read(self._of.mission, mission)
@@ -108,9 +113,17 @@ class Reader:
 
     async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
         of, said = await self.as_of(given)
-        mission = await self.read(of.resolve_mission, given.mission, given.user)
-        found = {**await self.read(of.mission, mission), **said}
-        return {**found, "prompts": await self.read(of.prompts, mission)} if given.prompts else found
+        try:
+            mission = await self.read(of.resolve_mission, given.mission, given.user)
+            found = {**await self.read(of.mission, mission), **said}
+            return {**found, "prompts": await self.read(of.prompts, mission)} if given.prompts else found
+        except NotFound:
+            asked = await self.find_past_question(given)
+            if asked is None or said:
+                raise
+        if not given.prompts:
+            return asked
+        return {**asked, "prompts": await self.read(past_questions.prompts_of, self._of.journal, asked["id"])}
 
     async def _turns(self, given: TurnsArgs, *_told: object) -> dict[str, Any]:
         of, said = await self.as_of(given)

@@ -1,0 +1,66 @@
+"""Genesis for an image as it was: its personas think with the models of today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
+from batos.codex.graph_names import prototype_name
+from batos.errors import Refused
+from batos.genesis import graph, register
+from batos.genesis.plan import Plan
+from batos.genesis.provision import OnProgress
+from batos.genesis.reconcile import Baseline, Begin, GenesisReport, Reconciler
+from batos.image import roots
+from batos.image.roots import Root, named_objects
+from batos.objects.prototype import own_slots
+
+#: The slots of the language model that name models.
+_MODELS: Final = ("model", "coder", "coder_options", "embedder")
+
+
+@dataclass(slots=True)
+class PastReconciler(Reconciler):
+    """The reconciler of a copy of the image as it was; `today` is that of the image as it is."""
+
+    today: Reconciler = field(kw_only=True)
+
+    async def check(self) -> Baseline:
+        """Let the personas of the copy think with the models of today. Raises: as the check of today."""
+        async with self.today.turn:
+            now = await self.today.check()
+        with self.today.image.snapshot() as root:
+            used = register.read_record(root).used
+            model = own_slots(root["pLLM_obj"])
+            named = {slot: model[slot] for slot in _MODELS if slot in model}
+
+        def change(then: Root) -> None:
+            graph.record_models(then, {who: made for who, made in used.items() if _is_there(then, who)})
+            for slot, value in named.items():
+                if own_slots(then["pLLM_obj"]).get(slot) != value:
+                    setattr(then["pLLM_obj"], slot, value)
+
+        await self.image.writer.apply(change)
+        return Baseline(self.codex(), now.digests, now.models)
+
+    def codex(self) -> Codex:
+        """Return the codex as the image knew it then. Raises: CodexError: it is none that is understood today."""
+        with self.image.snapshot() as root:
+            texts = dict(root[roots.GENESIS].get("codex_texts", {}))
+        return codices.parse(texts).sound()
+
+    async def run(
+        self, on_progress: OnProgress | None = None, *, prune: bool = False, begin: Begin | None = None
+    ) -> GenesisReport:
+        """Refuse: the past is not brought about."""
+        raise Refused("genesis changes the present alone", field="as_of", remedy="Run it without --as-of.")
+
+    async def plan(self, *, prune: bool = False) -> Plan:
+        """Refuse, as `run`."""
+        raise Refused("genesis changes the present alone", field="as_of", remedy="Run it without --as-of.")
+
+
+def _is_there(root: Root, persona: str) -> bool:
+    return prototype_name(persona) in named_objects(root)

@@ -1,0 +1,62 @@
+"""Questions to the past: the image does not keep them, and the journal has what each said and cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from batos.errors import Refused
+from batos.inference.journal import Entries, Journal
+from batos.missions import reports
+
+#: The key of the journal's note on such a question.
+NOTE: Final = "asked_of_the_past"
+
+_LEFT = Refused(
+    "its process ended, or whoever asked left, before it was answered", remedy="Ask again with the same --as-of."
+)
+_WAITS = Refused(
+    "an answer about the past waits for nobody", remedy="Ask again with --install never and --interpret always."
+)
+
+
+async def keep(journal: Journal, report: Mapping[str, Any]) -> None:
+    """Write a mission's document, with the moment it was asked about, into the journal; durable when this returns."""
+    journal.note(report["id"], {NOTE: {"report": json.dumps(report, ensure_ascii=False)}})
+    await journal.flush(report["id"])
+
+
+def begun_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a question that is not answered yet: so it stands if it never is."""
+    return {**report, "status": "cancelled", "reason": _LEFT.as_dict()}
+
+
+def unended_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a question that would have waited for somebody."""
+    return {**report, "status": "cancelled", "reason": _WAITS.as_dict()}
+
+
+def find_question(journal: Entries, named: str, user: str | None = None) -> dict[str, Any] | None:
+    """Return the document of a question to the past by its id or the beginning of it; None: there is none of this
+    user's.
+    """
+    mission = journal.complete_id(named, lambda each: _read(journal, each, user) is not None)
+    return None if mission is None else _read(journal, mission, user)
+
+
+def prompts_of(journal: Entries, mission: str) -> list[Any]:
+    """Return every call of such a question with its exact prompt."""
+    return list(reports.prompts_report(journal.read([mission]), {}))
+
+
+def _read(journal: Entries, mission: str, user: str | None) -> dict[str, Any] | None:
+    found = next(_reports(journal, mission), None)
+    return found if found is not None and user in (None, found["brief"]["user"]) else None
+
+
+def _reports(journal: Entries, mission: str) -> Iterator[dict[str, Any]]:
+    """Yield what is kept of a question, the newest first."""
+    for note in reversed(journal.notes(mission)):
+        if NOTE in note:
+            yield json.loads(note[NOTE]["report"])

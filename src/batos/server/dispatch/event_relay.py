@@ -1,0 +1,75 @@
+"""The events of a mission on their way to the client that asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL
+from batos.events import Events
+
+#: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
+_SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name})
+
+
+class EventRelay:
+    """The client that asked for a mission, and the events that are passed on until that client leaves."""
+
+    def __init__(self, on_event: OnEvent, on_acknowledged: OnAcknowledged, *, follow: bool) -> None:
+        self.follow = follow
+        self._tell_event, self._tell_acknowledged = on_event, on_acknowledged
+        self._mission = ""
+        self._attempt, self._streamed, self._gone = 0, False, False
+        self._unsubscribe: Callable[[], None] = lambda: None
+        #: The events of missions that were accepted while this one's id was not known yet.
+        self._entered: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+
+    def listen(self, events: Events) -> None:
+        """Listen from here on for events of a mission whose id is not known yet."""
+        if self.follow and not self._gone:
+            self._unsubscribe = events.subscribe(self._on_event)
+
+    def acknowledge(self, mission: str) -> None:
+        """Acknowledge the mission, which is durable now.
+
+        From here on its events are passed on, and those that concern every mission.
+        """
+        if not self._gone:
+            self._mission = mission
+            self._tell_acknowledged({"mission": mission})
+            # Without any, a key named a mission that was accepted before.
+            for event, keys in self._entered.pop(mission, ()):
+                self._on_event(event, keys)
+            self._entered.clear()
+
+    def begin(self, events: Events, mission: str) -> None:
+        """Pass on the events of a mission that is there, and those that concern every one."""
+        if not self._gone:
+            self._mission = mission
+            self._unsubscribe = events.subscribe(self._on_event)
+
+    def leave(self) -> None:
+        """Pass on nothing more."""
+        self._gone = True
+        self._unsubscribe()
+
+    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+        if not self._mission:
+            if event == "mission.accepted":
+                self._entered[keys["mission"]] = []
+            if keys.get("mission") in self._entered:
+                self._entered[keys["mission"]].append((event, keys))
+        ours = bool(self._mission) and keys.get("mission") == self._mission
+        if not ours and (not self._mission or event not in _SHARED or "mission" in keys):
+            return
+        if event == "mission.token":
+            self._streamed = True
+        elif event == "mission.retracted":
+            self._streamed = False
+        elif keys.get("attempt", self._attempt) > self._attempt:
+            self._attempt = keys["attempt"]
+            if self._streamed:  # it is told again from its beginning
+                self._streamed = False
+                self._tell_event("mission.retracted", {"mission": self._mission})
+        self._tell_event(event, keys)

@@ -1,0 +1,89 @@
+"""The verb `submit` about the past: a mission of a copy of the image as it was, which is thrown away when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from batos.brief import File
+from batos.errors import BriefError
+from batos.events import Events
+from batos.history import past_questions
+from batos.history.as_of import PastReadings
+from batos.server.dispatch.event_relay import EventRelay
+from batos.uvm import UVM, open_past
+
+#: Copies of the image that are open at once.
+MOST_OPEN: Final = 2
+_ENDED: Final = frozenset({"done", "failed", "cancelled", "parked"})
+
+
+class PastQuestions:
+    """Asks the mind as it was."""
+
+    def __init__(self, today: UVM, past: PastReadings) -> None:
+        self._today = today
+        self._past = past
+        self._turns = asyncio.Semaphore(MOST_OPEN)
+        self._running: dict[str, UVM] = {}
+        self._asking: set[asyncio.Future[Any]] = set()
+
+    async def ask(
+        self, as_of: str, brief: Mapping[str, Any], files: Sequence[File], told: EventRelay, user: str | None
+    ) -> dict[str, Any]:
+        """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
+
+        Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
+        """
+        if not told.follow:
+            raise BriefError(
+                "a question about the past is waited for", field="args.follow", remedy="Send follow: true."
+            )
+        asking = asyncio.ensure_future(self._ask(as_of, brief, files, told, user))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        try:
+            return await asking
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})  # the copy is closed before the image is
+
+    async def _ask(
+        self, as_of: str, brief: Mapping[str, Any], files: Sequence[File], told: EventRelay, user: str | None
+    ) -> dict[str, Any]:
+        moment = await asyncio.to_thread(self._past.find, as_of, user)
+        events = Events()
+        async with self._turns, open_past(self._today, moment.tid, events) as copy:
+            told.listen(events)
+            try:
+                mission = await copy.missions.submit(brief, files)
+                self._running[mission], self._past.running[mission] = copy, copy.readings
+                said = {"as_of": moment.as_dict()}
+                begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
+                await past_questions.keep(self._today.journal, past_questions.begun_report(begun))
+                told.acknowledge(mission)
+                await copy.missions.begin(mission)
+                ended = {**await copy.missions.wait_for_end(mission), **said}
+                if ended["status"] not in _ENDED:
+                    await copy.missions.cancel(mission)
+                    ended = past_questions.unended_report(ended)
+                await past_questions.keep(self._today.journal, ended)
+                return ended
+            finally:
+                told.leave()
+                for name in [name for name, each in self._running.items() if each is copy]:
+                    del self._running[name], self._past.running[name]
+
+    async def aclose(self) -> None:
+        """Leave every question that is being asked; the journal says that it was not answered."""
+        for each in self._asking:
+            each.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
+
+    async def cancel(self, mission: str, user: str | None) -> dict[str, Any] | None:
+        """Cancel a question to the past; None: this user asks none of this id now."""
+        copy = self._running.get(mission)
+        if copy is None or await asyncio.to_thread(self._past.find_question, mission, user) is None:
+            return None
+        return await copy.missions.cancel(mission)

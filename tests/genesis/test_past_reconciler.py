@@ -1,0 +1,46 @@
+"""Genesis for an image as it was: its personas keep who they were, and think with the models of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batos.codex import codex as codices
+from batos.errors import Refused
+from batos.events import Events
+from batos.genesis import register
+from batos.image.past import kept_span, newest_commit
+from batos.testing import scripted_uvm
+from batos.uvm import open_past
+
+
+async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Path) -> None:
+    """Their codex is that of then, as the image kept it; the home's is another by now."""
+    async with scripted_uvm(tmp_path) as uvm:
+        tid = newest_commit(uvm.image.db)
+        mind = tmp_path / "codex" / codices.MIND
+        with uvm.image.snapshot() as root:
+            before = register.read_record(root)
+        person = next(path for path in sorted((tmp_path / "codex").glob("*brick*")))
+        person.write_text(person.read_text().replace("temperature", "temperature ", 1) + "\n# Later.\n")
+        mind.write_text(mind.read_text() + "\n# Later.\n")
+        baseline = await uvm.readiness.ready()
+        async with open_past(uvm, tid, Events(log=False)) as past:
+            found = await past.reconciler.check()
+            with past.image.snapshot() as root, uvm.image.snapshot() as now:
+                assert register.read_record(root).used == register.read_record(now).used
+                assert register.read_record(root).codex_digest == before.codex_digest
+            assert found.codex.digest == before.codex_digest
+            assert found.digests == baseline.baseline.digests
+            for refused in (past.reconciler.run(), past.reconciler.plan()):
+                with pytest.raises(Refused, match="present"):
+                    await refused
+
+
+async def test_before_genesis_there_was_no_mind(tmp_path: Path) -> None:
+    """The image has commits that are older than its personas."""
+    async with scripted_uvm(tmp_path) as uvm:
+        with pytest.raises(Refused, match="had not been made"):
+            async with open_past(uvm, kept_span(uvm.image.db).oldest, Events(log=False)):
+                pass
