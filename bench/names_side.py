@@ -52,6 +52,7 @@ GIVEN_NAMES = {
     "connection_made": "asyncio.Protocol",
     "data_received": "asyncio.Protocol",
     "eof_received": "asyncio.Protocol",
+    "why": "the verb of the command line",
 }
 
 #: The module whose classes have the names of events, which are participles as well.

@@ -114,6 +114,17 @@ class BackgroundGenesisDocument(TypedDict):
     reason: NotRequired[ErrorDocument]
 
 
+class WhyNode(TypedDict):
+    """A thing and the things that it came from; `ref` is the name to ask on with, `at` and `tid` tell its commit."""
+
+    kind: str
+    text: str
+    ref: NotRequired[str]
+    at: NotRequired[str]
+    tid: NotRequired[str]
+    because: list[WhyNode]
+
+
 class RootNames(TypedDict):
     """The root's objects and the declared ones by name, each with its reference, and the sizes of its record trees."""
 

@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "wait": ("batos.cli.verbs.ask", "Wait for a mission's end."),
     "missions": ("batos.cli.verbs.show", "List the newest missions, or follow them."),
     "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
+    "why": ("batos.cli.verbs.why_verb", "Show what a sentence, a mission, a slot or a memory came from."),
     "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
     "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
     "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),

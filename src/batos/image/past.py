@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
+from persistent import Persistent
 from persistent.timestamp import TimeStamp
 from transaction import TransactionManager
 from ZODB.DB import DB
@@ -21,9 +22,12 @@ from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Status
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.objects.prototype import UvmObject, own_slots
 
 #: The status that a pack gives to the commits that it went through.
 _PACKED: Final = "p"
+#: Most revisions of an object that are looked at.
+_REVISIONS: Final = 1_000
 
 
 def tid_of(moment: datetime) -> bytes:
@@ -139,13 +143,51 @@ def before_span(span: KeptSpan) -> PackedAway:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The commit that wrote something; `note` is the mission that committed it, "" if it was another writer."""
+
+    tid: bytes
+    note: str = ""
+
+
+def first_writing(root: Root, obj: Persistent) -> Writing:
+    """Return the commit that made an object, as far back as its history is kept."""
+    return _writing(_revisions(root, obj)[-1])
+
+
+def slot_writing(root: Root, obj: UvmObject, slot: str) -> Writing:
+    """Return the commit since which a slot of an object has its value, as far back as its history is kept."""
+    connection: Any = roots.connection_of(root)
+    revisions = _revisions(root, obj)
+    value, found = own_slots(obj).get(slot), revisions[0]
+    for revision in revisions[1:]:
+        before = connection.oldstate(obj, revision["tid"])
+        if slot not in before or before[slot] != value:
+            break
+        found = revision
+    return _writing(found)
+
+
+def _revisions(root: Root, obj: Persistent) -> list[Mapping[str, Any]]:
+    """Return the revisions of an object up to the one that a root sees, the newest first."""
+    obj._p_activate()
+    found: list[Mapping[str, Any]] = roots.connection_of(root).db().storage.history(obj._p_oid, size=_REVISIONS)
+    return [each for each in found if each["tid"] <= obj._p_serial] or found
+
+
+def _writing(revision: Mapping[str, Any]) -> Writing:
+    note = revision.get("description", b"")
+    return Writing(revision["tid"], note.decode("utf-8", "replace") if isinstance(note, bytes) else str(note))
+
+
 def published_at(root: Root, status: Status) -> bytes | None:
     """Return the id of the commit by which a mission was published; None if it is not, or that is packed away."""
     if not status.published:
         return None
     connection: Any = roots.connection_of(root)
     found = None
-    for revision in connection.db().storage.history(status._p_oid, size=1_000):
+    for revision in connection.db().storage.history(status._p_oid, size=_REVISIONS):
         state = connection.oldstate(status, revision["tid"])
         if not state.get("published"):
             break

@@ -205,6 +205,9 @@ def by_mission(name: str) -> list[tuple[str, dict[str, Any]]]:
     return [
         *((verb, {"mission": name}) for verb in ("show", "wait", "cancel", "pause", "resume")),
         ("show", {"mission": name, "prompts": True}),
+        ("why", {"what": name}),
+        ("show", {"mission": "last", "as_of": name}),
+        ("submit", {"brief": {"text": "and?"}, "as_of": name, "follow": True}),
         *(
             ("submit", {"brief": {"text": "and?", field: name}, "follow": True})
             for field in ("in_reply_to", "ancestor")
@@ -228,6 +231,7 @@ def by_object(name: str) -> list[tuple[str, dict[str, Any]]]:
     return [
         *(("inspect", {"object": each}) for each in (name, f"{name}.text")),
         ("method_list", {"object": name}),
+        ("why", {"what": f"{name}.text"}),
         *((verb, {"method": f"{name}.text_"}) for verb in ("method_show", "method_history")),
     ]
 

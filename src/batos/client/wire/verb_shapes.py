@@ -246,6 +246,18 @@ class MethodRedefineArgs(MethodArgs):
     user: Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
+class WhyArgs(StrictModel):
+    """The path that something came from, as a tree."""
+
+    what: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="A sentence of an answer, a mission, OBJECT.SLOT, or a memory by its id.",
+    )
+    user: Name | None = Field(default=None, description="Only what this user may see, and only answers to this user.")
+    as_of: AsOf = None
+
+
 class ToolsArgs(StrictModel):
     """List the methods that are tools and can be called."""
 
@@ -278,6 +290,7 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "method_make": MethodMakeArgs,
     "method_redefine": MethodRedefineArgs,
     "tools": ToolsArgs,
+    "why": WhyArgs,
     "remember": RememberArgs,
     "embed_memories": EmbedMemoriesArgs,
     "recall": RecallArgs,

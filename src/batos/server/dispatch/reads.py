@@ -19,9 +19,10 @@ from batos.client.wire.verb_shapes import (
     ShowArgs,
     ToolsArgs,
     TurnsArgs,
+    WhyArgs,
 )
 from batos.errors import BriefError, NotFound
-from batos.history import past_questions
+from batos.history import past_questions, why
 from batos.history.as_of import PastReadings
 from batos.image.ids import iso
 from batos.image.memory_records import MemoryKind
@@ -74,6 +75,7 @@ class Reader:
             "method_show": self._method,
             "method_history": self._history,
             "tools": self._tools,
+            "why": self._explain,
             "recall": self._recall,
             "memories": self._memories,
         }
@@ -163,6 +165,10 @@ class Reader:
 
     async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
         return {"tools": await self.read(self._of.lifecycle.tools)}
+
+    async def _explain(self, given: WhyArgs, *_told: object) -> dict[str, Any]:
+        of, said = await self.as_of(given)
+        return {**await self.read(why.explain, of, given.what, given.user), **said}
 
     # -- memory
 

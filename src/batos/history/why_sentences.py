@@ -1,0 +1,138 @@
+"""The reasons for a sentence of an answer: what carries it, the call that wrote it, and the mission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from batos.history.why_missions import explain_evidence, explain_mission, records_of
+from batos.history.why_nodes import Asking, make_call, make_node
+from batos.image.records import MissionRecord
+from batos.image_documents import WhyNode
+from batos.inference.journal import Record
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems
+from batos.mission_documents import CitationDocument, ProvenanceDocument, SentenceDocument
+from batos.missions import reports
+from batos.objects.prototype import own_slots
+
+#: Answers that are looked through, the newest first.
+_MOST_ANSWERS: Final = 10_000
+#: The share of the words of a sentence that one of an answer must have, where none has it word for word.
+_LEAST_SHARE: Final = 0.6
+_STATES: Final = {"carried": "carried by evidence", "not_carried": "carried by no evidence"}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSentence:
+    """A sentence of an answer: its mission, its words, and what `provenance.sentences` tells of it, if anything."""
+
+    mission: str
+    record: MissionRecord
+    text: str
+    told: SentenceDocument | None = None
+
+
+def find_sentence(asking: Asking, quoted: str, user: str) -> FoundSentence | None:
+    """Return the newest sentence of an answer to a user that has these words, else the one that has most of them."""
+    wanted, words = _fold(quoted), frozenset(stems(quoted))
+    best: tuple[float, FoundSentence] | None = None
+    for mission, record in islice(reports.newest(asking.root), _MOST_ANSWERS):
+        answer = own_slots(record.thought).get("answer")
+        if record.brief.value["user"] != user or not isinstance(answer, str):
+            continue
+        if wanted and wanted in _fold(answer):
+            return _sentence_with(mission, record, answer, wanted)
+        for start, end in sentence_spans(answer) if words else ():
+            share = len(words.intersection(stems(answer[start:end]))) / len(words)
+            if share >= _LEAST_SHARE and (best is None or share > best[0]):
+                best = share, _at(mission, record, answer, (start, end))
+    return None if best is None else best[1]
+
+
+def explain_sentence(asking: Asking, found: FoundSentence) -> WhyNode:
+    """Return a sentence with what it came from."""
+    known: ProvenanceDocument = own_slots(found.record.thought).get("provenance") or ProvenanceDocument()
+    brief = found.record.brief.value
+    because = [*_explain_citations(asking, brief, known, found), *_find_calls(asking, found)]
+    because.append(explain_mission(asking, found.mission))
+    return make_node("sentence", f"“{found.text}” {_state(found)}", because, found.mission)
+
+
+def _state(found: FoundSentence) -> str:
+    if found.told is None:
+        return ""
+    reason = f", {found.told['reason']}" if "reason" in found.told else ""
+    return f"({_STATES.get(found.told['state'], 'nothing to check')}{reason})"
+
+
+def _sentence_with(mission: str, record: MissionRecord, answer: str, wanted: str) -> FoundSentence:
+    """Return the sentence that has these words, or all that they stand in if that is more than one."""
+    spans = sentence_spans(answer)
+    whole = next(((start, end) for start, end in spans if wanted in _fold(answer[start:end])), None)
+    if whole is None:
+        part = next(((start, end) for start, end in spans if _fold(answer[start:end]) in wanted), (0, len(answer)))
+        return _at(mission, record, answer, part)
+    return _at(mission, record, answer, whole)
+
+
+def _at(mission: str, record: MissionRecord, answer: str, span: tuple[int, int]) -> FoundSentence:
+    """Return the sentence at a place, with what the mission recorded of the one that it overlaps most."""
+    start, end = span
+    provenance = own_slots(record.thought).get("provenance") or {}
+    told = max(
+        provenance.get("sentences", ()),
+        key=lambda each: min(end, each["span"][1]) - max(start, each["span"][0]),
+        default=None,
+    )
+    if told is not None and min(end, told["span"][1]) <= max(start, told["span"][0]):
+        told = None
+    return FoundSentence(mission, record, answer[start:end], told)
+
+
+def _explain_citations(
+    asking: Asking, brief: Mapping[str, Any], known: ProvenanceDocument, found: FoundSentence
+) -> Iterator[WhyNode]:
+    """Yield the sentences of documents that carry a sentence; one without any is carried by the conversation."""
+    cited = [each for each in known.get("citations", ()) if _is_of(each, found.text)]
+    recalled = known.get("recalled", ())
+    for each in cited:
+        shown = next((told for told in recalled if told.get("document") == each["document"]), None)
+        origin = [] if shown is None else [explain_evidence(asking, brief, shown)]
+        start, end = each["span"]
+        text = f"“{each['quote']}” ({each.get('name', 'a document')}, {start} to {end}, score {each['score']:.2f})"
+        yield make_node("citation", text, origin, each.get("sha256", ""))
+    if not cited and found.told is not None and found.told["state"] == "carried":
+        for told in recalled:
+            if "mission" in told or "turns" in told:
+                yield explain_evidence(asking, brief, told)
+
+
+def _is_of(cited: CitationDocument, text: str) -> bool:
+    sentence, whole = _fold(cited["sentence"]), _fold(text)
+    return bool(sentence) and (sentence in whole or whole in sentence)
+
+
+def _find_calls(asking: Asking, found: FoundSentence) -> Iterator[WhyNode]:
+    """Yield the last call whose answer has the sentence, and the first one if that is another."""
+    wrote = [each for each in records_of(asking, found.mission) if _fold(found.text) in _fold(_answer_of(each))]
+    for each in dict.fromkeys((len(wrote) - 1, 0)) if wrote else ():
+        call = make_call(wrote[each])
+        how = "written by" if each == len(wrote) - 1 else "first written by"
+        prompt = make_node(
+            "prompt",
+            f"its prompt: batos show {found.mission} --call {wrote[each].path}",
+            ref=found.mission,
+        )
+        yield {**call, "text": f"{how} {call['text']}", "because": [prompt]}
+
+
+def _answer_of(record: Record) -> str:
+    return str((record.response or {}).get("text") or record.partial or "")
+
+
+def _fold(text: str) -> str:
+    """Return a text without the differences that a person who quotes it makes: case, blanks and quotation marks."""
+    return " ".join(text.casefold().split()).strip("\"'“”„«»")
