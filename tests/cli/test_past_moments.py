@@ -75,6 +75,8 @@ def test_every_verb_that_reads_asks_about_the_past(user: User) -> None:
     assert user.run("show", mission, "--prompts").code == 0
     assert user.run("wait", mission, "--json").document["data"]["as_of"]["mission"] == first
     assert len(user.run("missions", "--json").document["data"]["missions"]) == 2
+    found = {each["id"]: each["ok"] for each in user.run("doctor", "--json").document["data"]["findings"]}
+    assert found["image.moment"], "the image lacks no mission of the journal's"
     wrong = user.run("show", "last", "--as-of", "2001-01-01", "--json")
     assert (wrong.code, wrong.document["error"]["code"]) == (2, "packed_away")
     assert user.run("show", "last", "--as-of", "tomorrow").code == 2

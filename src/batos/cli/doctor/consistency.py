@@ -9,6 +9,7 @@ from typing import Final
 
 from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
+from batos.history import past_questions
 from batos.image import roots
 from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
@@ -48,7 +49,8 @@ def _journal(faces: ReadOnlyPair) -> _JournalContents:
     kept = _JournalContents()
     with snapshot(faces.journal) as root:
         for name, log in (root.get(journal.MISSIONS) or {}).items():
-            kept.missions.append(name)
+            if not any(past_questions.NOTE in note for note in log.notes):  # those the image never had
+                kept.missions.append(name)
             for entry in log.entries:
                 _entry(entry, name, kept)
         head = root.get(journal.HEAD, "")
