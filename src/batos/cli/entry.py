@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "missions": ("batos.cli.verbs.show", "List the newest missions, or follow them."),
     "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
     "why": ("batos.cli.verbs.why_verb", "Show what a sentence, a mission, a slot or a memory came from."),
+    "dream": ("batos.cli.verbs.dream_verb", "Ask in a copy of the mind; promote what comes of it, or drop it."),
     "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
     "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
     "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),

@@ -183,12 +183,13 @@ class LivingImage(ReadableImage):
         waiting = roots.waiting_count(root)
         if limit is not None and waiting >= limit:
             return Busy(f"{limit} missions wait already, which is the limit", field="queue")
-        self._accept(root, brief, at, files)
+        self.insert(root, brief, at, files)
         if kept is not None:
             repeats[kept] = brief["id"]
         return str(brief["id"]), waiting + 1
 
-    def _accept(self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
+    def insert(self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
+        """Write brief, status and thought of a mission, and its files, as a change of the writer's."""
         missions, name = root[roots.MISSIONS], brief["id"]
         if name in missions:
             raise InternalError(f"the new id {name} is taken")

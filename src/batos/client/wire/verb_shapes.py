@@ -8,6 +8,13 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue
 
 from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
+from batos.client.wire.dream_shapes import (
+    DreamDiffArgs,
+    DreamDropArgs,
+    DreamListArgs,
+    DreamNewArgs,
+    DreamPromoteArgs,
+)
 from batos.client.wire.memory_shapes import (
     CurateArgs,
     EmbedMemoriesArgs,
@@ -291,6 +298,11 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "method_redefine": MethodRedefineArgs,
     "tools": ToolsArgs,
     "why": WhyArgs,
+    "dream_new": DreamNewArgs,
+    "dream_list": DreamListArgs,
+    "dream_diff": DreamDiffArgs,
+    "dream_promote": DreamPromoteArgs,
+    "dream_drop": DreamDropArgs,
     "remember": RememberArgs,
     "embed_memories": EmbedMemoriesArgs,
     "recall": RecallArgs,

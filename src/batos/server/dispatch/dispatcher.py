@@ -43,9 +43,10 @@ from batos.server.dispatch import (
     memory_curation,
     method_changes,
 )
+from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.memory_changes import MemoryChanges
-from batos.server.dispatch.past_asking import PastQuestions
+from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
 
@@ -80,6 +81,7 @@ class Dispatcher:
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}
         self._background_genesis = background_genesis
+        dreaming = Dreaming(uvm, self._past, self._files, self._run_shielded)
         self._verbs: Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]] = {
             "hello": self._hello,
             "submit": self._submit,
@@ -96,6 +98,7 @@ class Dispatcher:
             "approve": self._approve,
             "reject": self._reject,
             **self._reader.verbs(),
+            **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
             **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
@@ -133,7 +136,7 @@ class Dispatcher:
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         if given.as_of is not None:
-            return await self._past.ask(given.as_of, brief, files, told, given.user)
+            return await self._past.ask(PastQuestion(given.as_of, brief, files, given.user), told)
         return await self._accept_and_follow(brief, files, told, given.user)
 
     async def _accept_and_follow(

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from batos.brief import File
 from batos.errors import BriefError
 from batos.events import Events
 from batos.history import past_questions
 from batos.history.as_of import PastReadings
+from batos.history.moments import Moment
+from batos.image.past import newest_commit
 from batos.server.dispatch.event_relay import EventRelay
 from batos.uvm import UVM, open_past
 
 #: Copies of the image that are open at once.
 MOST_OPEN: Final = 2
 _ENDED: Final = frozenset({"done", "failed", "cancelled", "parked"})
+
+
+#: Keeps what a mission of a copy of the mind would change.
+KeepDream: TypeAlias = Callable[[UVM, str, Moment], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuestion:
+    """A question to a moment (None: the newest commit), with its files; `user` if only theirs is to be found."""
+
+    as_of: str | None
+    brief: Mapping[str, Any]
+    files: Sequence[File] = ()
+    user: str | None = None
 
 
 class PastQuestions:
@@ -29,10 +46,10 @@ class PastQuestions:
         self._running: dict[str, UVM] = {}
         self._asking: set[asyncio.Future[Any]] = set()
 
-    async def ask(
-        self, as_of: str, brief: Mapping[str, Any], files: Sequence[File], told: EventRelay, user: str | None
-    ) -> dict[str, Any]:
+    async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> dict[str, Any]:
         """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
+
+        `then` is called with the copy of the mind, the mission and its moment when that is done.
 
         Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
         """
@@ -40,7 +57,7 @@ class PastQuestions:
             raise BriefError(
                 "a question about the past is waited for", field="args.follow", remedy="Send follow: true."
             )
-        asking = asyncio.ensure_future(self._ask(as_of, brief, files, told, user))
+        asking = asyncio.ensure_future(self._ask(question, told, then))
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
         try:
@@ -49,15 +66,16 @@ class PastQuestions:
             asking.cancel()
             await asyncio.wait({asking})  # the copy is closed before the image is
 
-    async def _ask(
-        self, as_of: str, brief: Mapping[str, Any], files: Sequence[File], told: EventRelay, user: str | None
-    ) -> dict[str, Any]:
-        moment = await asyncio.to_thread(self._past.find, as_of, user)
+    async def _ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None) -> dict[str, Any]:
+        if question.as_of is None:
+            moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
+        else:
+            moment = await asyncio.to_thread(self._past.find, question.as_of, question.user)
         events = Events()
         async with self._turns, open_past(self._today, moment.tid, events) as copy:
             told.listen(events)
             try:
-                mission = await copy.missions.submit(brief, files)
+                mission = await copy.missions.submit(question.brief, question.files)
                 self._running[mission], self._past.running[mission] = copy, copy.readings
                 said = {"as_of": moment.as_dict()}
                 begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
@@ -68,6 +86,8 @@ class PastQuestions:
                 if ended["status"] not in _ENDED:
                     await copy.missions.cancel(mission)
                     ended = past_questions.unended_report(ended)
+                if then is not None and ended["status"] == "done":
+                    await then(copy, mission, moment)
                 await past_questions.keep(self._today.journal, ended)
                 return ended
             finally:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from batos.approvals import documents
+from batos.client.wire.dream_shapes import DreamDiffArgs, DreamListArgs
 from batos.client.wire.memory_shapes import MemoriesArgs, RecallArgs
 from batos.client.wire.verb_shapes import (
     ApprovalsArgs,
@@ -22,7 +23,7 @@ from batos.client.wire.verb_shapes import (
     WhyArgs,
 )
 from batos.errors import BriefError, NotFound
-from batos.history import past_questions, why
+from batos.history import dreams, past_questions, why
 from batos.history.as_of import PastReadings
 from batos.image.ids import iso
 from batos.image.memory_records import MemoryKind
@@ -76,6 +77,8 @@ class Reader:
             "method_history": self._history,
             "tools": self._tools,
             "why": self._explain,
+            "dream_list": self._dreams,
+            "dream_diff": self._differences,
             "recall": self._recall,
             "memories": self._memories,
         }
@@ -169,6 +172,13 @@ class Reader:
     async def _explain(self, given: WhyArgs, *_told: object) -> dict[str, Any]:
         of, said = await self.as_of(given)
         return {**await self.read(why.explain, of, given.what, given.user), **said}
+
+    async def _dreams(self, given: DreamListArgs, *_told: object) -> dict[str, Any]:
+        return {"dreams": await self.read(dreams.list_dreams, self._of.image, given.limit, given.user)}
+
+    async def _differences(self, given: DreamDiffArgs, *_told: object) -> dict[str, Any]:
+        dream = await self.read(dreams.read, self._of.image, given.dream, given.user)
+        return {**await self.read(dreams.find_differences, self._of.image, dream)}
 
     # -- memory
 

@@ -1,0 +1,41 @@
+"""The arguments of the verbs of dreams: one strict model for each."""
+
+from __future__ import annotations
+
+from pydantic import Field, JsonValue
+
+from batos.client.wire.strict_model import Name, StrictModel
+
+
+class DreamNewArgs(StrictModel):
+    """A question that is answered in a copy of the mind, which is kept until it is promoted or dropped."""
+
+    brief: dict[str, JsonValue] = Field(description="As that of `submit`; no method is made in a dream.")
+    follow: bool = Field(default=True, description="Send its events, then its end; a dream is always waited for.")
+    user: Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
+
+
+class DreamListArgs(StrictModel):
+    """The newest dreams, a line each."""
+
+    limit: int = Field(default=20, ge=1, le=10_000, description="Most dreams in the list.")
+    user: Name | None = Field(default=None, description="Only those of this user.")
+
+
+class DreamArgs(StrictModel):
+    """A dream by the id of its mission."""
+
+    dream: Name = Field(description="The id of its mission or the beginning of it; `last`, `last-1`.")
+    user: Name | None = Field(default=None, description="Only if it is this user's.")
+
+
+class DreamDiffArgs(DreamArgs):
+    """All that a dream would change in the mind as it is now."""
+
+
+class DreamPromoteArgs(DreamArgs):
+    """Make a dream part of the mind: its mission, the slots that it changed, and what it contributes; or none of it."""
+
+
+class DreamDropArgs(DreamArgs):
+    """Throw a dream away."""

@@ -1,0 +1,38 @@
+"""The documents of dreams, key by key."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class DreamLine(TypedDict):
+    """A dream in a list: the id of its mission, and whether it is open, promoted or dropped."""
+
+    dream: str
+    state: str
+    at: str
+    user: str
+    text: str
+    writes: int
+
+
+class SlotDifference(TypedDict):
+    """A slot that a dream changed; `conflict` says why it cannot be promoted, "" if it can."""
+
+    object: str
+    slot: str
+    before: Any
+    after: Any
+    conflict: str
+
+
+class DreamDiff(DreamLine):
+    """All that a dream would change: slots of objects, tools, and the kinds of its contributions; `methods` ran."""
+
+    answer: Any
+    read_at: str
+    slots: list[SlotDifference]
+    methods: list[str]
+    tools: list[str]
+    contributions: list[str]
+    conflicts: list[str]

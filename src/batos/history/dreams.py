@@ -1,0 +1,173 @@
+"""Dreams: missions of a copy of the mind, kept in the journal with all that they would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from BTrees.OOBTree import OOBTree
+from persistent.mapping import PersistentMapping
+
+from batos.dream_documents import DreamDiff, DreamLine, SlotDifference
+from batos.errors import NotFound, Refused
+from batos.image import naming, ownership, roots, tool_declarations
+from batos.image.ids import tid_text
+from batos.image.image import LivingImage
+from batos.image.lookup import by_name
+from batos.image.readable import ReadableImage
+from batos.image.roots import Root
+from batos.image.transactions import snapshot
+from batos.methods.execution.plain_data import data_of, replace_leaves
+from batos.methods.execution.write_buffer import trust_of, with_references
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The key of the journal's root under which dreams stand: mission id -> PersistentMapping.
+DREAMS: Final = "dreams"
+#: Slots of a thought that are made anew where it is promoted.
+_OWN: Final = frozenset({"mission"})
+
+
+def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
+    """Return all that a mission of a copy of the mind did, as plain data; `tid` is the commit that was copied.
+
+    `writes` are the slots of other objects that it changed, with what stood there before.
+    """
+    with copy.snapshot() as root:
+        record = roots.mission_record(root, mission)
+        brief, slots = dict(record.brief.value), own_slots(record.thought)
+        files = {each["sha256"]: root[roots.ATTACHMENTS][each["sha256"]].read() for each in brief["attachments"]}
+        return {
+            "mission": mission,
+            "user": brief["user"],
+            "brief": brief,
+            "accepted_at": record.brief.accepted_at,
+            "files": files,
+            "thought": {slot: value for slot, value in slots.items() if slot not in _OWN},
+            "writes": list(_writes(root, slots, brief["user"])),
+            "read_at": tid_text(tid),
+            "state": "open",
+        }
+
+
+def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[str, Any]]:
+    """Yield each slot that a mission changed once: what stood there before, what stands there now, and its trust."""
+    first: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for each in (thought.get("provenance") or {}).get("written", ()):
+        first.setdefault((each["oid"], each["slot"]), each)
+    for (oid, slot), told in first.items():
+        holder = find_holder(root, oid)
+        if holder is None:
+            continue
+        value = ownership.slot_for(own_slots(holder), slot, user)
+        has = value is not ownership.ABSENT
+        yield {
+            "oid": oid,
+            "slot": slot,
+            "had": told["had"],
+            "former": told["former"],
+            "has": has,
+            "value": plain_value(value) if has else None,
+            "trust": trust_of(own_slots(holder), slot),
+        }
+
+
+def plain_value(value: Any) -> Any:
+    """Return a slot's value as plain data, with a reference in the place of each object."""
+    return with_references(data_of(value, "a slot"))
+
+
+def live_value(root: Root, data: Any) -> Any:
+    """Return plain data with the objects of a root in the place of references. Raises: Refused: one is gone."""
+
+    def find(told: Mapping[str, str]) -> UvmObject:
+        found = find_holder(root, told["$ref"])
+        if found is None:
+            raise Refused(f"{told['$ref']}, which the dream refers to, is gone", field="dream")
+        return found
+
+    return replace_leaves(data, find, lambda each: isinstance(each, Mapping) and each.keys() == {"$ref"})
+
+
+def find_holder(root: Root, oid: str) -> UvmObject | None:
+    """Return an object by its reference; None: there is none."""
+    return by_name(root, oid)
+
+
+def store(journal: Any, dream: Mapping[str, Any]) -> None:
+    """Keep a dream in the journal's root."""
+    if DREAMS not in journal:
+        journal[DREAMS] = OOBTree()
+    journal[DREAMS][dream["mission"]] = PersistentMapping(dream)
+
+
+def read(image: ReadableImage, named: str, user: str | None = None) -> dict[str, Any]:
+    """Return a dream by its mission's id, the beginning of it, `last` or `last-1`. Raises: NotFound."""
+    with snapshot(image.journal_db) as journal:
+        dreams = journal.get(DREAMS) or {}
+        mine = [name for name in naming.newest_first(dreams) if user in (None, dreams[name]["user"])] if dreams else []
+        back = naming.back(named)
+        if back is not None:
+            name = mine[back] if back < len(mine) else named
+        else:
+            name = naming.complete_id(dreams, named, lambda each: each in mine) if dreams else named
+        if name not in mine:
+            raise NotFound(f"there is no dream {named!r}", field="dream", remedy="`batos dream list` lists them.")
+        return dict(dreams[name])
+
+
+def list_dreams(image: ReadableImage, most: int, user: str | None = None) -> list[DreamLine]:
+    """Return a line for each of the newest dreams."""
+    with snapshot(image.journal_db) as journal:
+        dreams = journal.get(DREAMS) or {}
+        found = [dreams[name] for name in naming.newest_first(dreams)] if dreams else []
+        return [line_of(each) for each in found if user in (None, each["user"])][:most]
+
+
+def line_of(dream: Mapping[str, Any]) -> DreamLine:
+    """Return the line of a dream."""
+    return {
+        "dream": dream["mission"],
+        "state": dream["state"],
+        "at": dream["accepted_at"],
+        "user": dream["user"],
+        "text": dream["brief"]["text"],
+        "writes": len(dream["writes"]),
+    }
+
+
+def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDiff:
+    """Return what a dream would change in the mind as it is now, and where both have changed the same."""
+    thought = dream["thought"]
+    with image.snapshot() as root:
+        slots = [_difference(root, dream["user"], each) for each in dream["writes"]]
+    contributions = thought.get("contributions", ())
+    return {
+        **line_of(dream),
+        "answer": thought.get("answer"),
+        "read_at": dream["read_at"],
+        "slots": slots,
+        "methods": sorted({f"{each['holder']}.{each['selector']}" for each in thought["provenance"]["methods"]}),
+        "tools": [each["selector"] for kind, each in contributions if kind == tool_declarations.KIND],
+        "contributions": sorted({kind for kind, _ in contributions}),
+        "conflicts": [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]],
+    }
+
+
+def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:
+    """List the slots that a dream changed and that are not as it found them."""
+    slots = (_difference(root, dream["user"], each) for each in dream["writes"])
+    return [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]]
+
+
+def _difference(root: Root, user: str, write: Mapping[str, Any]) -> SlotDifference:
+    holder = find_holder(root, write["oid"])
+    shown = SlotDifference(
+        object=write["oid"], slot=write["slot"], before=write["former"], after=write["value"], conflict=""
+    )
+    if holder is None:
+        return {**shown, "conflict": "the object is gone"}
+    value = ownership.slot_for(own_slots(holder), write["slot"], user)
+    has = value is not ownership.ABSENT
+    same = has is write["had"] and (not has or plain_value(value) == write["former"])
+    name = roots.name_of_object(root, holder)
+    return {**shown, "object": name, "conflict": "" if same else "it was changed meanwhile"}

@@ -1,0 +1,36 @@
+"""The verb `dream` as a person types it, without a server: asked, listed, compared, promoted, dropped."""
+
+from __future__ import annotations
+
+from tests.cli.processes import User
+
+from batos.cli.render.dream_texts import difference_text
+
+
+def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
+    """Until it is promoted no list has it; a name that is no dream's is refused."""
+    assert user.run("dream", "list").out.startswith("There is no dream")
+    asked = user.run("dream", "new", "What if the pier were of steel?", "--effort", "reflex")
+    assert (asked.code, "batos dream diff" in asked.err) == (0, True), asked.err
+    listed = user.run("dream", "list", "--json").document["data"]["dreams"]
+    (name,) = [each["dream"] for each in listed]
+    assert user.run("missions", "--json").document["data"]["missions"] == []
+    told = user.run("dream", "diff", "last")
+    assert (told.code, name in told.out, "the mission, memory, statistics" in told.out) == (0, True, True), told.out
+    assert user.run("dream", "promote", name).code == 0
+    assert [each["id"] for each in user.run("missions", "--json").document["data"]["missions"]] == [name]
+    assert user.run("dream", "promote", name).code == 4
+    assert user.run("dream", "new", "What if it were of oak?", "--effort", "reflex").code == 0
+    assert user.run("dream", "drop", "last").out.strip().endswith("is dropped.")
+    assert "dropped" in user.run("dream", "list").out
+    assert user.run("dream", "diff", "m-none").code == 2
+    found = {each["id"]: each["ok"] for each in user.run("doctor", "--json").document["data"]["findings"]}
+    assert found["image.moment"]
+
+
+def test_a_conflict_is_marked() -> None:
+    """Beside the slot, with the remedy at the end."""
+    line = {"dream": "m-1", "state": "open", "text": "why?", "read_at": "tid:0x1", "tools": ["a_"], "methods": ["b_"]}
+    slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
+    told = difference_text({**line, "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
+    assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
