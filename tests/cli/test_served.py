@@ -334,3 +334,25 @@ def _until_told(process: ForkedCommand, word: str) -> str:
         if word in line:
             return told
     raise AssertionError(f"the process ended without {word}: {told}")
+
+
+def test_the_past_why_and_dreams_through_the_server(user: User) -> None:
+    """As without one; a question to the past that is interrupted is cancelled, and a dream is promoted."""
+    first = user.run("ask", QUESTION, *REFLEX, "--json").documents[-1]["data"]["id"]
+    before = len(user.run("missions", "--json").document["data"]["missions"])
+    asked = user.run("ask", "What was asked?", *REFLEX, "--as-of", first, "--json").documents[-1]["data"]
+    assert (asked["status"], asked["as_of"]["mission"]) == ("done", first)
+    assert user.run("show", asked["id"], "--prompts").code == 0
+    asking = user.start("ask", "--json", "What was asked?", *CYCLE, "--as-of", first)
+    assert asking.stdout is not None
+    assert any("inference.start" in line for line in asking.stdout)
+    asking.send_signal(signal.SIGINT)
+    asking.communicate(timeout=20)
+    assert asking.returncode == 130
+    assert len(user.run("missions", "--json").document["data"]["missions"]) == before
+    assert user.run("why", first, "--as-of", first).out.startswith(f"mission {first}")
+    dreamt = user.run("dream", "new", "What if it were of steel?", *REFLEX, "--json").documents[-1]["data"]["id"]
+    assert dreamt in user.run("dream", "diff", "last").out
+    assert user.run("dream", "promote", dreamt).code == 0
+    assert user.run("show", dreamt, "--json").document["data"]["status"] == "done"
+    assert len(user.run("missions", "--json").document["data"]["missions"]) == before + 1
