@@ -20,7 +20,7 @@ from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
-from batos.genesis.past_reconciler import PastReconciler
+from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
 from batos.image import forget_questions, roots
 from batos.image.ids import utc_now
@@ -52,8 +52,8 @@ from batos.missions.worker_runs import PAUSES, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
 
-#: The reconciler of the image as it is, for a copy of how it was; None: the image is no copy.
-Today: TypeAlias = Reconciler | None
+#: The mind that a copy of the image is to be; None: the image is no copy.
+Copied: TypeAlias = PastMind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +135,11 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
 
 
 @asynccontextmanager
-async def open_past(today: UVM, tid: bytes, events: Events) -> AsyncIterator[UVM]:
+async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | None = None) -> AsyncIterator[UVM]:
     """Open the mind as it was right after a commit, as a copy in memory that is thrown away.
 
     The copy thinks with the models of today and writes to the journal of today; nothing else is written. No work begins
-    there by itself.
+    there by itself. `mind` may name another model, or another codex.
 
     Raises: PackedAway: the image does not go back so far. Refused: there was no mind yet.
     """
@@ -156,7 +156,7 @@ async def open_past(today: UVM, tid: bytes, events: Events) -> AsyncIterator[UVM
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
         opened = OpenedImage(settings, copy, today.journal, today.bridge, events, today.clock)
-        yield await _build(stack, opened, PAUSES, today.reconciler)
+        yield await _build(stack, opened, PAUSES, mind or PastMind(today.reconciler))
 
 
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:
@@ -203,13 +203,13 @@ async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
         raise failure
 
 
-async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float], today: Today = None) -> UVM:
+async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float], copied: Copied = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
-    reconciler = _reconciler(opened, thinking, today)
+    reconciler = _reconciler(opened, thinking, copied)
     lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
     publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, clock)
     readings = Readings(settings, image, opened.journal, lifecycle, clock)
@@ -239,7 +239,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
         readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    mission_memory = _mission_memory(stack, group, opened, store, lasts=today is None)
+    mission_memory = _mission_memory(stack, group, opened, store, lasts=copied is None)
     stack.push_async_callback(_finish, workers.stop)
     late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
     learning = LateMethods(late, group, pauses[-1])
@@ -302,12 +302,12 @@ def _rules(settings: Settings) -> Rules:
     return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
 
-def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]], today: Today) -> Reconciler:
+def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]], copied: Copied) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
-    if today is not None:
+    if copied is not None:
         return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, today=today
+            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied
         )
     return Reconciler(
         opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,

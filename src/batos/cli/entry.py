@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
     "why": ("batos.cli.verbs.why_verb", "Show what a sentence, a mission, a slot or a memory came from."),
     "dream": ("batos.cli.verbs.dream_verb", "Ask in a copy of the mind; promote what comes of it, or drop it."),
+    "replay": ("batos.cli.verbs.replay_verb", "Ask a mission again as of its snapshot, with another model or codex."),
     "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
     "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
     "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),

@@ -8,7 +8,7 @@ from typing import Final
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.codex.graph_names import prototype_name
-from batos.errors import Refused
+from batos.errors import ModelMissing, Refused
 from batos.genesis import graph, register
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
@@ -21,29 +21,49 @@ from batos.objects.prototype import own_slots
 _MODELS: Final = ("model", "coder", "coder_options", "embedder")
 
 
+@dataclass(frozen=True, slots=True)
+class PastMind:
+    """The mind that a copy of the image is to be: that of then, with the models that the reconciler of `today` knows.
+
+    `model` takes the place of every persona's, `codex` that of the codex of then.
+    """
+
+    today: Reconciler
+    model: str = ""
+    codex: Codex | None = None
+
+
 @dataclass(slots=True)
 class PastReconciler(Reconciler):
-    """The reconciler of a copy of the image as it was; `today` is that of the image as it is."""
+    """The reconciler of a copy of the image as it was."""
 
-    today: Reconciler = field(kw_only=True)
+    mind: PastMind = field(kw_only=True)
 
     async def check(self) -> Baseline:
-        """Let the personas of the copy think with the models of today. Raises: as the check of today."""
-        async with self.today.turn:
-            now = await self.today.check()
-        with self.today.image.snapshot() as root:
-            used = register.read_record(root).used
+        """Let the personas of the copy think with the models of today.
+
+        Raises: as the check of today. ModelMissing: Ollama does not have the model that is named.
+        """
+        today, other = self.mind.today, self.mind.model
+        async with today.turn:
+            now = await today.check()
+        if other and other not in now.digests:
+            raise ModelMissing(other)
+        with today.image.snapshot() as root:
+            used = {who: other or made for who, made in register.read_record(root).used.items()}
             model = own_slots(root["pLLM_obj"])
             named = {slot: model[slot] for slot in _MODELS if slot in model}
 
         def change(then: Root) -> None:
+            if self.mind.codex is not None:
+                graph.build(then, self.mind.codex, self.settings.profile)
             graph.record_models(then, {who: made for who, made in used.items() if _is_there(then, who)})
             for slot, value in named.items():
                 if own_slots(then["pLLM_obj"]).get(slot) != value:
                     setattr(then["pLLM_obj"], slot, value)
 
         await self.image.writer.apply(change)
-        return Baseline(self.codex(), now.digests, now.models)
+        return Baseline(self.codex(), now.digests, now.models | ({other} if other else set()))
 
     def codex(self) -> Codex:
         """Return the codex as the image knew it then. Raises: CodexError: it is none that is understood today."""

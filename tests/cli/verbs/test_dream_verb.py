@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from tests.cli.processes import User
 
-from batos.cli.render.dream_texts import difference_text
+from batos.cli.render.dream_texts import difference_text, replay_text
 
 
 def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
@@ -34,3 +37,28 @@ def test_a_conflict_is_marked() -> None:
     slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
     told = difference_text({**line, "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
+
+
+def test_a_mission_is_replayed(user: User, tmp_path: Path) -> None:
+    """As it was for nothing; with another codex for what its prompts are then; a wrong folder is refused."""
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    same = user.run("replay", "last")
+    assert (same.code, "1 from the journal, 0 made anew" in same.out, "answer   the same" in same.out) == (
+        0, True, True,
+    ), same.err  # fmt: skip
+    other = Path(shutil.copytree(user.home / "codex", tmp_path / "other"))
+    mind = other / "mind.toml"
+    mind.write_text(mind.read_text() + "\n# Another.\n")
+    told = user.run("replay", "last", "--codex", str(other), "--json").documents[-1]["data"]
+    assert told["replay"]["made"] == []
+    (tmp_path / "empty").mkdir()
+    assert user.run("replay", "last", "--codex", str(tmp_path / "empty")).code == 2
+    assert user.run("replay", "last", "--model", "absent:1b").code == 3
+
+
+def test_differences_are_told() -> None:
+    """Pairs only where they differ."""
+    pairs = {"models": [["a"], ["b"]], "personas": [["BRICK"], ["BRICK"]], "carried": [1, 0]}
+    lines = {"recalled": ["- d-1"], "written": [], "answer": ["- Yes.", "+ No."]}
+    told = replay_text({"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], **pairs, **lines})
+    assert ("models   a -> b" in told, "personas" in told, "answer   + No." in told) == (True, False, True)

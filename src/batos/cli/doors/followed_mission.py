@@ -27,6 +27,8 @@ class FollowedMission:
     pace: float = 0.25
     #: The database that has the mission.
     kept_in: str = "image"
+    #: The document of the last mission that has ended.
+    found: dict[str, Any] = field(default_factory=dict)
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
@@ -42,8 +44,8 @@ class FollowedMission:
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self._telling("Ctrl-C stops it"):
-                found = await asyncio.shield(asked)
-            return self.printer.print_end(as_mission(found))
+                self.found = await asyncio.shield(asked)
+            return self.printer.print_end(as_mission(self.found))
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise

@@ -34,3 +34,20 @@ def difference_text(told: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def replay_text(told: Mapping[str, Any]) -> str:
+    """Write what is otherwise in a replay."""
+    calls = f"{len(told['same'])} from the journal, {len(told['made'])} made anew, {len(told['gone'])} not needed"
+    lines = [f"replay   {told['mission']} of {told['of']}", f"calls    {calls}"]
+    lines += [f"made     {each}" for each in told["made"]]
+    for name in ("personas", "models"):
+        before, after = (", ".join(each) or "none" for each in told[name])
+        lines += [f"{name.ljust(8)} {before} -> {after}"] if before != after else []
+    if told["carried"][0] != told["carried"][1]:
+        lines.append(f"carried  {told['carried'][0]} -> {told['carried'][1]} sentences")
+    for name in ("recalled", "written", "answer"):
+        lines += [f"{name.ljust(8)} {each}" for each in told[name]]
+    if not told["answer"]:
+        lines.append("answer   the same")
+    return reveal("\n".join(lines))

@@ -15,6 +15,18 @@ class DreamNewArgs(StrictModel):
     user: Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
 
 
+class ReplayArgs(StrictModel):
+    """A mission that is asked again in a copy of the mind as it saw it, with another model or codex."""
+
+    mission: Name = Field(description="The mission's id or its beginning; `last`, `last-1`.")
+    model: Name | None = Field(default=None, description="The model of every persona, one that Ollama has.")
+    codex: dict[str, str] | None = Field(
+        default=None, max_length=32, description="The files of another codex: name to text."
+    )
+    follow: bool = Field(default=True, description="Send its events, then its end; a replay is always waited for.")
+    user: Name | None = Field(default=None, description="The owner of the mission; absent: any owner.")
+
+
 class DreamListArgs(StrictModel):
     """The newest dreams, a line each."""
 

@@ -14,6 +14,7 @@ from batos.client.wire.dream_shapes import (
     DreamListArgs,
     DreamNewArgs,
     DreamPromoteArgs,
+    ReplayArgs,
 )
 from batos.client.wire.memory_shapes import (
     CurateArgs,
@@ -303,6 +304,7 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "dream_diff": DreamDiffArgs,
     "dream_promote": DreamPromoteArgs,
     "dream_drop": DreamDropArgs,
+    "replay": ReplayArgs,
     "remember": RememberArgs,
     "embed_memories": EmbedMemoriesArgs,
     "recall": RecallArgs,

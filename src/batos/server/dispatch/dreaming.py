@@ -1,4 +1,4 @@
-"""The verbs of dreams that think or change the mind; list and diff are those of whoever reads."""
+"""The verbs of dreams and replays that think or change the mind; list and diff are those of whoever reads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from batos.brief import File
-from batos.client.wire.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs
+from batos.client.wire.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.history import dreams, promotion
+from batos.codex import codex as codices
+from batos.genesis.past_reconciler import PastMind
+from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
@@ -32,7 +34,12 @@ class Dreaming:
 
     def verbs(self) -> Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]]:
         """Return the function of each verb, by name."""
-        return {"dream_new": self._dream, "dream_promote": self._promote, "dream_drop": self._drop}
+        return {
+            "dream_new": self._dream,
+            "dream_promote": self._promote,
+            "dream_drop": self._drop,
+            "replay": self._replay,
+        }
 
     async def _dream(self, given: DreamNewArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         brief: dict[str, Any] = dict(given.brief)
@@ -46,6 +53,21 @@ class Dreaming:
     async def _keep(self, copy: UVM, mission: str, moment: Moment) -> None:
         dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid)
         await self._uvm.image.journal_writer.apply(lambda root: dreams.store(root, dream))
+
+    async def _replay(self, given: ReplayArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+        readings, user = self._uvm.readings, given.user
+        mission = await asyncio.to_thread(readings.resolve_mission, given.mission, user)
+        before = await asyncio.to_thread(readings.mission, mission)
+        moment = await asyncio.to_thread(replays.find_snapshot, self._uvm.image, mission)
+        files = await self._files(before["brief"]["attachments"], before["brief"]["user"])
+        codex = None if given.codex is None else codices.parse(given.codex).sound()
+        question = PastQuestion(
+            moment, replays.replay_brief(before["brief"], mission), files, user,
+            PastMind(self._uvm.reconciler, given.model or "", codex),
+            lambda copy: replays.end_original(copy.image, mission),
+        )  # fmt: skip
+        after = await self._copies.ask(question, EventRelay(on_event, on_acknowledged, follow=given.follow))
+        return {**after, "replay": await asyncio.to_thread(replays.compare, before, after, self._uvm.journal)}
 
     async def _promote(self, given: DreamPromoteArgs, *_told: object) -> dict[str, Any]:
         uvm = self._uvm

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from batos.brief import File
 from batos.errors import BriefError
 from batos.events import Events
+from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
 from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
@@ -34,6 +35,10 @@ class PastQuestion:
     brief: Mapping[str, Any]
     files: Sequence[File] = ()
     user: str | None = None
+    #: The mind that the copy is to be, where it is not that of then.
+    mind: PastMind | None = None
+    #: Prepares the copy before it is asked.
+    prepare: Callable[[UVM], Awaitable[None]] | None = None
 
 
 class PastQuestions:
@@ -72,7 +77,9 @@ class PastQuestions:
         else:
             moment = await asyncio.to_thread(self._past.find, question.as_of, question.user)
         events = Events()
-        async with self._turns, open_past(self._today, moment.tid, events) as copy:
+        async with self._turns, open_past(self._today, moment.tid, events, question.mind) as copy:
+            if question.prepare is not None:
+                await question.prepare(copy)
             told.listen(events)
             try:
                 mission = await copy.missions.submit(question.brief, question.files)

@@ -1,0 +1,105 @@
+"""Replays: a mission of the past asked again in a copy of the mind of its own snapshot, and what came out otherwise."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from batos.errors import Refused
+from batos.image import roots
+from batos.image.ids import tid_text
+from batos.image.image import LivingImage
+from batos.image.past import first_writing
+from batos.image.readable import ReadableImage
+from batos.image.records import StatusWord
+from batos.image.roots import Root
+from batos.inference.journal import Entries
+from batos.memory.sentences import sentence_spans
+from batos.objects.prototype import own_slots
+from batos.replay_documents import ReplayDocument
+
+#: Fields of a brief that each mission has of its own.
+_ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "attachments", "budget"})
+_ENDED: Final[frozenset[StatusWord]] = frozenset({"done", "failed", "cancelled", "parked", "undone"})
+
+
+def find_snapshot(image: ReadableImage, mission: str) -> str:
+    """Return the commit as of which a mission saw the mind; of one without an answer, that of its acceptance.
+
+    Raises: NotFound: there is none. Refused: it has not ended.
+    """
+    with image.snapshot() as root:
+        record = image.find(root, mission)
+        if record.status.word not in _ENDED:
+            raise Refused(f"{mission} has not ended: it is {record.status.word}", field="mission")
+        provenance = own_slots(record.thought).get("provenance") or {}
+        return str(provenance.get("read_at") or tid_text(first_writing(root, record.status).tid))
+
+
+def replay_brief(brief: Mapping[str, Any], mission: str) -> dict[str, Any]:
+    """Return the brief that asks a mission again; calls that it paid for are served where they are the same."""
+    kept = {name: value for name, value in brief.items() if name not in _ITS_OWN}
+    policy = {**(brief.get("policy") or {}), "install": "never"}
+    return {**kept, "policy": policy, "ancestor": mission}
+
+
+async def end_original(copy: LivingImage, mission: str) -> None:
+    """End the mission in the copy, where it is about to run: who asks again does not wait for it."""
+
+    def change(root: Root) -> None:
+        status = roots.mission_record(root, mission).status
+        if status.word not in _ENDED:
+            status.become("cancelled", status.at)
+        root[roots.UNFOLDED].discard(mission)
+
+    await copy.writer.apply(change)
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any], journal: Entries) -> ReplayDocument:
+    """Return what is otherwise in a replay of a mission: calls by their steps, answer by sentences, and its grounds."""
+    old, new = before.get("provenance") or {}, after.get("provenance") or {}
+    paths = {each.key: each.path for each in journal.sound([before["id"], after["id"]])}
+    keys, others = list(old.get("journal", ())), list(new.get("journal", ()))
+    return {
+        "of": before["id"],
+        "mission": after["id"],
+        "same": [paths.get(key, key) for key in others if key in keys],
+        "made": [paths.get(key, key) for key in others if key not in keys],
+        "gone": [paths.get(key, key) for key in keys if key not in others],
+        "models": [sorted(old.get("models", ())), sorted(new.get("models", ()))],
+        "personas": [_personas(before), _personas(after)],
+        "carried": [_count_carried(old), _count_carried(new)],
+        "recalled": _lines_of(_names(old), _names(new)),
+        "written": _lines_of(_slots(old), _slots(new)),
+        "answer": _lines_of(_sentences(before), _sentences(after)),
+    }
+
+
+def _personas(told: Mapping[str, Any]) -> list[str]:
+    return list((told.get("route") or {}).get("personas", ()))
+
+
+def _count_carried(provenance: Mapping[str, Any]) -> int:
+    return sum(each["state"] == "carried" for each in provenance.get("sentences", ()))
+
+
+def _names(provenance: Mapping[str, Any]) -> list[str]:
+    """List what was recalled, by name."""
+    found = provenance.get("recalled", ())
+    return [str(each.get("memory") or each.get("mission") or each.get("name") or each.get("turns")) for each in found]
+
+
+def _slots(provenance: Mapping[str, Any]) -> list[str]:
+    return [f"{each['oid']}.{each['slot']}" for each in provenance.get("written", ())]
+
+
+def _sentences(told: Mapping[str, Any]) -> list[str]:
+    answer = str(told.get("answer", ""))
+    return [answer[start:end] for start, end in sentence_spans(answer)]
+
+
+def _lines_of(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return the lines that differ, each after a minus or a plus; none if nothing differs."""
+    found = difflib.ndiff(before, after)
+    return [line for line in found if line.startswith(("- ", "+ "))]
