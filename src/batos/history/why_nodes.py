@@ -16,6 +16,8 @@ from batos.inference.journal import Entries, Record
 
 #: Longest text of a node, in characters.
 _LONGEST: Final = 400
+#: The characters of the end of a prompt that are told.
+_END: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +71,12 @@ def make_call(record: Record) -> WhyNode:
     spent = f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""
     text = f"{record.path} by {record.model} ({record.digest[:12]}){spent}"
     state = "" if record.state == "done" else f", {record.state}"
-    return make_node("call", text + state, ref=record.key, at=record.started)
+    return make_node("call", text + state, [_prompt_of(record)], record.key, record.started)
+
+
+def _prompt_of(record: Record) -> WhyNode:
+    """Return the node of a call's prompt: its size and its end; `batos show MISSION --call PATH` prints all of it."""
+    messages = record.request.get("messages", ())
+    size = sum(len(each["content"]) for each in messages)
+    end = " ".join(str(messages[-1]["content"]).split())[-_END:] if messages else ""
+    return make_node("prompt", f"{size:,} characters, ending “{end}”", ref=f"{record.mission} {record.path}")

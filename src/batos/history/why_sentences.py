@@ -121,12 +121,7 @@ def _find_calls(asking: Asking, found: FoundSentence) -> Iterator[WhyNode]:
     for each in dict.fromkeys((len(wrote) - 1, 0)) if wrote else ():
         call = make_call(wrote[each])
         how = "written by" if each == len(wrote) - 1 else "first written by"
-        prompt = make_node(
-            "prompt",
-            f"its prompt: batos show {found.mission} --call {wrote[each].path}",
-            ref=found.mission,
-        )
-        yield {**call, "text": f"{how} {call['text']}", "because": [prompt]}
+        yield {**call, "text": f"{how} {call['text']}"}
 
 
 def _answer_of(record: Record) -> str:

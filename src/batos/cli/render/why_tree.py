@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from batos.cli.render.short_names import local_time
@@ -10,8 +11,10 @@ from batos.terminal.layout import cut, reveal
 
 #: Lines of a screen that the tree may take: the prompt and the notes have the others.
 SCREEN: Final = 21
-#: Limits of a tree, the most generous first: things below one, and levels. The first that fits is taken.
-_SHAPES: Final = ((30, 12), (12, 8), (8, 6), (6, 5), (5, 4), (4, 4), (4, 3), (3, 3), (2, 3), (3, 2), (2, 2), (1, 2))
+#: Things below one, and levels, the most first: rather all things than all levels, but three levels if possible.
+_MOST: Final = (30, 16, 12, 9, 7, 6, 5, 4, 3, 2, 1)
+_DEPTHS: Final = (12, 8, 6, 5, 4, 3)
+_SHAPES: Final = (*product(_MOST, _DEPTHS), *product(_MOST, (2,)))
 #: Kinds whose reference says more than their text.
 _NAMED: Final = frozenset({"mission", "memory", "method", "slot", "sentence"})
 
@@ -31,17 +34,16 @@ def _lines(node: Mapping[str, Any], width: int, most: int, depth: int) -> Iterat
 
 
 def _branches(nodes: list[Mapping[str, Any]], indent: str, width: int, most: int, depth: int) -> Iterator[str]:
-    """Yield the lines of what is below a node: commits last and always, because they tell when."""
+    """Yield the lines of what is below a node, and of how much is left out."""
     shown = nodes if len(nodes) <= most else _choose(nodes, most)
     left = len(nodes) - len(shown)
     for place, node in enumerate(shown):
         last = place == len(shown) - 1 and not left
-        yield f"{indent}{'└─ ' if last else '├─ '}" + _line(node, width - len(indent) - 3)
+        hidden = f" (+{_count(node['because'])})" if depth == 1 and node["because"] else ""
+        yield f"{indent}{'└─ ' if last else '├─ '}" + _line(node, width - len(indent) - 3, hidden)
         below = f"{indent}{'   ' if last else '│  '}"
         if depth > 1:
             yield from _branches(node["because"], below, width, most, depth - 1)
-        elif node["because"]:
-            yield f"{below}└─ … {_count(node['because'])} more behind it"
     if left:
         yield f"{indent}└─ … {left} more (--whole)"
 
@@ -60,9 +62,9 @@ def _count(nodes: list[Mapping[str, Any]]) -> int:
     return sum(1 + _count(node["because"]) for node in nodes)
 
 
-def _line(node: Mapping[str, Any], width: int) -> str:
-    """Write a node on one line: its kind, its name, its text, and when."""
-    at = f" [{local_time(node['at'])}]" if "at" in node else ""
+def _line(node: Mapping[str, Any], width: int, hidden: str = "") -> str:
+    """Write a node on one line: its kind, its name, its text, when, and how much behind it is hidden."""
+    at = (f" [{local_time(node['at'])}]" if "at" in node else "") + hidden
     name = f" {node['ref']}" if node["kind"] in _NAMED and node.get("ref", "") not in node["text"] else ""
     tid = f" {node['tid']}" if "tid" in node else ""
     text = f"{node['kind']}{name}: {' '.join(node['text'].split())}{tid}"
