@@ -7,15 +7,19 @@ import random
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.image.installing import install
 from ZODB.FileStorage import FileIterator
 
+from batos.image import memory_segments
 from batos.image.read_only import open_read_only
 from batos.image.readable import ReadableImage
+from batos.image.roots import Root
 from batos.inference.journal import Entries
-from batos.memory.chunk_search import RecallQuery
+from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
 from batos.methods.lifecycle.method_readings import MethodReader
@@ -28,6 +32,7 @@ FACTS = (
     "Maro winds the clockwork of the lamp every four hours.",
     "The sluice gate at Tyne is opened at high water by Maro.",
 )
+FACET = "tamland_facet_"
 QUERIES = ("Who mended the pier of Orm?", "What does Maro do?", "My cat Miso", "Velda yard slipway")
 
 
@@ -37,14 +42,45 @@ def document(name: str, text: str) -> Incoming:
     return Incoming("tester", "default", f"/docs/{name}", name, "text/markdown", text, digest, "external")
 
 
+def meaning(text: str) -> list[float]:
+    """A vector of a text: how often it has each of some letters."""
+    return [1.0 + text.lower().count(letter) for letter in "aeioulmnrst"]
+
+
+def counting(step: int) -> str:
+    """A facet that counts its uses in a slot, in another wording at each step."""
+    return (
+        f"async def {FACET}(self, query):\n"
+        f"    told = await self.infer_('Step {step}: ' + query)\n"
+        "    self.visits = getattr(self, 'visits', 0) + 1\n"
+        "    self._p_changed = True\n"
+        "    return told\n"
+    )
+
+
+def learn(step: int, root: Root) -> None:
+    """Give the facet its next revision."""
+    install(root, root["brick_prototype_obj"], FACET, counting(step))
+
+
 async def live(uvm: UVM, seed: int) -> list[str]:
-    """Missions, documents, changes of them, forgetting: in an order that the seed decides; the missions' ids."""
+    """Missions, documents, changes of them, forgetting, methods, vectors: in an order that the seed decides.
+
+    The missions' ids are returned.
+    """
     dice, missions, store = random.Random(seed), list[str](), uvm.document_store
-    for step in range(14):
-        told = dice.choice(("ask", "ask", "remember", "remember", "forget", "edit"))
+    for step in range(16):
+        told = dice.choice(("ask", "ask", "think", "remember", "remember", "forget", "edit", "method", "embed"))
         held = uvm.readings.memories(99)["memories"]
         if told == "remember" or not held:
             await store.remember([document(f"{step % 5}.md", f"{dice.choice(FACTS)} {dice.choice(FACTS)} {step}.")])
+        elif told == "method":
+            await uvm.image.writer.apply(partial(learn, step))
+        elif told == "embed":
+            await uvm.backfill.wait(lambda state: None)
+        elif told == "think":
+            brief = {"text": dice.choice(QUERIES), "persona": "BRICK", "effort": "cycle"}
+            missions.append((await uvm.missions.ask(brief))["id"])
         elif told == "forget":
             await store.forget([dice.choice(held)["document"]])
         elif told == "edit":
@@ -85,6 +121,15 @@ def readings_of(uvm: UVM, copy: Path) -> Iterator[Readings]:
         yield Readings(uvm.settings, image, Entries(pair.journal), MethodReader(image), uvm.clock)
 
 
+#: The answer to a question by vectors alone.
+BY_VECTORS = f"recall vectors {QUERIES[0]}"
+
+
+def is_something(said: Any) -> bool:
+    """Tell if an answer has a method, or a memory."""
+    return bool(said["recalled"] if isinstance(said, dict) else said[0])
+
+
 def said_by_a_copy(uvm: UVM, copy: Path) -> dict[str, Any]:
     """Every answer that reading a stopped copy gives."""
     with readings_of(uvm, copy) as then:
@@ -97,6 +142,9 @@ def all_that_is_said(readings: Readings) -> dict[str, Any]:
     lines = readings.newest(1_000)
     missions = [each["id"] for each in lines]
     said: dict[str, Any] = {"names": names, "lines": lines}
+    for line in readings.lifecycle.list_methods():
+        method = line["method"]
+        said[f"method {method}"] = readings.lifecycle.describe(method), readings.lifecycle.history(method)
     for name in (*names["objects"], *missions):
         said[f"inspect {name}"] = readings.inspect(name)
     for mission in missions:
@@ -108,8 +156,11 @@ def all_that_is_said(readings: Readings) -> dict[str, Any]:
     said["memories"] = readings.memories(1_000)
     for each in said["memories"]["memories"]:
         said[f"memory {each['document']}"] = readings.memory(each["document"])
+    with readings.image.snapshot() as root:
+        digest = next(iter(memory_segments.embedded_digests(root)), "")
     for query in QUERIES:
-        for mode in ("linked", "text"):
-            found = readings.recall(RecallQuery(query, None, mode), 10, MemoryReach("tester"))
+        for mode in ("linked", "text", "vectors"):
+            vector = None if mode == "text" or not digest else VectorQuery(digest, meaning(query))
+            found = readings.recall(RecallQuery(query, vector, mode), 10, MemoryReach("tester"))
             said[f"recall {mode} {query}"] = found
     return said

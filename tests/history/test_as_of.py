@@ -13,19 +13,20 @@ from batos.errors import PackedAway
 from batos.history.as_of import MOST_KEPT, PastReadings
 from batos.history.moments import Moment
 from batos.image.past import kept_span, newest_commit
-from batos.testing import scripted_uvm
+from batos.testing import ScriptedBridge, scripted_uvm
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 3])
 async def test_what_is_read_of_the_past_is_what_a_stopped_image_says(tmp_path: Path, seed: int) -> None:
     """Ten random commits of a run, twice: missions, prompts, objects, turns, methods, memories and recalls."""
-    async with scripted_uvm(tmp_path / "home", memory=False) as uvm:
+    bridge = ScriptedBridge(vectors=lived.meaning)
+    async with scripted_uvm(tmp_path / "home", bridge, memory=False, method_control=0) as uvm:
         begun = newest_commit(uvm.image.db)
         await lived.live(uvm, seed)
         made = [tid for tid in lived.commits(tmp_path / "home" / "live_image.fs") if tid >= begun]
         chosen = random.Random(seed).sample(made, 10)
         past = PastReadings(uvm.readings)
-        seen = set()
+        seen, kinds = set(), set[str]()
         for tid in chosen:
             copy = await asyncio.to_thread(lived.stopped, tmp_path / "home", tmp_path / tid.hex(), tid)
             expected = await asyncio.to_thread(lived.said_by_a_copy, uvm, copy)
@@ -34,7 +35,9 @@ async def test_what_is_read_of_the_past_is_what_a_stopped_image_says(tmp_path: P
             for key, value in expected.items():
                 assert found[key] == value, (tid.hex(), key)
             seen.add(len(expected["memories"]["memories"]))
+            kinds.update(key for key in ("methods", lived.BY_VECTORS) if lived.is_something(expected[key]))
         assert len(seen) > 2, "the chosen moments are to differ"
+        assert kinds == {"methods", lived.BY_VECTORS}, "methods and vectors are to be among what is compared"
 
 
 async def test_the_indexes_of_few_moments_are_kept(tmp_path: Path) -> None:

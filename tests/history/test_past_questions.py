@@ -55,7 +55,9 @@ def comparable(mission: dict[str, Any]) -> dict[str, Any]:
 
 async def test_the_past_answers_as_an_image_that_was_stopped_there(tmp_path: Path) -> None:
     """At random commits of a run: the same prompts, memories and answer, and no byte of the image is written."""
-    bridge = ScriptedBridge(lambda request: plain_reply(request) if request.schema else "Maro winds the clockwork.")
+    bridge = ScriptedBridge(
+        lambda request: plain_reply(request) if request.schema else "Maro winds the clockwork.", vectors=lived.meaning
+    )
     async with scripted_uvm(tmp_path / "home", bridge, memory=False) as uvm:
         begun = newest_commit(uvm.image.db)
         await lived.live(uvm, 3)
