@@ -14,8 +14,9 @@ from tests.image.installing import install
 
 from batos.brief import as_file
 from batos.errors import NotFound, Refused
-from batos.history import dreams
+from batos.history import dreams, promotion
 from batos.image import roots
+from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -126,6 +127,28 @@ async def test_dreams_are_promoted_while_the_mind_is_under_load(tmp_path: Path) 
             counted = roots.count_by_status(root)
             assert {word: count for word, count in root[roots.TALLY].items() if count} == counted
             assert counted == {"done": 14 + len(came)}
+
+
+async def test_a_promotion_that_dies_before_it_is_published_is_finished(tmp_path: Path) -> None:
+    """By the recovery of missions: the answer is committed, and its contributions are folded in once."""
+
+    class DyingPublisher(Publisher):
+        async def fold(self, mission: str) -> bool:
+            raise OSError("the process died")
+
+    async with counting(tmp_path, memory=False) as (uvm, ask):
+        told = await ask("dream_new", brief={**BRIEF, "conversation": "new"})
+        dying = DyingPublisher(uvm.image.writer, {}, uvm.clock)
+        with pytest.raises(OSError, match="died"):
+            await promotion.promote(uvm.image, dying, uvm.events, dreams.read(uvm.image, told["id"]))
+    async with counting(tmp_path, memory=False) as (uvm, ask):
+        await uvm.missions.recover()
+        assert (await ask("wait", mission=told["id"]))["status"] == "done"
+        turns = await ask("turns", conversation="last", user="tester")
+        assert [each["mission"] for each in turns["turns"]] == [told["id"]]
+        assert (visits(uvm), (await ask("dream_list"))["dreams"][0]["state"]) == (1, "promoted")
+        with pytest.raises(Refused, match="promoted"):
+            await ask("dream_promote", dream=told["id"])
 
 
 async def test_a_dream_keeps_its_files_and_its_user(tmp_path: Path) -> None:

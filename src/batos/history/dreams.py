@@ -112,15 +112,25 @@ def read(image: ReadableImage, named: str, user: str | None = None) -> dict[str,
             name = naming.complete_id(dreams, named, lambda each: each in mine) if dreams else named
         if name not in mine:
             raise NotFound(f"there is no dream {named!r}", field="dream", remedy="`batos dream list` lists them.")
-        return dict(dreams[name])
+        found = dict(dreams[name])
+    with image.snapshot() as root:
+        return _with_state(root, found)
 
 
 def list_dreams(image: ReadableImage, most: int, user: str | None = None) -> list[DreamLine]:
     """Return a line for each of the newest dreams."""
     with snapshot(image.journal_db) as journal:
         dreams = journal.get(DREAMS) or {}
-        found = [dreams[name] for name in naming.newest_first(dreams)] if dreams else []
-        return [line_of(each) for each in found if user in (None, each["user"])][:most]
+        found = [dict(dreams[name]) for name in naming.newest_first(dreams)] if dreams else []
+    mine = [each for each in found if user in (None, each["user"])][:most]
+    with image.snapshot() as root:
+        return [line_of(_with_state(root, each)) for each in mine]
+
+
+def _with_state(root: Root, dream: dict[str, Any]) -> dict[str, Any]:
+    """Return a dream whose mission is part of the mind as promoted, also if the process died before it was noted."""
+    there = roots.MISSIONS in root and roots.find_record(root, dream["mission"]) is not None
+    return {**dream, "state": "promoted"} if there else dream
 
 
 def line_of(dream: Mapping[str, Any]) -> DreamLine:
