@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,30 @@ def test_a_file_that_was_named_must_be_one(reader: FileReader, skipped: list[Ski
         assert texts_of(reader, tmp_path / name) == []
     assert [each.is_text for each in skipped] == [True, True, True]
     assert "more than 100 bytes" in skipped[1].reason
+
+
+def test_a_named_file_that_its_reader_finds_no_text_in_has_failed(
+    reader: FileReader, skipped: list[SkippedFile], tmp_path: Path
+) -> None:
+    """Only the reader opens a page: in a folder one without words is no failure, and by its name it is one."""
+    write(tmp_path, {"a.html": "<p></p>"})
+    for place in (tmp_path, tmp_path / "a.html"):
+        assert texts_of(reader, place) == []
+    assert [(each.reason, each.is_text) for each in skipped] == [
+        ("the page has no text", False),
+        ("the page has no text", True),
+    ]
+
+
+def test_a_socket_is_told_as_such(
+    reader: FileReader, skipped: list[SkippedFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cannot even be opened; in a folder it is no failure."""
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("a.txt")
+        assert texts_of(reader, tmp_path) == []
+    assert [(each.reason[:13], each.is_text) for each in skipped] == [("it is no file", False)]
 
 
 def test_files_of_many_texts_have_places(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:

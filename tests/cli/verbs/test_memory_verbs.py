@@ -40,6 +40,7 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
         (("recall", "lamp", "--history", "--strict"), "history"),
         (("ask", "--no-memory", "--memory", "work", "why?"), "--no-memory"),
         (("recall", "lamp", "--limit", "0"), "--limit"),
+        (("recall", " "), "QUERY is empty"),
         (("forget", "d-none"), "no document"),
         (("recall", "lamp", "--since", "yesterday"), "2026-11-21"),
         (("recall", "lamp", "--type", "dream"), "--type"),

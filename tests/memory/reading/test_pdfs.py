@@ -30,10 +30,15 @@ def test_a_title_that_a_program_gave_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"), [(pdf_of([""]), "pages without text"), (b"%PDF-1.4\nnothing", "damaged PDF")]
+    ("data", "reason"),
+    [
+        (pdf_of([""]), "pages without text"),
+        (b"%PDF-1.4\nnothing", "damaged PDF"),
+        (pdf_of(["Oil."]).replace(b"/Kids [5 0 R]", b"/Kids [2 0 R]"), "none of its pages"),
+    ],
 )
 def test_what_has_no_text_is_told(tmp_path: Path, data: bytes, reason: str) -> None:
-    """A scan and a broken file have reasons that differ."""
+    """A scan, a broken file and a tree of pages that leads back to itself have reasons that differ."""
     with pytest.raises(NotReadable, match=reason):
         read_all(pdfs.read, tmp_path / "a.pdf", data)
 

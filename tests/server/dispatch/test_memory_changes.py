@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batos.errors import BriefError, NotFound, ProtocolError
+from batos.client.wire.verb_shapes import ARGS
+from batos.errors import BatosError, BriefError, NotFound, ProtocolError
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.dispatch.uploads import Uploads
@@ -126,3 +128,27 @@ async def test_facts_supersede_by_key_and_by_id(door: Dispatcher) -> None:
             await ask(door, "remember", **args)
     with pytest.raises(BriefError, match="history"):
         await ask(door, "recall", query="march", strict=True, history=True)
+
+
+#: Values that no field of a verb of memory is meant for.
+STRANGE: list[Any] = [
+    None, True, -1, 2**70, 1.5, float("nan"), "", "\ud800", "\0", "\u202e", "a" * 30_000, "9" * 5_000, "*", "../..",
+    [], [[]], [None], ["d-"] * 1_000, ["d-"] * 2_000, ["\ud800"], ["\0"], {}, {"a": {"b": []}}, "2026-13-45T00:00:00Z",
+]  # fmt: skip
+
+
+async def test_no_message_does_anything_but_be_refused(door: Dispatcher) -> None:
+    """Whatever stands in the fields of the verbs of memory, the answer is an error that is meant, or harmless."""
+    await ask(door, "remember", text="The oil of the home.")
+    before = (await ask(door, "memories"))["memories"]
+    chance = random.Random(7)
+    verbs = ("recall", "memories", "forget", "memories_edit", "memories_retract", "memories_restore", "pin", "unpin")
+    for _ in range(400):
+        verb = chance.choice(verbs)
+        fields = chance.sample([*ARGS[verb].model_fields, "mood"], chance.randint(1, 3))
+        args = {field: chance.choice(STRANGE) for field in fields}
+        try:
+            await ask(door, verb, chance.choice(("token 0a1b", GUEST)), **args)
+        except BatosError as error:
+            assert len(error.message) < 5_000
+    assert (await ask(door, "memories"))["memories"] == before

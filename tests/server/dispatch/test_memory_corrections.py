@@ -70,3 +70,33 @@ async def test_a_guest_corrects_their_own_and_causes_nothing_else(door: Dispatch
     assert len((await ask(door, "memories_retract", GUEST, documents=["/mine"]))["retracted"]) == 1
     assert len((await ask(door, "memories_restore", GUEST, documents=["/mine"]))["restored"]) == 1
     assert await recalled(door) == [LAMP]
+
+
+async def test_what_a_guest_does_not_own_is_not_there(door: Dispatcher) -> None:
+    """By its id, the beginning of it, or its source: each verb tells a guest the same as of what never was."""
+    (lamp,) = (await ask(door, "memories"))["memories"]
+    name = lamp["document"]
+    for theirs, nobodys in ((name, f"d-{'7' * 26}"), (name[:-2], f"d-{'7' * 24}"), ("/lamp", "/none")):
+        for verb, field, more in (
+            ("memories", "document", {}),
+            ("memories_edit", "document", {"text": "Mine."}),
+            ("memories_retract", "documents", {}),
+            ("memories_retract", "source", {}),
+            ("memories_restore", "documents", {}),
+            ("pin", "documents", {}),
+            ("unpin", "documents", {}),
+            ("forget", "documents", {}),
+            ("curate", "undo", {}),
+        ):
+            told = []
+            for each in (theirs, nobodys):
+                meant = [each] if field == "documents" else each
+                with pytest.raises(NotFound) as missing:
+                    await ask(door, verb, GUEST, user="ann", **{field: meant}, **more)
+                told.append(missing.value.message.replace(each, "?"))
+            assert told[0] == told[1], verb
+        found = await ask(door, "recall", GUEST, query="lamp", source=theirs, history=True, user="ann")
+        assert found["recalled"] == []
+    with pytest.raises(NotFound):
+        await ask(door, "remember", GUEST, text="Mine.", key="lamp", supersedes=name, user="ann")
+    assert await recalled(door) == [LAMP]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any, Final
 
 from batos.cli.render.short_names import local_time, short
@@ -93,8 +94,12 @@ def _glance(text: str, with_lines: bool) -> str:
     return "\n".join(map(wrap, words.splitlines()))
 
 
-def listing_text(found: Mapping[str, Any]) -> str:
-    """List documents, a line each, and count them."""
+def listing_text(found: Mapping[str, Any], *, pinned: bool = False, scope: str | None = None) -> str:
+    """List documents, a line each, and count them; where there are none, say what was asked for."""
+    if not found["memories"] and pinned:
+        return "Nothing is pinned. `batos pin ID` pins a memory, and `batos memories` lists them."
+    if not found["memories"] and scope:
+        return f"Nothing is remembered in the scope {plain(scope)}. `batos memories` lists all scopes."
     if not found["memories"]:
         return "Nothing is remembered. Begin with `batos remember FILE`."
     names = short([each["document"] for each in found["memories"]])
@@ -129,8 +134,8 @@ def whole_text(found: Mapping[str, Any]) -> str:
 
 
 def _part_text(part: Mapping[str, Any]) -> str:
-    """Show a part, and below it what does not hold in it."""
-    lines = [plain_lines(part["text"])]
+    """Show a part, and below it what does not hold in it. Only words of the document are indented."""
+    lines = [indent(plain_lines(part["text"]), "  ")]
     for mark in part.get("marks", ()):
         begin = part["span"][0]
         said = " ".join(part["text"][mark["span"][0] - begin : mark["span"][1] - begin].split())

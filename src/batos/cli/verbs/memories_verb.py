@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -56,7 +57,8 @@ def list_(called: VerbCall, document: str | None, limit: int, **only: Any) -> in
     args |= {name: value for name, value in only.items() if value}
     found = run(ask_once(open_door(called, reads=True), "memories", args))
     tell_moment(called, found)
-    called.answer(found, listing_text if document is None else whole_text)
+    listing = partial(listing_text, pinned=bool(only["pinned"]), scope=only["scope"])
+    called.answer(found, listing if document is None else whole_text)
     return 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mimetypes
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -26,11 +27,15 @@ _PIECE: Final = 2**20
 _SOURCE: Final = 4_096
 #: The text of a file that has more is read when it is its turn, not with the others of its batch.
 _HELD: Final = 2**18
+_NO_FILE: Final = "it is no file, but a pipe, a socket or a device"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that is to be remembered: its absolute path is its source. A short plain text has been read already."""
+    """A file that is to be remembered: its absolute path is its source. A short plain text has been read already.
+
+    Of one that somebody named, what turns out to be no text has failed.
+    """
 
     path: Path
     source: str
@@ -38,6 +43,7 @@ class FoundFile:
     size: int
     sha256: str
     text: str | None = None
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +111,11 @@ class FileReader:
         for each in self.texts.read(found.path, found.format):
             if isinstance(each, UnreadPart):
                 place = f"{found.path}#{each.place}" if each.place else str(found.path)
-                self.on_skipped(SkippedFile(place, each.reason, each.is_text))
+                self.on_skipped(SkippedFile(place, each.reason, each.is_text or found.is_named))
             elif each.text.strip():
                 yield self._to_send(found, each)
             else:
-                self._skip(found.path, "it is empty", is_text=False)
+                self._skip(found.path, "it is empty", is_text=found.is_named)
 
     def _read_plain(self, found: FoundFile) -> Iterator[TextToSend]:
         try:
@@ -153,7 +159,7 @@ class FileReader:
     def _look_at(self, path: Path, *, is_named: bool = False) -> Iterator[FoundFile]:
         """Yield a file if it can be remembered. Where somebody named the very file, it is one to be read."""
         try:
-            yield self._identify(path)
+            yield replace(self._identify(path), is_named=is_named)
         except OSError as error:
             self.on_skipped(SkippedFile(str(path), error.strerror or "it cannot be read", True, _size(path)))
         except NotReadable as error:
@@ -162,11 +168,16 @@ class FileReader:
 
     def _identify(self, path: Path) -> FoundFile:
         """Return a file with its format and digest. Raises: OSError, NotReadable: it cannot be remembered."""
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for
+        try:
+            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for
+        except OSError as error:
+            if error.errno in {errno.ENXIO, errno.EOPNOTSUPP}:  # a socket is not opened
+                raise NoText(_NO_FILE) from None
+            raise
         with open(number, "rb") as file:  # noqa: PTH123 - a descriptor has no path
             about = os.fstat(number)
             if not stat.S_ISREG(about.st_mode):
-                raise NoText("it is no file, but a pipe, a socket or a device")
+                raise NoText(_NO_FILE)
             head = file.read(HEAD)
             format_ = format_of(path.name, head)
             if " " in format_ or not head.strip():

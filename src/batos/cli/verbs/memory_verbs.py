@@ -39,6 +39,8 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 @with_server
 def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | None, **only: Any) -> int:
     """Find the parts of what is remembered that match QUERY best; no model answers."""
+    if not query.strip():
+        raise click.UsageError("QUERY is empty. Give the words that are looked for.")
     mode = only.pop("mode") or ("text" if every else "linked")
     args = {"query": query, "limit": 10_000 if every else limit, "mode": mode, "user": called.settings.asker}
     args |= {name: value for name, value in only.items() if value} | ({"summarised": True} if every else {})

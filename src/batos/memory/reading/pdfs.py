@@ -26,6 +26,8 @@ def read(path: Path, emit: Emit) -> None:
     except PdfiumError as error:
         locked = "assword" in str(error)
         raise NotReadable("it is locked with a password" if locked else "it is a damaged PDF") from None
+    if all(page is None for page in pages):
+        raise NotReadable("it is a damaged PDF: none of its pages can be read")
     text = "\n\n".join(filter(None, pages))
     if not text.strip():
         raise NotReadable("it has pages without text, as a scan has: `ocrmypdf` adds the text")
@@ -33,7 +35,8 @@ def read(path: Path, emit: Emit) -> None:
     emit(ReadText(text, "" if _NO_TITLE.match(title) else title, "application/pdf"))
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+def _page_text(document: pypdfium2.PdfDocument, number: int) -> str | None:
+    """Return the text of a page; None where it is broken, which leaves the others."""
     try:
         page = document[number]
         try:
@@ -41,4 +44,4 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
         finally:
             page.close()
     except PdfiumError:
-        return ""  # a page that is broken leaves the others
+        return None
