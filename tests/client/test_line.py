@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, wire_server
+from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, note_of, wire_server
 
 from batos.client.line import UNDER_WAY, WAITING
+from batos.client.wire import server_file
 from batos.config import Settings
-from batos.errors import NoServer
+from batos.errors import NoServer, ProtocolError
 from batos.server.zmq.server import ServerLimits
 
 
@@ -60,3 +62,29 @@ async def test_a_closed_client_stays_closed(tmp_path: Path) -> None:
             await client.hello()
         with pytest.raises(NoServer, match="was closed"):
             await client.hello()
+
+
+async def test_a_message_that_no_server_reads_is_refused_at_once(tmp_path: Path) -> None:
+    """A number that is none, too deep, too many values: the client says so, instead of waiting for an answer."""
+    deep: list[object] = []
+    for _ in range(200):
+        deep = [deep]
+    async with wire_server(tmp_path) as wire, wire.client() as client:
+        for value in (float("nan"), float("inf"), deep, [0] * 400_000):
+            async with asyncio.timeout(5):
+                with pytest.raises(ProtocolError):
+                    await client.call("recall", {"query": value})
+        assert (await client.hello())["pid"]
+
+
+async def test_a_client_that_nobody_closed_ends_with_its_program(tmp_path: Path) -> None:
+    """Nothing is written on stderr when the interpreter closes it."""
+    program = "import sys; from batos import Client; client = Client(sys.argv[1]); client.hello()"
+    async with wire_server(tmp_path) as wire:
+        server_file.write(tmp_path, note_of(wire))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, str(tmp_path), stderr=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(20):
+            _, told = await process.communicate()
+        assert (process.returncode, told.decode()) == (0, "")

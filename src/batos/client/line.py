@@ -14,7 +14,7 @@ import zmq
 import zmq.asyncio
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent, PendingCall
-from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encode
+from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encode, parse
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.server_connection import PASSING, ServerConnection
 from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
@@ -80,7 +80,10 @@ class Line:
         self._fail(NoServer("this client was closed"))
         # In a thread, since it waits for the network's; for ever, if a socket were left open.
         if self._made is not None:
-            await asyncio.to_thread(self._made.term)
+            try:
+                await asyncio.to_thread(self._made.term)
+            except RuntimeError:  # the interpreter ends, and begins no thread any more
+                self._made.term()
 
     # -- asking
 
@@ -104,6 +107,7 @@ class Line:
         data = encode({"v": VERSION, "id": name, "verb": verb, "args": given})
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
+        parse(data)  # a server cannot tell whose message it was that it could not read, and nobody would hear of it
         call = PendingCall(data, on_event, on_acknowledged)
         try:
             async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
