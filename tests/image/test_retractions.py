@@ -11,8 +11,9 @@ from tests.image import installing
 from tests.image.test_memory_lineage import ASKED, LAMP, ask
 from tests.memory.test_document_store import incoming
 
-from batos.image import memory_pins, memory_records, methods, retractions, roots
+from batos.image import memory_pins, memory_records, memory_segments, methods, retractions, roots
 from batos.image.retractions import Retraction
+from batos.memory.corrections import Corrections
 from batos.memory.indexes import kinds
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
@@ -106,3 +107,49 @@ async def test_all_documents_of_a_source_are_named(uvm: UVM) -> None:
     with uvm.image.snapshot() as root:
         assert retractions.names_from_source(root, "/oil.md", "ann") == [name_of(root, "/oil.md")]
         assert retractions.names_from_source(root, "/oil.md", "bob") == []
+
+
+async def test_what_two_memories_caused_stays_out_until_both_are_back(uvm: UVM) -> None:
+    """Whichever is restored first; what only one of them caused comes back with it."""
+    both = "Maro winds the lamp. Oil is dear."
+    await uvm.document_store.remember([incoming(both, "/both.md")])
+    told = await uvm.missions.ask({"text": "Who winds the lamp, and is oil dear?", "user": "ann", "effort": "reflex"})
+    await uvm.mission_memory.write()
+    assert len(told["provenance"]["recalled"]) > 1
+    work = Corrections(uvm.image, uvm.clock)
+
+    def standing() -> str:
+        with uvm.image.snapshot() as root:
+            return str(own_slots(memory_records.find_document(root, told["id"]))["standing"])
+
+    for first, second in (("/lamp.md", "/both.md"), ("/both.md", "/lamp.md")):
+        await work.retract([first], "ann", cascade=True)
+        await work.retract([second], "ann", cascade=True)
+        assert await restored(work, first) >= {first}
+        assert standing() == "retracted"
+        assert await restored(work, second) >= {second, told["id"]}
+        assert standing() == "current"
+        assert state(uvm)["method"]
+
+
+async def restored(work: Corrections, source: str) -> set[str]:
+    """Restore a file; the sources of all that came back."""
+    return {each["source"] for each in (await work.restore([source], "ann"))["restored"]}
+
+
+async def test_an_answer_that_was_on_its_way_goes_with_the_cascade(uvm: UVM) -> None:
+    """The mission began before the retraction and ended after it: nobody had marked it."""
+    told = await uvm.missions.ask({"text": ASKED, "user": "ann", "effort": "reflex"})
+    await retract(uvm, cascade=True)
+
+    def unmark(root: Any) -> None:
+        thought = roots.mission_record(root, told["id"]).thought
+        delattr(thought, retractions.RETRACTED)
+        (key,) = (kept := memory_segments.trees_of(root)["retractions"]).keys()
+        kept[key] = {**kept[key], "missions": tuple(each for each in kept[key]["missions"] if each != told["id"])}
+
+    await uvm.image.writer.apply(unmark)
+    await uvm.mission_memory.write()
+    with uvm.image.snapshot() as root:
+        assert own_slots(memory_records.find_document(root, told["id"]))["standing"] == "retracted"
+        assert retractions.RETRACTED in own_slots(roots.mission_record(root, told["id"]).thought)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
+from batos.image import memory_standings
 from batos.memory.chunk_search import RecallQuery
-from batos.memory.reach import MemoryReach
+from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.recollection import LEAST_COVERED, Recollection
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."
@@ -77,6 +78,11 @@ async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
             noted = [(passage.chunk, passage.why, passage.weight), (99, "gone", 1.0)]
             assert recollection.passages_of(root, noted, reach) == (passage,)
             assert recollection.passages_of(root, noted, MemoryReach("bob")) == ()
+        await image.writer.apply(lambda root: memory_standings.set_standing(root, passage.document, "superseded"))
+        with image.snapshot() as root:
+            assert recollection.passages_of(root, noted, reach) == ()
+            asked = replace(reach, standings=WITH_HISTORY)  # a later attempt of a question about the past
+            assert len(recollection.passages_of(root, noted, asked)) == 1
     assert 0 < LEAST_COVERED < 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree
@@ -32,6 +32,8 @@ from batos.objects.prototype import UvmObject, own_slots
 _RETRACTIONS: Final = "retractions"
 #: The standings of memories that a recall or a question about the past may find.
 _RECALLED: Final = frozenset({"current", "summarised", "superseded"})
+#: The fields of a retraction that name what it took out.
+_KINDS: Final = ("memories", "missions", "methods", "tools")
 #: The slot of a thought whose answer is not recalled.
 RETRACTED: Final = "retracted"
 
@@ -41,7 +43,8 @@ class Retraction:
     """The outcome of a retraction: what it took out, by kind, so that exactly that can come back.
 
     `memories` and `pins` are names, `missions` ids, `methods` (key of the lineage, revision, whether it was active),
-    `tools` (selector, intent, trust class of the slot) that were declared and not yet made.
+    `tools` (selector, intent, trust class of the slot) that were declared and not yet made. `also` names what it would
+    have taken out if another retraction had not done so before: it stays out when that one is undone.
     """
 
     at: str
@@ -52,11 +55,13 @@ class Retraction:
     missions: tuple[str, ...] = ()
     methods: tuple[tuple[str, int, bool], ...] = ()
     tools: tuple[tuple[str, Intent, str], ...] = ()
+    is_cascade: bool = False
+    also: tuple[Any, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Tell whether it took nothing out."""
-        return not (self.memories or self.pins or self.missions or self.methods or self.tools)
+        return not (self.memories or self.pins or self.missions or self.methods or self.tools or self.also)
 
     @property
     def reason(self) -> str:
@@ -79,6 +84,7 @@ def retract(
     memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins), without)
     there = [each for each in dict.fromkeys((*meant, *caused.memories)) if each in root[roots.DOCUMENTS]]
     names = [each for each in there if _standing(root, each) in _RECALLED]
+    taken = {_name_of(each) for other in _list_all(root) for kind in _KINDS for each in getattr(other, kind)}
     bare = Retraction(at, by, tuple(origins))
     done = Retraction(
         at,
@@ -89,6 +95,8 @@ def retract(
         missions=tuple(each for each in caused.missions if _mark(root, each)),
         methods=tuple(_retire_all(root, caused.methods, bare)),
         tools=tuple(_withdraw_all(root, caused.tools)),
+        is_cascade=cascade,
+        also=tuple(each for each in (*there, *caused.missions, *caused.methods, *caused.tools) if each in taken),
     )
     for name in names:
         memory_standings.set_standing(root, name, "retracted")
@@ -99,17 +107,19 @@ def retract(
 
 
 def retract_later(root: Root, mission: str) -> None:
-    """Take out what was remembered of a mission only after a retraction had taken its answer out."""
+    """Take out what is remembered of a mission only now, if a cascade took its answer out, or what it was shown."""
     record = roots.find_record(root, mission)
-    if record is None or RETRACTED not in own_slots(record.thought):
+    if record is None:
         return
-    kept = trees_of(root).get(_RETRACTIONS, {})
-    for key, value in list(kept.items()):
-        if mission in value["missions"]:
+    shown = {each.get("memory") for each in own_slots(record.thought).get("provenance", {}).get("recalled", ())}
+    for done in _list_all(root):
+        late = done.is_cascade and not shown.isdisjoint(done.memories) and _mark(root, mission)
+        if late or mission in done.missions:
             found = memory_records.documents_of_mission(root, mission, record.brief.value["user"])
             made = [own_slots(each)["name"] for each in found]
-            names = [each for each in made if _standing(root, each) in _RECALLED and each not in value["origins"]]
-            kept[key] = {**value, "memories": (*value["memories"], *names)}
+            names = [each for each in made if _standing(root, each) in _RECALLED]
+            missions = (*done.missions, mission) if late else done.missions
+            _record(root, replace(done, memories=(*done.memories, *names), missions=missions))
             for name in names:
                 memory_standings.set_standing(root, name, "retracted")
 
@@ -130,13 +140,16 @@ def names_from_source(root: Root, source: str, user: str) -> list[str]:
 
 def find_all(root: Root, name: str) -> list[Retraction]:
     """Return the retractions that began with a memory and still stand, the newest first."""
-    kept = trees_of(root).get(_RETRACTIONS, {})
-    found = (Retraction(**each) for _, each in reversed(list(kept.items())))
-    return [each for each in found if name in each.origins]
+    return [each for each in reversed(_list_all(root)) if name in each.origins]
 
 
 def restore(root: Root, done: Retraction, by: str, at: str) -> None:
-    """Undo a retraction: what it took out comes back, unless somebody has put something else in its place since."""
+    """Undo a retraction: what it took out comes back, unless somebody has put something else in its place since.
+
+    Another retraction that would have taken it out as well keeps it out.
+    """
+    del trees_of(root)[_RETRACTIONS][_key(done)]
+    done = _hand_over(root, done)
     documents = root[roots.DOCUMENTS]
     for name in done.memories:
         is_out = name in documents and _standing(root, name) == "retracted"
@@ -154,7 +167,6 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
         _declare_again(root, selector, intent, trust)
     for key, revision, was_active in done.methods:
         _reinstate(root[roots.METHODS].get(key), revision, was_active, (root, by, at))
-    del trees_of(root)[_RETRACTIONS][_key(done)]
 
 
 def _standing(root: Root, name: str) -> str:
@@ -180,6 +192,35 @@ def _record(root: Root, done: Retraction) -> None:
 
 def _key(done: Retraction) -> str:
     return f"{done.at} {done.origins[0]}"
+
+
+# -- several retractions
+
+
+def _list_all(root: Root) -> list[Retraction]:
+    return [Retraction(**each) for each in trees_of(root).get(_RETRACTIONS, {}).values()]
+
+
+def _name_of(taken: Any) -> Any:
+    """Return what `also` has of something that was taken out: a name, a method's key and revision, a selector."""
+    return taken if isinstance(taken, str) else taken[:2] if isinstance(taken[1], int) else taken[0]
+
+
+def _hand_over(root: Root, done: Retraction) -> Retraction:
+    """Leave to other retractions what they would have taken out too; return what is left."""
+    left = done
+    for other in _list_all(root):
+        heir, wanted = other, set(other.also)
+        for kind in (*_KINDS, "pins"):
+            passed = tuple(each for each in getattr(left, kind) if _name_of(each) in wanted)
+            stay = tuple(each for each in getattr(left, kind) if each not in passed)
+            changed: dict[str, Any] = {kind: (*getattr(heir, kind), *passed)}
+            rest: dict[str, Any] = {kind: stay}
+            heir, left = replace(heir, **changed), replace(left, **rest)
+        if heir != other:
+            given = {_name_of(each) for kind in _KINDS for each in getattr(heir, kind)}
+            _record(root, replace(heir, also=tuple(each for each in other.also if each not in given)))
+    return left
 
 
 # -- answers

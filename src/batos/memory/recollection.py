@@ -26,7 +26,7 @@ from batos.memory.claims.marked_texts import View, marked_spans, marked_text
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.evidence import PINNED, Passage
 from batos.memory.linked_recall import Link
-from batos.memory.reach import WITH_SUMMARISED, MemoryReach
+from batos.memory.reach import CURRENT, WITH_SUMMARISED, MemoryReach
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.memory_documents import (
@@ -160,7 +160,7 @@ class Recollection:
 
         Those too that a summary has come to stand for meanwhile.
         """
-        reach = replace(reach, standings=WITH_SUMMARISED)
+        reach = replace(reach, standings=WITH_SUMMARISED | (reach.standings or CURRENT))
         there = ((memory_records.find_chunk(root, number), why, weight) for number, why, weight in found)
         return tuple(
             passage
