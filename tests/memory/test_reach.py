@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batos.image.memory_records import ChunkRange
+from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.memory.reach import MemoryReach
 
 SAID = ChunkRange(
@@ -32,3 +32,18 @@ SAID = ChunkRange(
 def test_a_reach_holds_what_has_all_that_it_names(reach: MemoryReach, is_within: bool) -> None:
     """Of a user, in scopes, of kinds and standings, from sources, missions and personas, and of a time."""
     assert reach.holds(SAID) is is_within
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "is_within"),
+    [
+        ("/box", "turn", True),
+        ("/box#<1@x>", "turn", True),
+        ("/box#<1@x>", "document", False),
+        ("/box2#<1@x>", "turn", False),
+    ],
+)
+def test_a_file_of_messages_stands_for_them(source: str, kind: MemoryKind, is_within: bool) -> None:
+    """The mails of a mailbox are found by its path; a file whose name goes on alike is another one."""
+    found = SAID._replace(source=source, kind=kind)
+    assert MemoryReach("ann", sources=frozenset({"/box"})).holds(found) is is_within

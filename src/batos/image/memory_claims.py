@@ -44,6 +44,7 @@ def note_claims(root: Root, document: UvmObject, family: str = "") -> None:
         kept[_CLAIMS] = OOBTree()
     kept[_CLAIMS][_time_key(slots)] = slots["name"]
     if family:
+        document.family = family
         kept[_CLAIMS][_family_key(slots["user"], slots["scope"], family) + _countdown(slots)] = slots["name"]
 
 
@@ -53,10 +54,10 @@ def forget_claims(root: Root, document: UvmObject) -> list[str]:
     slots = own_slots(document)
     for subject in slots.get("subjects", ()):
         claims.pop(_subject_key(slots["user"], slots["scope"], subject) + _countdown(slots), None)
-    if claims is not None and claims.pop(_time_key(slots), None) and slots.get("key"):
-        beginning = _family_key(slots["user"], slots["scope"], "")
-        for key in [each for each, name in _beginning(claims, beginning) if name == slots["name"]]:
-            del claims[key]
+    if claims is not None:
+        claims.pop(_time_key(slots), None)
+        if slots.get("family"):
+            claims.pop(_family_key(slots["user"], slots["scope"], slots["family"]) + _countdown(slots), None)
     return _drop_marks(root, document)
 
 
@@ -162,7 +163,7 @@ def _time_key(slots: Any) -> str:
 
 
 def _family_key(user: str, scope: str, family: str) -> str:
-    return f"k\0{user}\0{scope}\0{family}\0" if family else f"k\0{user}\0{scope}\0"
+    return f"k\0{user}\0{scope}\0{family}\0"
 
 
 def _subject_key(user: str, scope: str, subject: str) -> str:

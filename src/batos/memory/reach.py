@@ -24,7 +24,8 @@ WITH_HISTORY: Final[frozenset[Standing]] = frozenset({"current", "superseded"})
 class MemoryReach:
     """The memories that a question may use: of one user (None: of all), and where others are given, only those.
 
-    `since` and `until` are moments (ISO 8601, UTC): from the first on, and before the second.
+    `since` and `until` are moments (ISO 8601, UTC): from the first on, and before the second. A source that is a
+    mailbox or a file of chats stands for all its messages.
     """
 
     user: str | None
@@ -45,7 +46,6 @@ class MemoryReach:
             "scope": self.scopes,
             "kind": self.kinds,
             "standing": self.standings,
-            "source": self.sources,
             "mission": self.missions,
             "persona": self.personas,
             "is_evidence": self.evidence,
@@ -59,7 +59,20 @@ class MemoryReach:
     def holds(self, found: ChunkRange) -> bool:
         """Tell whether a document is within reach."""
         return (
-            all(getattr(found, name) in values for name, values in self.wanted_values().items())
+            (self.sources is None or found.source in self.sources or self._has_file_of(found))
+            and all(getattr(found, name) in values for name, values in self.wanted_values().items())
             and self.since <= found.at
             and (not self.until or found.at < self.until)
         )
+
+    def _has_file_of(self, found: ChunkRange) -> bool:
+        return found.kind == "turn" and not file_beginnings(found.source).isdisjoint(self.sources or ())
+
+
+def file_beginnings(source: str) -> set[str]:
+    """Return the files that a message may be from, as its source is the file's path, `#` and its place in the file.
+
+    >>> sorted(file_beginnings("/home/ada/box#1#a"))
+    ['/home/ada/box', '/home/ada/box#1']
+    """
+    return {source[:place] for place, each in enumerate(source) if each == "#"}

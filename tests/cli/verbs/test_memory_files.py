@@ -61,6 +61,17 @@ def test_a_folder_is_read_in_the_order_of_its_names(
     assert count(FileReader(100, reader.texts), tmp_path) == (7, 22)
 
 
+def test_links_do_not_lead_out_of_the_folder(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:
+    """A folder of a stranger may have a link to a key of its reader; a link within the folder is followed."""
+    write(tmp_path, {"key": "secret", "given/a.txt": "a"})
+    folder = tmp_path / "given"
+    (folder / "out.txt").symlink_to(tmp_path / "key")
+    (folder / "within.txt").symlink_to(folder / "a.txt")
+    assert [each.data for each in texts_of(reader, folder)] == [b"a", b"a"]
+    assert [(Path(each.source).name, each.is_text) for each in skipped] == [("out.txt", False)]
+    assert [each.data for each in texts_of(reader, folder / "out.txt")] == [b"secret"]
+
+
 def test_ignored_files_are_left_out_unless_all_are_wanted(reader: FileReader, tmp_path: Path) -> None:
     """As `.gitignore` says; a file that was named is read whatever it says."""
     write(tmp_path, {".gitignore": "*.log\n", "a.log": "a", "b.txt": "b", "deep/c.log": "c"})

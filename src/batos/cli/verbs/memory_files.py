@@ -100,8 +100,13 @@ class FileReader:
                     chosen.remove(each)
             folders[:] = chosen
             for each in sorted(files):
-                if not self._leaves_out(each, rules.ignores(each)):
-                    yield Path(where, each)
+                path = Path(where, each)
+                if self._leaves_out(each, rules.ignores(each)):
+                    continue
+                if path.is_symlink() and path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+                    self._skip(path, "it is a link to a file outside the folder; name the file itself", is_text=False)
+                else:
+                    yield path
 
     def read(self, found: FoundFile) -> Iterator[TextToSend]:
         """Yield the texts of a file."""

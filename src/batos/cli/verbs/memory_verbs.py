@@ -26,7 +26,11 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
 @click.option("--all", "every", is_flag=True, help="All parts that have a word of it, in their own words.")
 @click.option("--mode", type=click.Choice(MODES), help="Words, vectors and links (linked), or fewer of them.")
 @click.option("--scope", type=given_name, help="Only what belongs to this scope.")
-@click.option("--source", type=given_name, help="Only what came from there: a file, or a name given with --source.")
+@click.option(
+    "--source",
+    type=given_name,
+    help="Only what came from there: a file (of a mailbox: its mails), or a name given with --source.",
+)
 @click.option("--type", type=click.Choice(TYPES), help="Only memories of this type.")
 @click.option("--persona", type=given_name, help="Only what this persona answered.")
 @click.option("--mission", type=given_name, help="Only what this mission left (its whole id).")

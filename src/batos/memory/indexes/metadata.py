@@ -58,7 +58,9 @@ class MetadataIndex:
         """Return the first and the last chunk of each document within reach, in no order."""
         rows = self._held[: self._used].copy()
         for name, values in reach.wanted_values().items():
-            rows &= self._have(FIELDS.index(name), values)
+            rows &= self._have(name, values)
+        if reach.sources is not None:
+            rows &= self._are_from(reach.sources)
         moments = self._moments[: self._used]
         if reach.since:
             rows &= moments >= reach.since.encode("ascii", "replace")
@@ -67,9 +69,20 @@ class MetadataIndex:
         found = self._spans[: self._used][rows]
         return found[:, 0], found[:, 1]
 
-    def _have(self, field: int, values: Iterable[object]) -> NDArray[np.bool_]:
+    def _are_from(self, sources: frozenset[str]) -> NDArray[np.bool_]:
+        """Tell of each row if it has one of some sources, or is a message in one of these files."""
+        messages = self._have("kind", ("turn",))
+        column = self._fields[: self._used, FIELDS.index("source")]
+        inside = np.zeros(self._used, bool)
+        if messages.any():
+            parts = tuple(f"{source}#" for source in sources)
+            codes = [code for value, code in self._codes.items() if isinstance(value, str) and value.startswith(parts)]
+            inside = messages & np.isin(column, codes)
+        return self._have("source", sources) | inside
+
+    def _have(self, name: str, values: Iterable[object]) -> NDArray[np.bool_]:
         """Tell of each row if a field has one of some values."""
-        column = self._fields[: self._used, field]
+        column = self._fields[: self._used, FIELDS.index(name)]
         found: NDArray[np.bool_] = np.zeros(self._used, bool)
         for code in (self._codes[value] for value in values if value in self._codes):
             found |= column == code  # few values: faster than numpy's own search for many
