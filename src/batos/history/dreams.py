@@ -23,6 +23,7 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: The key of the journal's root under which dreams stand: mission id -> PersistentMapping.
 DREAMS: Final = "dreams"
+_ANEW: Final = "Drop it (`batos dream drop`) and dream it again."
 #: Slots of a thought that are made anew where it is promoted.
 _OWN: Final = frozenset({"mission"})
 
@@ -82,7 +83,7 @@ def live_value(root: Root, data: Any) -> Any:
     def find(told: Mapping[str, str]) -> UvmObject:
         found = find_holder(root, told["$ref"])
         if found is None:
-            raise Refused(f"{told['$ref']}, which the dream refers to, is gone", field="dream")
+            raise Refused(f"{told['$ref']}, which the dream refers to, is gone", field="dream", remedy=_ANEW)
         return found
 
     return replace_leaves(data, find, lambda each: isinstance(each, Mapping) and each.keys() == {"$ref"})

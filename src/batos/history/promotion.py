@@ -76,7 +76,7 @@ async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
 def _find_refusal(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> BatosError | None:
     mission = dream["mission"]
     if roots.find_record(root, mission) is not None:
-        return Refused(f"{mission} is part of the mind already", field="dream")
+        return Refused(f"{mission} is part of the mind already", field="dream", remedy="`batos show` has it.")
     conflicts = dreams.conflicts_in(root, dream)
     if conflicts:
         return Refused(

@@ -32,7 +32,11 @@ def find_snapshot(image: ReadableImage, mission: str) -> str:
     with image.snapshot() as root:
         record = image.find(root, mission)
         if record.status.word not in _ENDED:
-            raise Refused(f"{mission} has not ended: it is {record.status.word}", field="mission")
+            raise Refused(
+                f"{mission} has not ended: it is {record.status.word}",
+                field="mission",
+                remedy=f"Replay it when it has ended: `batos show {mission}` says how far it is.",
+            )
         provenance = own_slots(record.thought).get("provenance") or {}
         return str(provenance.get("read_at") or tid_text(first_writing(root, record.status).tid))
 

@@ -73,7 +73,7 @@ class MetadataIndex:
         """Tell of each row if it has one of some sources, or is a message in one of these files."""
         messages = self._have("kind", ("turn",))
         column = self._fields[: self._used, FIELDS.index("source")]
-        inside = np.zeros(self._used, bool)
+        inside: NDArray[np.bool_] = np.zeros(self._used, bool)
         if messages.any():
             parts = tuple(f"{source}#" for source in sources)
             codes = [code for value, code in self._codes.items() if isinstance(value, str) and value.startswith(parts)]
