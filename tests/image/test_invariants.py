@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from persistent.mapping import PersistentMapping
-from tests.image.open_image import answer, brief, dump, open_image, passed, thought_in
+from tests.image.open_image import answer, dump, open_image, passed, thought_in
+from tests.image.writers import WRITERS, start_mission
 
 from batos.errors import Refused
 from batos.image import roots
@@ -39,6 +40,11 @@ def _refused(root: Any) -> None:
     root["traits_obj"].sing_ = Method("sing_", SOURCE, verdict={**method.verdict, "accepted": False})
 
 
+def _from_outside(root: Any) -> None:
+    method = passed("sing_", SOURCE)
+    root["traits_obj"].sing_ = Method("sing_", SOURCE, verdict=method.verdict, provenance={"trust": "external"})
+
+
 def _changed_since(root: Any) -> None:
     root["traits_obj"].ring_.source = SOURCE + "    # and more\n"
 
@@ -66,6 +72,7 @@ def _a_loop(root: Any) -> None:
 BROKEN: dict[str, tuple[Callable[[Any], None], str]] = {
     "unpassed": (_unpassed, "'sing_' .* is not one that the guardian passed"),
     "refused": (_refused, "'sing_' .* is not one that the guardian passed"),
+    "from outside": (_from_outside, "'sing_' .* comes from outside, and nobody approved it"),
     "changed since": (_changed_since, "'ring_' .* is not one that the guardian passed"),
     "deep within": (_deep_within, "'ring_' .* is not one that the guardian passed"),
     "past its lineage": (_past_its_lineage, r"\.ring_ would hold another method"),
@@ -90,9 +97,27 @@ async def test_no_change_breaks_it(name: str) -> None:
 
 async def _running(image: LivingImage) -> str:
     await image.writer.apply(_given)
-    mission = await image.accept(brief())
-    await image.move(mission, "running")
-    return mission
+    return await start_mission(image)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("name", BROKEN)
+async def test_no_writer_breaks_it(name: str, writer: str) -> None:
+    """Whoever commits is refused, and what was there is as it was."""
+    work, what = BROKEN[name]
+    async with open_image(None) as image:
+        mission = await _running(image)
+        before = _given_records(image)
+        with pytest.raises(Refused, match=f"{what}|to make a method by itself"):
+            await WRITERS[writer](image, mission, work)
+        assert _given_records(image) == before
+
+
+def _given_records(image: LivingImage) -> list[bytes]:
+    with image.snapshot() as root:
+        bell, holder = root["traits_obj"], root["genesis_obj"]
+        watched = bell, bell.ring_, holder, root[roots.METHODS]
+        return [image.db.storage.load(each._p_oid)[0] for each in watched]
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -15,7 +15,7 @@ from batos.history import dreams
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
-from batos.image.organisation import changed_objects, uphold
+from batos.image.organisation import changed_objects
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
@@ -123,7 +123,3 @@ class _WrittenThought:
         """Return the committed slots of an object; None: it is new."""
         connection: Any = self._connection
         return None if changed._p_serial == z64 else connection.oldstate(changed, changed._p_serial)
-
-    def uphold_organisation(self) -> None:
-        """Refuse the commit if the organisation were another one after it."""
-        uphold(self._connection, self.changed_objects(), thought=True)

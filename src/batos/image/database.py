@@ -16,6 +16,7 @@ from batos.errors import Refused
 from batos.image.classes import check_record
 from batos.image.ids import oid_text
 from batos.image.invariants import check_written
+from batos.image.organisation import changed_objects, uphold
 
 #: A possible object id in a record: eight bytes after pickle's code for them. Every reference has one, and a text may
 #: contain one. This search takes a fifth of the time of reading a record's references.
@@ -29,7 +30,8 @@ class _CheckedConnection(Connection):
     """A connection that checks, at the commit, each record that is about to be stored.
 
     The commit raises ForbiddenClass for a record that could not be loaded, and Refused for one that breaks an
-    invariant or refers to an object that is not there.
+    invariant or refers to an object that is not there, and for a commit that would undo the organisation. Whoever
+    commits does so by such a connection, so that the checks hold for every writer.
     """
 
     #: True if the commit is a mission's: its transaction sets this.
@@ -48,6 +50,11 @@ class _CheckedConnection(Connection):
         """Begin a commit."""
         self._written.clear()
         super().tpc_begin(transaction)
+
+    def commit(self, transaction: Any) -> None:
+        """Store what was changed, if the organisation is the same after it."""
+        uphold(self, changed_objects(self), thought=self.thought)
+        super().commit(transaction)
 
     def tpc_finish(self, transaction: Any) -> None:
         """Finish a commit, and remember what its records may refer to: who writes them again need not read them."""

@@ -19,8 +19,9 @@ _REPORT: Final = "Nothing was written. Please report this."
 def check_written(value: object, *, thought: bool) -> None:
     """Check a record that a commit is about to write; `thought`: the commit is a mission's.
 
-    Raises Refused: a method whose source is not the one that the guardian passed, any method or intent of a thought, a
-    slot that holds another method than its lineage says is active, an object that would be its own ancestor.
+    Raises Refused: a method whose source is not the one that the guardian passed, a method of class `external` that
+    nobody approved, any method or intent of a thought, a slot that holds another method than its lineage says is
+    active, an object that would be its own ancestor.
     """
     if isinstance(value, Method | Intent):
         _check_behaviour(value, thought)
@@ -58,3 +59,6 @@ def _check_behaviour(value: Method | Intent, thought: bool) -> None:
                 f"the source of the method {value.selector!r} ({reference(value)}) is not one that the guardian passed"
             )
             raise Refused(what, field=value.selector, remedy="Nothing was written. Generate the method again.")
+        if value.provenance.get("trust") == "external" and not value.provenance.get("approval"):
+            what = f"the method {value.selector!r} ({reference(value)}) comes from outside, and nobody approved it"
+            raise Refused(what, field=value.selector, remedy="Nothing was written. `batos approvals` lists what waits.")

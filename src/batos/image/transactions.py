@@ -14,7 +14,7 @@ from ZODB.utils import before2at, z64
 from batos.concurrency.commit_thread import CommitThread
 from batos.errors import InternalError
 from batos.image.damage import as_damage
-from batos.image.organisation import changed_objects, uphold
+from batos.image.organisation import changed_objects
 from batos.image.roots import Root, root_of
 from batos.objects.prototype import UvmObject
 
@@ -59,10 +59,6 @@ class MissionTransaction:
     def shared_changes(self, thought: Any) -> tuple[bytes, ...]:
         """Return the ids of the committed objects that this mission has changed, but for its own thought."""
         return tuple(each._p_oid for each in self.changed_objects() if each is not thought and each._p_serial != z64)
-
-    def uphold_organisation(self) -> None:
-        """Refuse the commit if the organisation were another one after it."""
-        uphold(self._connection, self.changed_objects(), thought=True)
 
     def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
         """Return the committed slots of an object, its parents among them; None: it is new."""

@@ -1,4 +1,7 @@
-"""Checks that a mission's result must pass before its commit; each voter raises to veto."""
+"""Checks that a mission's result must pass before its commit; each voter raises to veto.
+
+The checks of every writer's commit, a mission's among them, are in `invariants` and `organisation`.
+"""
 
 from __future__ import annotations
 
@@ -88,16 +91,10 @@ def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
             raise Refused(what, remedy="Please report this.")
 
 
-def keeps_the_organisation(transaction: MissionTransaction) -> None:
-    """Veto a thought after which the named objects, their identities or parents, or the journal's bond are others."""
-    transaction.uphold_organisation()
-
-
 VOTERS = (
     has_provenance,
     has_trust,
     keeps_the_least_trust,
     makes_no_behaviour,
     leaves_the_kernels_slots,
-    keeps_the_organisation,
 )

@@ -13,7 +13,6 @@ from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
 from batos.errors import InternalError
-from batos.image.organisation import changed_objects, uphold
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,7 +30,7 @@ class Writer(Generic[R]):
     """The only writer of the records that missions share (briefs, statuses, projections), or of the journal.
 
     A change is a function of the database's root that does nothing but change objects, since the changes of a failed
-    batch run again one by one. A batch that would remove the organisation is refused.
+    batch run again one by one. The connection refuses a batch that breaks an invariant.
     """
 
     def __init__(
@@ -106,7 +105,6 @@ class Writer(Generic[R]):
             root = self._connection.root()
             for waiting in batch:
                 waiting.result = waiting.change(root)
-            uphold(self._connection, changed_objects(self._connection), thought=False)
             self._manager.commit()
             self.commits += 1
         except BaseException:
