@@ -210,10 +210,11 @@ async def torn_and_opened(patient: Patient) -> None:
 
 
 async def root_incomplete(patient: Patient) -> None:
-    async with open_uvm(patient.settings) as uvm:
-        # Past the writer, which refuses this: as a tool from outside would.
-        with uvm.image.db.transaction() as connection:
-            connection.root().pop("babs_prototype_obj")
+    async with open_uvm(patient.settings):
+        pass
+    # Past our database, which refuses this: as a tool from outside would.
+    with closing(DB(FileStorage(str(patient.home / "live_image.fs")))) as db, db.transaction() as connection:
+        root_of(connection).pop("babs_prototype_obj")
 
 
 async def identities_unrecorded(patient: Patient) -> None:
