@@ -70,7 +70,7 @@ async def test_a_message_that_no_server_reads_is_refused_at_once(tmp_path: Path)
     for _ in range(200):
         deep = [deep]
     async with wire_server(tmp_path) as wire, wire.client() as client:
-        for value in (float("nan"), float("inf"), deep, [0] * 400_000):
+        for value in (float("nan"), float("inf"), deep, [0] * 30_000):
             async with asyncio.timeout(5):
                 with pytest.raises(ProtocolError):
                     await client.call("recall", {"query": value})

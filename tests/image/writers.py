@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-import transaction
 from tests.image.open_image import answer, brief, thought_in
 
+from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 
@@ -34,7 +33,7 @@ async def by_the_publisher(image: LivingImage, mission: str, change: Change) -> 
         thought.contributions = [("bell", None)]
         await thinking.commit(thought)
     appliers = {"bell": lambda root, mission, payload: (change(root), ())[1]}
-    await Publisher(image.writer, appliers, lambda: datetime.now(UTC)).fold(mission)
+    await Publisher(image.writer, appliers, utc_now).fold(mission)
 
 
 async def by_a_thought(image: LivingImage, mission: str, change: Change) -> None:
@@ -47,15 +46,8 @@ async def by_a_thought(image: LivingImage, mission: str, change: Change) -> None
 
 async def by_any_connection(image: LivingImage, mission: str, change: Change) -> None:
     """As code would that knows none of the others."""
-    manager = transaction.TransactionManager(explicit=True)
-    connection = image.db.open(manager)
-    manager.begin()
-    try:
+    with image.db.transaction() as connection:
         change(connection.root())
-        manager.commit()
-    finally:
-        manager.abort()
-        connection.close()
 
 
 WRITERS: dict[str, Callable[[LivingImage, str, Change], Awaitable[None]]] = {

@@ -7,7 +7,7 @@ from typing import Final
 
 from batos.errors import Refused
 from batos.image import roots
-from batos.image.methods import is_sound, lineage_of
+from batos.image.methods import is_sound, lacks_approval, lineage_of
 from batos.image.records import Lineage
 from batos.image.roots import Root, root_of
 from batos.objects.method import Intent, Method
@@ -59,6 +59,6 @@ def _check_behaviour(value: Method | Intent, thought: bool) -> None:
                 f"the source of the method {value.selector!r} ({reference(value)}) is not one that the guardian passed"
             )
             raise Refused(what, field=value.selector, remedy="Nothing was written. Generate the method again.")
-        if value.provenance.get("trust") == "external" and not value.provenance.get("approval"):
+        if lacks_approval(value.provenance):
             what = f"the method {value.selector!r} ({reference(value)}) comes from outside, and nobody approved it"
             raise Refused(what, field=value.selector, remedy="Nothing was written. `batos approvals` lists what waits.")

@@ -234,8 +234,13 @@ def check(candidate: Candidate) -> None:
     missing = [name for name in PROVENANCE if name not in provenance]
     if missing or provenance["trust"] not in TRUST:
         raise _refusal(candidate, f"its provenance lacks {', '.join(missing) or 'a trust class'}", "provenance")
-    if provenance["trust"] == "external" and not provenance.get("approval"):
+    if lacks_approval(provenance):
         raise _refusal(candidate, "it comes from outside and nobody approved it", "trust")
+
+
+def lacks_approval(provenance: Mapping[str, Any]) -> bool:
+    """Tell whether a method of this provenance comes from outside and nobody approved it."""
+    return provenance.get("trust") == "external" and not provenance.get("approval")
 
 
 def _refusal(candidate: Candidate, why: str, field: str) -> Refused:

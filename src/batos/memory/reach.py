@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from batos.image.memory_standings import Standing
 CURRENT: Final[frozenset[Standing]] = frozenset({"current"})
 #: The same with the parts that summaries stand for.
 WITH_SUMMARISED: Final[frozenset[Standing]] = CURRENT | {"summarised"}
+
+#: The kind of a message in a mailbox or a file of chats. Its source is the file's path, `#` and its place in the file.
+MESSAGE: Final[MemoryKind] = "turn"
 
 #: The kinds of all memories but summaries of others.
 OWN_WORDS: Final[frozenset[MemoryKind]] = frozenset({"document", "mission", "turn", "fact"})
@@ -59,20 +63,19 @@ class MemoryReach:
     def holds(self, found: ChunkRange) -> bool:
         """Tell whether a document is within reach."""
         return (
-            (self.sources is None or found.source in self.sources or self._has_file_of(found))
+            (self.sources is None or self._is_from(found, self.sources))
             and all(getattr(found, name) in values for name, values in self.wanted_values().items())
             and self.since <= found.at
             and (not self.until or found.at < self.until)
         )
 
-    def _has_file_of(self, found: ChunkRange) -> bool:
-        return found.kind == "turn" and not file_beginnings(found.source).isdisjoint(self.sources or ())
+    @staticmethod
+    def _is_from(found: ChunkRange, sources: frozenset[str]) -> bool:
+        return found.source in sources or (
+            found.kind == MESSAGE and found.source.startswith(message_beginnings(sources))
+        )
 
 
-def file_beginnings(source: str) -> set[str]:
-    """Return the files that a message may be from, as its source is the file's path, `#` and its place in the file.
-
-    >>> sorted(file_beginnings("/home/ada/box#1#a"))
-    ['/home/ada/box', '/home/ada/box#1']
-    """
-    return {source[:place] for place, each in enumerate(source) if each == "#"}
+def message_beginnings(sources: Iterable[str]) -> tuple[str, ...]:
+    """Return what the sources of the messages in some files begin with: the file's path and `#`."""
+    return tuple(f"{source}#" for source in sources)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batos.image.memory_records import ChunkRange
 from batos.memory.indexes.entries import Numbers
-from batos.memory.reach import MemoryReach
+from batos.memory.reach import MESSAGE, MemoryReach, message_beginnings
 
 #: The fields that are compared whole, a column for each.
 FIELDS: Final = ("user", "scope", "kind", "standing", "source", "mission", "persona", "is_evidence")
@@ -71,12 +71,12 @@ class MetadataIndex:
 
     def _are_from(self, sources: frozenset[str]) -> NDArray[np.bool_]:
         """Tell of each row if it has one of some sources, or is a message in one of these files."""
-        messages = self._have("kind", ("turn",))
+        messages = self._have("kind", (MESSAGE,))
         column = self._fields[: self._used, FIELDS.index("source")]
         inside: NDArray[np.bool_] = np.zeros(self._used, bool)
         if messages.any():
-            parts = tuple(f"{source}#" for source in sources)
-            codes = [code for value, code in self._codes.items() if isinstance(value, str) and value.startswith(parts)]
+            begins = message_beginnings(sources)
+            codes = [code for value, code in self._codes.items() if isinstance(value, str) and value.startswith(begins)]
             inside = messages & np.isin(column, codes)
         return self._have("source", sources) | inside
 
