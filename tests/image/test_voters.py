@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.records import DIGESTS
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject, reparent
+from batos.objects.prototype import UvmObject, own_slots, reparent
 
 
 def _given(root: Any) -> None:
@@ -170,3 +171,19 @@ async def test_no_lineage_is_better_than_what_was_recalled(said: str, kept: str 
             thought.lineage_trust = lineage
             with pytest.raises(Refused, match="'external'"):
                 await transaction.commit(thought)
+
+
+@pytest.mark.parametrize(("calls", "budget", "stands"), [(3, 2, False), (2, 2, True), (3, None, True)])
+async def test_no_thought_takes_more_calls_than_its_budget(calls: int, budget: int | None, stands: bool) -> None:
+    """One that did is vetoed, and leaves no trace; without a budget any number stands."""
+    given = brief() | ({} if budget is None else {"budget": {"calls": budget}})
+    async with open_image(None) as image:
+        mission = await image.accept(given)
+        await image.move(mission, "running")
+        with image.transaction(mission) as transaction:
+            thought = answer(thought_in(image, transaction, mission))
+            thought.cost = {"calls": calls}
+            with nullcontext() if stands else pytest.raises(Refused, match="its budget is 2"):
+                await transaction.commit(thought)
+        with image.snapshot() as root:
+            assert ("answer" in own_slots(image.find(root, mission)[2])) is stands

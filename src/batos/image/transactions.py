@@ -25,10 +25,11 @@ Voter: TypeAlias = Callable[["MissionTransaction"], None]
 class MissionTransaction:
     """A snapshot of the image for one thought; nothing of it is visible to anyone before `commit` returns."""
 
-    def __init__(self, db: DB, thread: CommitThread, note: str) -> None:
+    def __init__(self, db: DB, thread: CommitThread, mission: str) -> None:
+        self.mission = mission
         self._thread = thread
         self._manager = transaction.TransactionManager(explicit=True)
-        self._manager.begin().note(note)
+        self._manager.begin().note(mission)
         self._connection = cast("Any", db.open(self._manager))
         self._connection.thought = True
         self.root: Root = root_of(self._connection)

@@ -91,10 +91,27 @@ def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
             raise Refused(what, remedy="Please report this.")
 
 
+def keeps_the_budget(transaction: MissionTransaction) -> None:
+    """Check that a thought took no more calls than its brief allows.
+
+    A session makes no call beyond the budget; this check holds for a thought that came about in any other way. Tokens
+    are not checked: the last call that the budget allows may end beyond it.
+
+    Raises: Refused: it took more.
+    """
+    brief, _, _ = transaction.root[roots.MISSIONS][transaction.mission]
+    limit = (brief.value.get("budget") or {}).get("calls")
+    calls = own_slots(transaction.thought).get("cost", {}).get("calls", 0)
+    if limit and calls > limit:
+        what = f"the thought took {calls} calls, and its budget is {limit}"
+        raise Refused(what, field="budget.calls", remedy="Please report this.")
+
+
 VOTERS = (
     has_provenance,
     has_trust,
     keeps_the_least_trust,
     makes_no_behaviour,
     leaves_the_kernels_slots,
+    keeps_the_budget,
 )
