@@ -10,12 +10,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.doctor.test_offline_status import TOLD
 from tests.cli.processes import EmulatorAddress, ProcessResult, User, as_answered, emulator, texts
 from tests.fork_server import ForkedCommand
+
+from batos import Client
+from batos.image.ids import iso
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 REFLEX = ("--effort", "reflex", "--persona", "BRICK")
@@ -356,3 +361,38 @@ def test_the_past_why_and_dreams_through_the_server(user: User) -> None:
     assert user.run("dream", "promote", dreamt).code == 0
     assert user.run("show", dreamt, "--json").document["data"]["status"] == "done"
     assert len(user.run("missions", "--json").document["data"]["missions"]) == before + 1
+
+
+def test_each_look_at_the_past_shows_what_was(user: User, tmp_path: Path) -> None:
+    """Every verb that takes a moment answers as it did then, whatever came since; so does the client of Python."""
+    (tmp_path / "harbour.txt").write_text("The breach in the north pier was closed with oak in 1901.\n")
+    assert user.run("remember", str(tmp_path / "harbour.txt")).code == 0
+    mission = user.run("ask", QUESTION, *REFLEX, "--conversation", "new", "--json").documents[-1]["data"]
+    conversation = mission["brief"]["conversation"]
+    looks: dict[str, dict[str, Any]] = {
+        "show": {"mission": mission["id"], "prompts": True},
+        "turns": {"conversation": conversation},
+        "inspect": {"object": conversation},
+        "method_list": {},
+        "why": {"what": mission["id"]},
+        "recall": {"query": "north pier oak", "mode": "text"},
+        "memories": {},
+    }
+    with Client(user.home) as client:
+        until(lambda: any(mission["id"] in str(each) for each in client.call("memories")["memories"]))
+        before = {verb: client.call(verb, args) for verb, args in looks.items()}
+        moment = iso(datetime.now(UTC))
+        (tmp_path / "harbour.txt").write_text("The north pier has a gate of oak and a lamp of brass.\n")
+        user.run("remember", str(tmp_path / "harbour.txt"))
+        client.ask("And what did the oak cost?", effort="reflex", persona="BRICK", conversation=conversation)
+        for verb in ("turns", "recall", "memories"):
+            assert client.call(verb, looks[verb]) != before[verb]
+        for verb, args in looks.items():
+            shown = client.call(verb, {**args, "as_of": moment})
+            assert shown.pop("as_of")["at"] <= moment
+            assert shown == before[verb], verb
+        assert (client.inspect(conversation, as_of=mission["id"]))["as_of"]["mission"] == mission["id"]
+        assert (client.show(mission["id"], as_of=mission["tid"]))["answer"] == mission["answer"]
+        assert len((client.turns(conversation, as_of=mission["id"]))["turns"]) == 1
+        asked = client.ask("What was asked?", effort="reflex", as_of=mission["id"])
+        assert (asked.status, asked["as_of"]["mission"]) == ("done", mission["id"])

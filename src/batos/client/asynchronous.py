@@ -155,21 +155,26 @@ class AsyncClient:
         on_acknowledged: OnAcknowledged | None = None,
         *,
         files: Sequence[Attached] = (),
+        as_of: str | None = None,
         **brief: Any,
     ) -> Mission:
         """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
         has them all). `on_event` gets every event of the mission, `on_acknowledged` its id once it is committed.
+        `as_of` asks the mind as it was at a time, right after a mission, or at a commit; nothing is kept of that.
         """
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
-        return Mission(await self.call("submit", {"brief": whole, "follow": True}, on_event, on_acknowledged))
+        args = {"brief": whole, "follow": True, **_moment(as_of)}
+        return Mission(await self.call("submit", args, on_event, on_acknowledged))
 
-    def stream(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> AsyncStream:
+    def stream(
+        self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: Any
+    ) -> AsyncStream:
         """Ask and read the answer as it is written, token by token."""
 
         async def asking(on_event: OnEvent, on_acknowledged: OnAcknowledged) -> Mission:
-            return await self.ask(text, on_event, on_acknowledged, files=files, **brief)
+            return await self.ask(text, on_event, on_acknowledged, files=files, as_of=as_of, **brief)
 
         return AsyncStream(asking)
 
@@ -234,17 +239,19 @@ class AsyncClient:
         """List the newest missions, a line each; `status` and `user` pick."""
         return [MissionLine(each) for each in (await self.call("missions", {"limit": limit, **which}))["missions"]]
 
-    async def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
+    async def show(self, mission: str = "last", *, prompts: bool = False, as_of: str | None = None) -> Mission:
         """Return the whole mission, with the exact text of every prompt if `prompts` is set."""
-        return Mission(await self.call("show", {"mission": mission, "prompts": prompts}))
+        return Mission(await self.call("show", {"mission": mission, "prompts": prompts, **_moment(as_of)}))
 
-    async def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
+    async def turns(self, conversation: str, start: int = 1, limit: int = 20, *, as_of: str | None = None) -> Document:
         """Show a conversation's turns by position."""
-        return await self.call("turns", {"conversation": conversation, "start": start, "limit": limit})
+        args = {"conversation": conversation, "start": start, "limit": limit, **_moment(as_of)}
+        return await self.call("turns", args)
 
-    async def inspect(self, reference: str | None = None) -> Document:
+    async def inspect(self, reference: str | None = None, *, as_of: str | None = None) -> Document:
         """Show an object or a slot of the image; without a reference, the names of its root."""
-        return await self.call("inspect", {} if reference is None else {"object": reference})
+        named = {} if reference is None else {"object": reference}
+        return await self.call("inspect", {**named, **_moment(as_of)})
 
     async def status(self) -> Document:
         """Return the server's status."""
@@ -295,6 +302,11 @@ class AsyncClient:
         TimedOut: nothing came for too long, or the result not within `seconds`.
         """
         return await self._line.call(verb, args, on_event, on_acknowledged, seconds=seconds)
+
+
+def _moment(as_of: str | None) -> dict[str, str]:
+    """Return the argument that names a moment of the past; none is now."""
+    return {} if as_of is None else {"as_of": as_of}
 
 
 def _finding(home: Path | str | None, server: str | None) -> Find:

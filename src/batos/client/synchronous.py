@@ -118,18 +118,20 @@ class Client:
         on_acknowledged: OnAcknowledged | None = None,
         *,
         files: Sequence[Attached] = (),
+        as_of: str | None = None,
         **brief: Any,
     ) -> Mission:
         """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
         has them all). `on_event` gets every event of the mission, `on_acknowledged` its id once it is committed.
+        `as_of` asks the mind as it was at a time, right after a mission, or at a commit; nothing is kept of that.
         """
-        return self._portal.run(self._twin.ask, text, on_event, on_acknowledged, files=files, **brief)
+        return self._portal.run(self._twin.ask, text, on_event, on_acknowledged, files=files, as_of=as_of, **brief)
 
-    def stream(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> Stream:
+    def stream(self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: Any) -> Stream:
         """Ask and read the answer as it is written, token by token."""
-        return Stream(self._portal, self._twin.stream(text, files=files, **brief))
+        return Stream(self._portal, self._twin.stream(text, files=files, as_of=as_of, **brief))
 
     def submit(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
         """Submit a question and return the id of its mission, which the server has committed by then."""
@@ -153,17 +155,17 @@ class Client:
         """List the newest missions, a line each; `status` and `user` pick."""
         return self._portal.run(self._twin.missions, limit, **which)
 
-    def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
+    def show(self, mission: str = "last", *, prompts: bool = False, as_of: str | None = None) -> Mission:
         """Return the whole mission, with the exact text of every prompt if `prompts` is set."""
-        return self._portal.run(self._twin.show, mission, prompts=prompts)
+        return self._portal.run(self._twin.show, mission, prompts=prompts, as_of=as_of)
 
-    def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, *, as_of: str | None = None) -> Document:
         """Show a conversation's turns by position."""
-        return self._portal.run(self._twin.turns, conversation, start, limit)
+        return self._portal.run(self._twin.turns, conversation, start, limit, as_of=as_of)
 
-    def inspect(self, reference: str | None = None) -> Document:
+    def inspect(self, reference: str | None = None, *, as_of: str | None = None) -> Document:
         """Show an object or a slot of the image; without a reference, the names of its root."""
-        return self._portal.run(self._twin.inspect, reference)
+        return self._portal.run(self._twin.inspect, reference, as_of=as_of)
 
     def status(self) -> Document:
         """Return the server's status."""
