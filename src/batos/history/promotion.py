@@ -103,7 +103,7 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> None:
             value = dreams.live_value(root, each["value"]) if each["has"] else DELETED
             buffer.write(holder, {each["slot"]: BufferedWrite(value, each["trust"])})
     buffer.merge_down()
-    checked = _WrittenThought(root, record.thought)
+    checked = _WrittenThought(root, mission, record.thought)
     for voter in image.voters:
         voter(cast("MissionTransaction", checked))
 
@@ -111,8 +111,8 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> None:
 class _WrittenThought:
     """A thought that is about to be committed by the writer, as the voters of a mission's commit look at it."""
 
-    def __init__(self, root: Root, thought: UvmObject) -> None:
-        self.root, self.thought = root, thought
+    def __init__(self, root: Root, mission: str, thought: UvmObject) -> None:
+        self.root, self.mission, self.thought = root, mission, thought
         self._connection = roots.connection_of(root)
 
     def changed_objects(self) -> tuple[Any, ...]:
