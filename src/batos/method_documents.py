@@ -220,11 +220,11 @@ class UseDocument(UseFigures):
 
 
 #: A count of `UseCounts`.
-CountName: TypeAlias = Literal["calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls"]
+CountName: TypeAlias = Literal["calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls", "undone"]
 
 
 class UseCounts(TypedDict):
-    """Sums over uses; `bad` ones failed, or the gate found a fault in the answer."""
+    """Sums over uses; `bad` ones failed, or the gate found a fault in the answer. `undone` ones went with a mission."""
 
     calls: int
     faults: int
@@ -233,6 +233,7 @@ class UseCounts(TypedDict):
     seconds: float
     tokens: int
     model_calls: int
+    undone: int
 
 
 class UseTotals(TypedDict):
@@ -260,6 +261,7 @@ class AccountDocument(SavingsDocument):
     faults: int
     gate_faults: int
     bad: int
+    undone: int
     seconds: float
     tokens: int
 

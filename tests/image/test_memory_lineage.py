@@ -84,3 +84,17 @@ async def test_methods_that_were_made_of_evidence_for_such_a_mission(uvm: UVM) -
     with uvm.image.snapshot() as root:
         (key,) = (key for key, each in root[roots.METHODS].items() if each.selector == "a_")
     assert list(caused(uvm).methods) == [(key, 1)]
+
+
+async def test_a_mission_that_ran_such_a_method_was_caused_too(uvm: UVM) -> None:
+    """It was shown nothing of the memory itself."""
+    first, facet = await ask(uvm), "tamland_facet_"
+
+    def install(root: Any) -> None:
+        made = installing.provenance([first], "external", approval="a-1")
+        source = f"async def {facet}(self, query):\n    return await self.infer_(query)\n"
+        installing.install(root, root["brick_prototype_obj"], facet, source, provenance=made)
+
+    await uvm.image.writer.apply(install)
+    ran = await ask(uvm, "Is it cold?", policy={"memory": "none"}, persona="BRICK", effort="cycle")
+    assert list(caused(uvm).missions) == [first, ran]

@@ -39,6 +39,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "why": ("batos.cli.verbs.why_verb", "Show what a sentence, a mission, a slot or a memory came from."),
     "dream": ("batos.cli.verbs.dream_verb", "Ask in a copy of the mind; promote what comes of it, or drop it."),
     "replay": ("batos.cli.verbs.replay_verb", "Ask a mission again as of its snapshot, with another model or codex."),
+    "undo": ("batos.cli.verbs.undo_verbs", "Take a mission out of the mind, with all that it left there."),
+    "redo": ("batos.cli.verbs.undo_verbs", "Bring an undone mission back."),
     "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
     "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
     "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from ZODB.POSException import POSKeyError
 
@@ -28,6 +28,9 @@ _STEP = 64
 
 #: Stands in the place of an answer that is retracted; `batos show` still has the answer.
 _RETRACTED = "(This answer is retracted.)"
+
+#: The slot of the highest position ever given, in a conversation whose last turn was undone: no other turn gets it.
+_HIGHEST: Final = "highest_position"
 
 #: The remedy if there is no such conversation.
 _BEGIN = 'Begin one: batos ask --conversation new "..."'
@@ -53,9 +56,37 @@ def newest(root: Root, user: str, before: int = 0) -> str | None:
 
 
 def count(conversation: UvmObject) -> int:
-    """Return the number of turns: the position of the last."""
+    """Return the position of the last turn, 0 if there is none; positions of undone turns are given to no other."""
     turns = conversation.turns
     return int(turns.maxKey()) if turns else 0
+
+
+def next_position(conversation: UvmObject) -> int:
+    """Return the position of the next turn: one that no turn ever had."""
+    return int(max(count(conversation), own_slots(conversation).get(_HIGHEST, 0))) + 1
+
+
+def position_of(conversation: UvmObject, mission: str) -> int:
+    """Return the position of a mission's turn; 0 if it has none."""
+    return next((place for place, each in _places(conversation, 0) if each == mission), 0)
+
+
+def take_out(conversation: UvmObject, position: int) -> None:
+    """Take a turn out. The summaries of older turns are dropped, since one may quote it; they are made anew."""
+    setattr(conversation, _HIGHEST, next_position(conversation) - 1)
+    del conversation.turns[position]
+    _drop_view(conversation)
+
+
+def put_back(conversation: UvmObject, position: int, mission: str) -> None:
+    """Give a turn its former position again."""
+    conversation.turns[position] = mission
+    _drop_view(conversation)
+
+
+def _drop_view(conversation: UvmObject) -> None:
+    if own_slots(conversation).get("view"):
+        conversation.view = ()
 
 
 def turn(root: Root, position: int, mission: str) -> Turn:
@@ -175,7 +206,7 @@ def check_reply(root: Root, mission: str, user: str) -> None:
     found = roots.find_record(root, mission)
     if found is None or found.brief.value["user"] != user:
         raise ownership.no_mission(mission, user, "in_reply_to")
-    if found.status.word in ("failed", "cancelled"):
+    if found.status.word in ("failed", "cancelled", "undone"):
         raise BriefError(
             f"{mission} is {found.status.word}: it has no answer to reply to",
             field="in_reply_to",
@@ -231,12 +262,12 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
     first = max(1, whole + start + 1 if start < 0 else start)
     shown: list[TurnDocument] = []
     size = 0
-    for each in forwards(root, conversation, first, first + limit - 1):
+    for each in islice(forwards(root, conversation, first, whole), limit):
         size += len(each.question) + len(each.answer)
         if shown and size > PAGE:
             break
         shown.append(_turn_document(root, each))
-    after = first + len(shown)
+    after = shown[-1]["position"] + 1 if shown else first
     return {
         "conversation": name,
         "user": conversation.user,

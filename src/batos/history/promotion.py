@@ -119,6 +119,9 @@ class _WrittenThought:
         """Return the objects that would be committed."""
         return changed_objects(self._connection)
 
+    def guard(self, read: Any) -> None:
+        """Do nothing: the writer's commit is the only one under way."""
+
     def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
         """Return the committed slots of an object; None: it is new."""
         connection: Any = self._connection

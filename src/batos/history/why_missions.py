@@ -27,7 +27,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
     brief, slots = record.brief.value, own_slots(record.thought)
     text = f"{brief['text']} ({record.status.word}, asked by {brief['user']})"
     because: list[WhyNode] = []
-    if asking.is_new(mission):
+    if asking.is_new(mission) and record.status.word != "undone":
         known: ProvenanceDocument = slots.get("provenance") or ProvenanceDocument()
         because = [
             *make_calls(asking, mission),

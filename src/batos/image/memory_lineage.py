@@ -9,7 +9,7 @@ from typing import Any, Final
 from batos.image import roots, tool_declarations
 from batos.image.roots import Root
 from batos.objects.method import Method
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import UvmObject, own_slots
 
 #: The slot in which an edited memory names the older wording.
 EDITS: Final = "edits"
@@ -63,6 +63,24 @@ def find_caused(root: Root, names: Iterable[str]) -> MemoryEffects:
             return found
 
 
+def list_builds_on(root: Root, mission: str, thought: UvmObject, *, memories: bool = True) -> Iterator[str]:
+    """Yield the missions that a thought builds on, some more than once: those that it replies to or was shown.
+
+    A memory that it was shown counts for the mission that it came of; without `memories` it does not.
+    """
+    brief = roots.mission_record(root, mission).brief.value
+    yield from (brief[name] for name in ("in_reply_to", "ancestor") if brief.get(name))
+    documents = root[roots.DOCUMENTS]
+    for told in (own_slots(thought).get("provenance") or {}).get("recalled", ()):
+        if "mission" in told:
+            yield told["mission"]
+        elif "turns" in told:
+            yield from _turns_of(root, brief, told["turns"])
+        elif memories and told.get("memory", "") in documents:
+            made_by = own_slots(documents[told["memory"]])["mission"]
+            yield from [made_by] if made_by else []
+
+
 def _origins(root: Root, names: Iterable[str]) -> _Origins:
     documents = {name: own_slots(root[roots.DOCUMENTS][name]) for name in names}
     contents = frozenset((slots["user"], slots["sha256"]) for slots in documents.values())
@@ -81,16 +99,17 @@ def _is_caused(
     root: Root, brief: Mapping[str, Any], slots: Mapping[str, Any], origins: _Origins, found: MemoryEffects
 ) -> bool:
     provenance = slots.get("provenance") or {}
-    ran = ((each.get("key", ""), each.get("revision", 0)) for each in _methods_run(provenance))
-    return any(_shows(root, brief, each, origins, found) for each in provenance.get("recalled", ())) or any(
-        each in found.methods for each in ran
-    )
+    if any(_shows(root, brief, each, origins, found) for each in provenance.get("recalled", ())):
+        return True
+    return any(each in found.methods for each in list_methods_run(provenance))
 
 
-def _methods_run(provenance: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the runs of methods with the key of their lineage."""
+def list_methods_run(provenance: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the methods that ran in a mission: the key of the lineage, and the revision."""
     for each in provenance.get("methods", ()):
-        yield {"key": f"{each.get('oid', '')} {each.get('selector', '')}", "revision": each.get("revision", 0)}
+        revision = str(each.get("revision", ""))
+        if revision.isdigit():  # an intent that was interpreted has the commit of its wording
+            yield f"{each['oid']} {each['selector']}", int(revision)
 
 
 def _shows(

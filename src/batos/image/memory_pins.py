@@ -38,6 +38,11 @@ def unpin(root: Root, name: str) -> bool:
     return True
 
 
+def pinned_at(root: Root, name: str) -> str:
+    """Return when a memory was pinned; "" if it is not."""
+    return str(_pins(root).get(_key(root, name), ""))
+
+
 def is_pinned(root: Root, name: str) -> bool:
     """Tell whether a memory is pinned."""
     return _key(root, name) in _pins(root)

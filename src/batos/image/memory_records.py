@@ -346,6 +346,16 @@ def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
     return values
 
 
+def copy_of(root: Root, name: str) -> NewDocument:
+    """Return a document as one that can be added again, with all its texts; its standing and its pin are not in it."""
+    document = root[roots.DOCUMENTS][name]
+    slots = own_slots(document)
+    parts = (own_slots(each) for each in chunks_of(root, document))
+    chunks = tuple(ChunkText(part["start"], part["heading"], part["text"]) for part in parts)
+    kept = {field: slots[field] for field in _KEPT}
+    return NewDocument(**kept, at=slots["remembered_at"], chunks=chunks)
+
+
 def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[str]:
     """Yield the names of documents that begin so; a user's, or all."""
     for name, document in root[roots.DOCUMENTS].items(beginning):

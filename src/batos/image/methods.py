@@ -196,6 +196,11 @@ def redeclare(root: Root, holder: UvmObject, selector: str, intent: Intent | Non
     return gone
 
 
+def lift_bar(lineage: Lineage) -> None:
+    """Let a method be generated again for the intent as it stands."""
+    lineage.barred = None
+
+
 def may_generate(holder: UvmObject, selector: str, coder: str) -> bool:
     """Test if the model with the digest `coder` may generate a method for a slot, which a retired method can forbid."""
     return bar_reason(holder, selector, coder) == ""
@@ -219,6 +224,18 @@ def use(lineage: Lineage, entry: UseDocument) -> None:
     if revision == 0 or revision in lineage.revisions:
         uses.write(lineage.ledger, entry)
         lineage.totals[revision] = uses.add_use(lineage.totals.get(revision) or uses.no_use(), entry)
+
+
+def note_undone(lineage: Lineage, mission: str, revision: int, *, control: bool, again: bool = False) -> None:
+    """Write down that the mission of an earlier use was undone, or with `again` that it was brought back."""
+    outcome = uses.REDONE if again else uses.UNDONE
+    use(
+        lineage,
+        UseDocument(
+            mission=mission, revision=revision, outcome=outcome, control=control,
+            seconds=0, tokens=0, calls=0, gate_faults=0,
+        ),
+    )  # fmt: skip
 
 
 # -- within

@@ -16,17 +16,16 @@ from batos.image import (
     memory_pins,
     memory_records,
     memory_standings,
-    methods,
     roots,
-    tool_declarations,
+    withdrawals,
 )
 from batos.image.memory_lineage import MemoryEffects
 from batos.image.memory_records import ChunkRange
 from batos.image.memory_segments import Without, trees_of
-from batos.image.records import SLOT_TRUST, Lineage
 from batos.image.roots import Root
+from batos.image.withdrawals import Withdrawal
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import own_slots
 
 #: The name of the tree among the records of memories; an image in which nothing was retracted has none.
 _RETRACTIONS: Final = "retractions"
@@ -64,9 +63,9 @@ class Retraction:
         return not (self.memories or self.pins or self.missions or self.methods or self.tools or self.also)
 
     @property
-    def reason(self) -> str:
-        """Return the reason that retired methods have in their history."""
-        return f"retracted with {self.origins[0]}"
+    def withdrawal(self) -> Withdrawal:
+        """Return what the history of the retired methods says of it."""
+        return Withdrawal(self.at, self.by, f"retracted with {self.origins[0]}")
 
 
 def retract(
@@ -93,8 +92,8 @@ def retract(
         memories=tuple(names),
         pins=tuple(each for each in there if memory_pins.unpin(root, each)),
         missions=tuple(each for each in caused.missions if _mark(root, each)),
-        methods=tuple(_retire_all(root, caused.methods, bare)),
-        tools=tuple(_withdraw_all(root, caused.tools)),
+        methods=tuple(withdrawals.retire_all(root, caused.methods, bare.withdrawal)),
+        tools=tuple(withdrawals.withdraw_wishes(root, caused.tools)),
         is_cascade=cascade,
         also=tuple(each for each in (*there, *caused.missions, *caused.methods, *caused.tools) if each in taken),
     )
@@ -164,9 +163,10 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
             delattr(thought, RETRACTED)
     _forget_views(root, done.missions)
     for selector, intent, trust in done.tools:
-        _declare_again(root, selector, intent, trust)
+        withdrawals.declare_again(root, selector, intent, trust)
     for key, revision, was_active in done.methods:
-        _reinstate(root[roots.METHODS].get(key), revision, was_active, (root, by, at))
+        told = Withdrawal(at, by, done.withdrawal.reason)
+        withdrawals.reinstate(root, key, revision, told, was_active=was_active)
 
 
 def _standing(root: Root, name: str) -> str:
@@ -242,72 +242,3 @@ def _forget_views(root: Root, missions: Iterable[str]) -> None:
         conversation = root[roots.CONVERSATIONS].get(name)
         if conversation is not None and own_slots(conversation).get("view"):
             conversation.view = ()
-
-
-# -- methods and tools
-
-
-def _retire_all(root: Root, found: Iterable[tuple[str, int]], done: Retraction) -> Iterable[tuple[str, int, bool]]:
-    """Retire revisions, also those that are not active: nobody rolls back to one without seeing why it went."""
-    for key, revision in found:
-        lineage: Lineage = root[roots.METHODS][key]
-        is_active = lineage.active == revision
-        if revision in lineage.retired and not is_active:
-            continue
-        if not is_active:
-            lineage.retired = {**lineage.retired, revision: {"at": done.at, "reason": done.reason}}
-        elif lineage.holder is root.get(roots.TOOLS):
-            _withdraw_made_tool(root, lineage, done)
-        else:
-            methods.retire(lineage, done.reason, done.at, done.by)
-        yield key, revision, is_active
-
-
-def _withdraw_made_tool(root: Root, lineage: Lineage, done: Retraction) -> None:
-    """Take a tool away with its wish, which came of what is retracted: the wish alone would be interpreted."""
-    revision, wish = lineage.active, lineage.intent
-    methods.redeclare(root, lineage.holder, lineage.selector, None, done.at)
-    lineage.retired = {**lineage.retired, revision: {"at": done.at, "reason": done.reason}}
-    lineage.barred = (
-        None if wish is None else {"intent": methods.digest_of(wish), "coders": None, "reason": done.reason}
-    )
-
-
-def _reinstate(lineage: Lineage | None, revision: int, was_active: bool, told: tuple[Root, str, str]) -> None:
-    root, by, at = told
-    why = None if lineage is None else lineage.retired.get(revision)
-    if lineage is None or why is None or not why["reason"].startswith("retracted with "):
-        return
-    if was_active and not lineage.active:
-        if lineage.intent is None:
-            methods.redeclare(root, lineage.holder, lineage.selector, _last_wish(lineage), at)
-        methods.restore(root, lineage, revision, at, by)
-    else:
-        lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
-
-
-def _last_wish(lineage: Lineage) -> Intent | None:
-    """Return the intent that the slot had before it was withdrawn."""
-    entries = (lineage.history[number] for number in sorted(lineage.history, reverse=True))
-    return next((each["former_intent"] for each in entries if each.get("former_intent") is not None), None)
-
-
-def _withdraw_all(root: Root, selectors: Iterable[str]) -> Iterable[tuple[str, Intent, str]]:
-    """Take away the wishes for tools that nothing was made of."""
-    holder: UvmObject | None = root.get(roots.TOOLS)
-    for selector in selectors:
-        wish = None if holder is None else own_slots(holder).get(selector)
-        if holder is None or not isinstance(wish, Intent):
-            continue
-        trust = (own_slots(holder).get(SLOT_TRUST) or {}).get(selector, "")
-        tool_declarations.forget(root, selector, methods.digest_of(wish))
-        if selector not in own_slots(holder):
-            yield selector, wish, trust
-
-
-def _declare_again(root: Root, selector: str, wish: Intent, trust: str) -> None:
-    holder = root[roots.TOOLS]
-    if tool_declarations.is_free(holder, selector, wish):
-        setattr(holder, selector, wish)
-        if trust:
-            setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: trust})

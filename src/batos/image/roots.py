@@ -73,6 +73,9 @@ MEMORIES: Final = "memories"
 #: ids of answered missions that are not remembered yet (missions/mission_memory.py)
 UNREMEMBERED: Final = "unremembered"
 
+#: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
+UNDONE: Final = "undone"
+
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
 
@@ -95,6 +98,7 @@ RECORDS: Final = (
     DOCUMENTS,
     MEMORIES,
     UNREMEMBERED,
+    UNDONE,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -144,6 +148,7 @@ class Root(TypedDict, total=False):
     documents: OOBTree[str, UvmObject]
     memories: PersistentMapping[str, Any]
     unremembered: OOTreeSet[str]
+    undone: OOBTree[str, PersistentMapping[str, Any]]
 
 
 def root_of(connection: Connection) -> Root:

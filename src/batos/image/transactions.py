@@ -68,6 +68,10 @@ class MissionTransaction:
         found: Mapping[str, Any] = self._connection.oldstate(changed, changed._p_serial)
         return found
 
+    def guard(self, read: Any) -> None:
+        """Let the commit fail if an object that was only read is changed by another commit before it."""
+        self._connection.readCurrent(read)
+
     def doom(self) -> None:
         """Forbid the commit: from now on this transaction can only be aborted."""
         if not self.doomed and not self.committed:

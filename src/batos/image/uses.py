@@ -10,7 +10,13 @@ from persistent.list import PersistentList
 from batos.method_documents import CountName, UseCounts, UseDocument, UseTotals
 
 #: Counts over the uses of a revision, separate for the method and for its control (the interpreted intent).
-COUNTED: Final[tuple[CountName, ...]] = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
+COUNTED: Final[tuple[CountName, ...]] = (
+    "calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls", "undone",
+)  # fmt: skip
+
+#: Outcomes that are no use: the mission of an earlier use was undone, or brought back.
+UNDONE: Final = "undone"
+REDONE: Final = "redone"
 
 #: Entries that are one record: a record is written again with each use, so it is short.
 PAGE: Final = 16
@@ -23,7 +29,7 @@ def no_use() -> UseTotals:
 
 def no_counts() -> UseCounts:
     """Return the counts of no use at all."""
-    return UseCounts(calls=0, faults=0, gate_faults=0, bad=0, seconds=0, tokens=0, model_calls=0)
+    return UseCounts(calls=0, faults=0, gate_faults=0, bad=0, seconds=0, tokens=0, model_calls=0, undone=0)
 
 
 def sum_counts(found: Iterable[UseCounts]) -> UseCounts:
@@ -31,7 +37,7 @@ def sum_counts(found: Iterable[UseCounts]) -> UseCounts:
     total = no_counts()
     for each in found:
         for name in COUNTED:
-            total[name] += each[name]
+            total[name] += each.get(name, 0)  # an older version did not count all
     return total
 
 
@@ -72,7 +78,10 @@ def add_use(before: UseTotals, entry: UseDocument) -> UseTotals:
         "seconds": entry["seconds"],
         "tokens": entry["tokens"],
         "model_calls": entry["calls"],
+        "undone": 0,
     }
+    if entry["outcome"] in (UNDONE, REDONE):
+        more = {**no_counts(), "undone": 1 if entry["outcome"] == UNDONE else -1}
     if entry["control"]:
         return {**before, "control": sum_counts((before["control"], more))}
     return {**before, "method": sum_counts((before["method"], more))}

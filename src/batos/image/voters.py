@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from batos.errors import Refused
 from batos.image import roots
+from batos.image.memory_lineage import list_builds_on
 from batos.image.protection import protected_changes
 from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
@@ -107,6 +108,24 @@ def keeps_the_budget(transaction: MissionTransaction) -> None:
         raise Refused(what, field="budget.calls", remedy="Please report this.")
 
 
+def keeps_undone_missions_out(transaction: MissionTransaction) -> None:
+    """Check that nothing that a thought was shown came of a mission that is undone, and that this stays so.
+
+    The status of each such mission is guarded: the commit meets a conflict if the mission is undone in between, and
+    the thought is then thought again without it.
+
+    Raises: Refused: a mission that it builds on is undone.
+    """
+    for name in dict.fromkeys(list_builds_on(transaction.root, transaction.mission, transaction.thought)):
+        record = roots.find_record(transaction.root, name)
+        if record is None or name == transaction.mission:
+            continue
+        if record.status.word == "undone":
+            what = f"it builds on {name}, which is undone"
+            raise Refused(what, field="mission", remedy=f"Ask again, or bring it back: `batos redo {name}`.")
+        transaction.guard(record.status)
+
+
 VOTERS = (
     has_provenance,
     has_trust,
@@ -114,4 +133,5 @@ VOTERS = (
     makes_no_behaviour,
     leaves_the_kernels_slots,
     keeps_the_budget,
+    keeps_undone_missions_out,
 )

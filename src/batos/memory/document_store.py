@@ -282,6 +282,12 @@ class DocumentStore:
         several = dict.fromkeys((*names, *_going_with(root, names)))
         _forget_all(root, [root[roots.DOCUMENTS][name] for name in several])
 
+    @staticmethod
+    def forget_exactly(root: Root, names: Sequence[str]) -> None:
+        """Forget these documents within a change of the image; a summary of one goes, and its other texts come back."""
+        documents = root[roots.DOCUMENTS]
+        _forget_all(root, [documents[name] for name in dict.fromkeys(names) if name in documents])
+
     def _going_with(self, named: Sequence[str], user: str | None) -> list[str]:
         """Return the names of the older wordings of the documents that are named, and of the answers that quote one."""
         with self._image.snapshot() as root, suppress(NotFound):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batos.conversations import conversations
 from batos.image import roots, tool_declarations, wishes
 from batos.image.publisher import Applier
 from batos.image.roots import Root
@@ -30,8 +31,7 @@ def fold_turn(root: Root, mission: str, payload: Any) -> None:
     user = roots.mission_record(root, mission).brief.value["user"]
     conversation = roots.conversation(root, payload["conversation"], user)
     if conversation.user == user:
-        turns = conversation.turns
-        turns[turns.maxKey() + 1 if turns else 1] = mission
+        conversation.turns[conversations.next_position(conversation)] = mission
 
 
 def fold_memorable(root: Root, mission: str, payload: Any) -> None:

@@ -92,7 +92,7 @@ class MissionMemory:
                 def note(root: Root, missions: list[str] = missions, recalled: Counter[str] = recalled) -> None:
                     for mission in missions:
                         root[roots.UNREMEMBERED].discard(mission)
-                        _follow_corrections(root, mission)
+                        self._follow_corrections(root, mission)
                     recall_counts.count_recalls(root, recalled, iso(self._clock()))
 
                 await self._store.add(documents, note)
@@ -113,19 +113,26 @@ class MissionMemory:
                     recalled.update(set(recall_counts.shown_memories(thought.get("provenance", {}))))
         return missions, documents, recalled
 
+    def _follow_corrections(self, root: Root, mission: str) -> None:
+        """Do with what was just remembered as a person did meanwhile: with its mission, or with what it was made from.
+
+        Of a mission that is undone nothing is remembered; what was retracted or forgotten takes its answer along.
+        """
+        record = roots.find_record(root, mission)
+        if record is not None and record.status.word == "undone":
+            made = memory_records.documents_of_mission(root, mission)
+            self._store.forget_exactly(root, [own_slots(each)["name"] for each in made])
+            return
+        if memory_quotes.cites_what_is_gone(root, mission):
+            answer = memory_places.names_with_source(root, mission)
+            memory_records.forget(root, list(answer), kinds.without)
+        retractions.retract_later(root, mission)
+
     async def aclose(self) -> None:
         """Remember what still waits."""
         if self._timer is not None:
             self._timer.cancel()
         await self._write_or_log()
-
-
-def _follow_corrections(root: Root, mission: str) -> None:
-    """Do with what was just remembered as a person did meanwhile with what it was made from: retracted or forgotten."""
-    if memory_quotes.cites_what_is_gone(root, mission):
-        answer = memory_places.names_with_source(root, mission)
-        memory_records.forget(root, list(answer), kinds.without)
-    retractions.retract_later(root, mission)
 
 
 def _is_known(root: Root, document: NewDocument) -> bool:

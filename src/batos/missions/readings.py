@@ -60,8 +60,13 @@ class Readings:
             return reports.resolve_mission(root, name, user or self.settings.asker, user)
 
     def prompts(self, mission: str) -> list[PromptDocument]:
-        """Return every call of a mission, and of the generations it began, with its exact prompt. Raises: NotFound."""
+        """Return every call of a mission, and of the generations it began, with its exact prompt.
+
+        Those of an undone mission are not shown. Raises: NotFound.
+        """
         found = self.report(mission)
+        if found["status"] == "undone":
+            return []
         return reports.prompts_report(self.journal.read(reports.logs(found)), reports.generated_methods(found))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> ConversationPage:

@@ -23,6 +23,7 @@ LEDGER: dict[str, Any] = {
     "faults": 1,
     "gate_faults": 0,
     "bad": 1,
+    "undone": 0,
     "seconds": 4.0,
     "tokens": 900,
     "better": 0.1,

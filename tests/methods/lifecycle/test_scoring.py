@@ -20,6 +20,7 @@ def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, 
         "seconds": seconds * calls,
         "tokens": tokens * calls,
         "model_calls": calls,
+        "undone": 0,
     }
 
 

@@ -96,7 +96,8 @@ def ledger_text(ledger: Mapping[str, Any]) -> str:
         return "never used"
     control = f"{ledger['control']} interpreted as its control"
     ended = f"{count_text(ledger['faults'], 'fault')}, {count_text(ledger['gate_faults'], 'fault')} of the gate"
-    return f"{count_text(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}"
+    undone = f", {ledger['undone']} undone" if ledger["undone"] else ""
+    return f"{count_text(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}{undone}"
 
 
 def history_text(history: Mapping[str, Any]) -> str:

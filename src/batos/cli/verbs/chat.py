@@ -141,7 +141,7 @@ def _talk(called: VerbCall, chat: Chat, way: BackgroundDoor) -> int:
 def _round(chat: Chat, way: BackgroundDoor, messages: MessageSource, *, interactive: bool) -> int:
     """Read a message and do what it asks; on a terminal Ctrl-C leaves the chat as it stands."""
     try:
-        return _one(chat, way, messages.read(chat.prompt))
+        return _one(chat, way, messages.read(chat.prompt, chat.take_draft()))
     except Interrupted:
         if not interactive:
             raise KeyboardInterrupt from None  # what feeds the pipe is to end as well

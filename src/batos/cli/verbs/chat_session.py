@@ -58,6 +58,7 @@ class Chat:
         self.last: Mapping[str, Any] | None = None
         self.spent: dict[str, float] = dict.fromkeys(_SUMS, 0)
         self.turns = 0
+        self._draft = ""
         #: The compaction that was begun in this process last.
         self.compaction: str | None = None
 
@@ -70,6 +71,15 @@ class Chat:
     def prompt(self) -> str:
         """Return the words before what is typed."""
         return f"{str(self.fields.get('persona', 'you')).lower()}> "
+
+    def draft(self, text: str) -> None:
+        """Let the next message begin with a text, which its person edits."""
+        self._draft = text
+
+    def take_draft(self) -> str:
+        """Return the text with which the next message begins, once."""
+        text, self._draft = self._draft, ""
+        return text
 
     # -- what is chosen
 

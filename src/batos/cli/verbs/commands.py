@@ -13,6 +13,7 @@ from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
+from batos.cli.render.undo_texts import redone_text, undone_text
 from batos.cli.verbs.chat_session import Chat
 from batos.errors import NotFound, UsageError
 from batos.mission_documents import as_mission
@@ -228,6 +229,23 @@ async def _conversation(chat: Chat, door: Door, rest: str) -> int:
     return 0
 
 
+async def _undo(chat: Chat, door: Door, rest: str) -> int:
+    cascade = bool(rest) and bool(_choice("undo", rest, ("cascade",)))
+    turns = (await chat.page(door, -1, 1))["turns"]
+    if not turns:
+        raise NotFound("this conversation has no turn", remedy="Ask something first; `batos undo` takes any mission.")
+    told = await door.call("undo", {"mission": turns[0]["mission"], "cascade": cascade, "user": chat.user})
+    chat.draft(told["prompt"])
+    chat.tell(told, undone_text(told))
+    return 0
+
+
+async def _redo(chat: Chat, door: Door, rest: str) -> int:
+    told = await door.call("redo", {"cascade": rest == "cascade", "user": chat.user})
+    chat.tell(told, redone_text(told))
+    return 0
+
+
 async def _compact(chat: Chat, door: Door, rest: str) -> int:
     which = _choice("compact", rest, ("afresh",)) if rest else ""
     return await chat.compact(door, "recompact_" if which else "compact_")
@@ -266,6 +284,12 @@ COMMANDS: Final[dict[str, Command]] = {
     "conversation": Command(
         "Show which conversation this is, or go on with another: ID, last.", through=_conversation, words=("last",)
     ),
+    "undo": Command(
+        "Undo the last turn with all that it left, and give its question back; `cascade`: what builds on it too.",
+        through=_undo,
+        words=("cascade",),
+    ),
+    "redo": Command("Bring back what was undone last.", through=_redo, words=("cascade",)),
     "new": Command("Begin a new conversation.", here=_new),
     "compact": Command(
         "Compact older turns now; with `afresh` drop the summaries and write new ones.",

@@ -27,8 +27,11 @@ _LONGEST = 4 * TEXT_LIMIT + 2
 class MessageSource(Protocol):
     """A source of messages."""
 
-    def read(self, prompt: str) -> str:
-        """Return the next message; EOFError at the end, KeyboardInterrupt on Ctrl-C, BriefError for what is no text."""
+    def read(self, prompt: str, begun: str = "") -> str:
+        """Return the next message; EOFError at the end, KeyboardInterrupt on Ctrl-C, BriefError for what is no text.
+
+        On a terminal a message that is `begun` already can be edited.
+        """
         ...
 
     def close(self) -> None:
@@ -66,9 +69,9 @@ class TerminalInput:
         found = self._completions(line, word)
         return found[number] if number < len(found) else None
 
-    def read(self, prompt: str) -> str:
+    def read(self, prompt: str, begun: str = "") -> str:
         """Return the next message, which may have several lines."""
-        lines = [input(prompt)]
+        lines = [self._read_line(prompt, begun)]
         while True:
             if lines[-1].endswith("\\"):
                 lines[-1] = lines[-1][:-1]
@@ -81,6 +84,17 @@ class TerminalInput:
             else:
                 break
         return "\n".join(lines)
+
+    def _read_line(self, prompt: str, begun: str) -> str:
+        """Return a line that begins with a text, which can be edited."""
+        readline = self._readline
+        if readline is None or not begun:
+            return input(prompt)
+        readline.set_startup_hook(lambda: readline.insert_text(begun.replace("\n", " ")))
+        try:
+            return input(prompt)
+        finally:
+            readline.set_startup_hook(None)
 
     def close(self) -> None:
         """Give the completions back and keep the history."""
@@ -99,8 +113,8 @@ class PipedInput:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
-    def read(self, prompt: str) -> str:
-        """Return the next line that is not empty; a pipe gets no prompt."""
+    def read(self, prompt: str, begun: str = "") -> str:
+        """Return the next line that is not empty; a pipe gets no prompt, and nothing is begun for it."""
         while True:
             data = self._stream.readline(_LONGEST)
             if not data:

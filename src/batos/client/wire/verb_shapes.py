@@ -30,6 +30,7 @@ from batos.client.wire.memory_shapes import (
     UnpinArgs,
 )
 from batos.client.wire.strict_model import AsOf, Name, StrictModel
+from batos.client.wire.undo_shapes import RedoArgs, UndoArgs
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
@@ -305,6 +306,8 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "dream_promote": DreamPromoteArgs,
     "dream_drop": DreamDropArgs,
     "replay": ReplayArgs,
+    "undo": UndoArgs,
+    "redo": RedoArgs,
     "remember": RememberArgs,
     "embed_memories": EmbedMemoriesArgs,
     "recall": RecallArgs,

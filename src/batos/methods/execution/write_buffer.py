@@ -124,7 +124,8 @@ class WriteBuffer:
     def merge_down(self) -> list[dict[str, Any]]:
         """Merge the changes into the buffer below, or into the image, and return the changes of the image.
 
-        Each change is {oid, slot, had, former}. A slot that already has its new value is no change.
+        Each change is {oid, slot, had, former}, with the former `trust` if that was an unusual one. A slot that
+        already has its new value is no change.
         """
         below = self._below
         if below is None:
@@ -175,7 +176,8 @@ def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str)
             setattr(receiver, slot, written.value)
         elif slot in slots:
             delattr(receiver, slot)
-        changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": with_references(former)})
+        change = {"oid": reference(receiver), "slot": slot, "had": had, "former": with_references(former)}
+        changed.append(change | ({"trust": trusts[slot]} if slot in trusts else {}))
         trusts.pop(slot, None)
         if written.value is not DELETED and written.trust not in _USUAL:
             trusts[slot] = written.trust

@@ -230,6 +230,7 @@ def _account(lineage: Lineage, number: int) -> AccountDocument:
         "faults": method["faults"],
         "gate_faults": method["gate_faults"],
         "bad": method["bad"],
+        "undone": method.get("undone", 0) + control.get("undone", 0),
         "seconds": round(method["seconds"], 3),
         "tokens": method["tokens"],
         **scoring.contribution(method, scoring.control(lineage, number)),

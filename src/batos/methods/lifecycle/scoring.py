@@ -34,7 +34,7 @@ def recent(lineage: Lineage) -> UseCounts:
     now = (lineage.totals.get(lineage.active) or uses.no_use())["method"]
     counts, before = now.copy(), lineage.since["method"]
     for name in uses.COUNTED:
-        counts[name] -= before[name]
+        counts[name] -= before.get(name, 0)  # an older version did not count all
     return counts
 
 

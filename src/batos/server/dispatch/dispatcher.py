@@ -42,6 +42,7 @@ from batos.server.dispatch import (
     memory_corrections,
     memory_curation,
     method_changes,
+    mission_undo,
 )
 from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.event_relay import EventRelay
@@ -100,6 +101,7 @@ class Dispatcher:
             **self._reader.verbs(),
             **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
+            **mission_undo.verbs(uvm, self._run_shielded),
             **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
             **MemoryChanges(

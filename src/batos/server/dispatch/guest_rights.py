@@ -11,6 +11,8 @@ from batos.errors import Refused
 
 #: Verbs that change what the mind is made of: only whoever is in the home sends them.
 OWNERS: Final = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback"})
+#: Verbs that reach what came of something only for whoever is in the home.
+CASCADES: Final = frozenset({"memories_retract", "undo", "redo"})
 #: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.
 ANSWERS: Final = frozenset({"approve", "reject"})
 
@@ -37,7 +39,7 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     if user is None:
         return args
     is_harmless = verb == "genesis" and args.get("plan") is True
-    if (verb in OWNERS and not is_harmless) or (verb == "memories_retract" and args.get("cascade")):
+    if (verb in OWNERS and not is_harmless) or (verb in CASCADES and args.get("cascade")):
         raise Refused(
             f"{verb} is only for the home, and the {user} is a guest's",
             field="verb",
@@ -48,6 +50,13 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     meant = {**args, "user": user, **({"mine": True} if verb in ANSWERS else {})}
     if verb == "memories_restore":
         meant["alone"] = True  # methods and answers that the home has retracted stay out
+    if verb == "undo":
+        meant["keep"] = ["methods", *(each for each in _list(args.get("keep")) if each != "methods")]
     if isinstance(brief := args.get("brief"), Mapping):  # what is none is the shape's to refuse
         meant["brief"] = {**brief, "user": user}
     return meant
+
+
+def _list(given: object) -> list[Any]:
+    """Return what is given as a list; what is none is the shape's to refuse."""
+    return list(given) if isinstance(given, list | tuple) else [given] if given else []

@@ -20,7 +20,7 @@ from batos.uvm import UVM, open_past
 
 #: Copies of the image that are open at once.
 MOST_OPEN: Final = 2
-_ENDED: Final = frozenset({"done", "failed", "cancelled", "parked"})
+_ENDED: Final = frozenset({"done", "failed", "cancelled", "parked", "undone"})
 
 
 #: Keeps what a mission of a copy of the mind would change.

@@ -1,0 +1,52 @@
+"""The texts on missions that were undone, or would be, and on those that came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import shorten
+from typing import Any, Final
+
+from batos.terminal.console import count_text
+from batos.terminal.layout import plain
+
+#: Characters of a question, and entries of a kind, that are shown.
+_LINE, _SHOWN = 60, 5
+_KINDS: Final = ("memories", "methods", "tools", "slots")
+
+
+def undone_text(told: Mapping[str, Any]) -> str:
+    """List what an undo took out, mission by mission, and how it is brought back."""
+    lines = [line for each in told["undone"] for line in _mission_lines(each)]
+    if told["kept"]:
+        lines.append(f"kept     {', '.join(told['kept'])}")
+    if told["dry_run"]:
+        more = " --cascade" if len(told["undone"]) > 1 else ""
+        lines.append(f"Nothing is changed. `batos undo {told['mission']}{more}` takes this out.")
+    else:
+        lines.append(f"`batos redo {told['mission']}` brings it back{_together(told)}.")
+        lines.append(f"asked    {plain(told['prompt'])}")
+    return "\n".join(lines)
+
+
+def _together(told: Mapping[str, Any]) -> str:
+    return "; with --cascade all of these" if len(told["undone"]) > 1 else ""
+
+
+def _mission_lines(line: Mapping[str, Any]) -> Iterator[str]:
+    text = shorten(plain(line["text"]), _LINE, placeholder="…") if line["text"] else "a mission of another user"
+    yield f"{line['mission']}  {text}"
+    if line["because"]:
+        yield f"  because  {plain(line['because'])}"
+    yield "  answer   goes" + (f", with turn {line['turn']} of its conversation" if line["turn"] else "")
+    for kind in _KINDS:
+        if entries := line[kind]:
+            shown = ", ".join(plain(each) for each in entries[:_SHOWN])
+            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
+            yield f"  {kind.ljust(8)} {shown}{more}"
+
+
+def redone_text(told: Mapping[str, Any]) -> str:
+    """Tell which missions are back, and what stays as somebody changed it."""
+    lines = [f"{count_text(len(told['redone']), 'mission')} back: {', '.join(told['redone'])}."]
+    lines += [f"left as it is  {plain(each)}" for each in told["left"]]
+    return "\n".join(lines)

@@ -1,0 +1,187 @@
+"""The traces of a mission in the image: memories, methods, tools and slots; and the missions that build on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from batos.image import memory_lineage, roots, tool_declarations
+from batos.image.lookup import by_name
+from batos.image.memory_records import BY_METHOD
+from batos.image.records import Lineage, MissionRecord
+from batos.image.roots import Root
+from batos.memory.exchanges import unpack
+from batos.objects.prototype import own_slots
+
+#: Kinds of traces that can stay while a mission is undone.
+KINDS: Final = ("methods", "memories", "slots")
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """The kinds of traces that stay although their mission is undone."""
+
+    methods: bool = False
+    memories: bool = False
+    slots: bool = False
+
+    def names(self) -> list[str]:
+        """Return the names of the kinds that stay."""
+        return [name for name in KINDS if getattr(self, name)]
+
+
+@dataclass(slots=True)
+class Traces:
+    """The traces of one mission.
+
+    `memories` are names of documents, `methods` keys of lineages with a revision, `tools` selectors of tools that it
+    wished for, `slots` the first change of each slot that its methods wrote: {oid, slot, had, former, trust?}.
+    """
+
+    memories: list[str] = field(default_factory=list)
+    methods: list[tuple[str, int]] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    slots: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keeping) -> Traces:
+    """Return the traces of a mission that is undone together with others; those of kinds that stay are left out.
+
+    A method goes if it was made for no mission but these, a memory unless a method of another mission gave it too.
+    Reads all documents and lineages: for a rare verb, in a thread.
+    """
+    gone = {mission, *also}
+    slots = own_slots(roots.mission_record(root, mission).thought)
+    found = Traces()
+    if not keeping.memories:
+        found.memories = _memories(root, mission, gone)
+    if not keeping.methods:
+        found.methods = [key for key, missions in _list_made_methods(root) if mission in missions and missions <= gone]
+        contributed = slots.get("contributions", ())
+        found.tools = [told["selector"] for kind, told in contributed if kind == tool_declarations.KIND]
+    if not keeping.slots:
+        found.slots = list(_first_writes(slots).values())
+    return found
+
+
+def _memories(root: Root, mission: str, gone: Collection[str]) -> list[str]:
+    documents = {name: own_slots(each) for name, each in root[roots.DOCUMENTS].items()}
+    own = {name: each for name, each in documents.items() if each["mission"] == mission and each["kind"] != "summary"}
+    given = {each["sha256"] for each in own.values() if each["source"].startswith(BY_METHOD)}
+    others = _given_by_others(root, gone) if given else frozenset[str]()
+    return [
+        name
+        for name, each in own.items()
+        if not (each["source"].startswith(BY_METHOD) and each["sha256"] in others)
+    ]  # fmt: skip
+
+
+def _given_by_others(root: Root, gone: Collection[str]) -> frozenset[str]:
+    """Return the digests of the texts that methods of other missions gave to be remembered."""
+    packed = (
+        own_slots(record.thought).get("indexed_documents", "[]")
+        for name, record in roots.records_of(root)
+        if name not in gone
+    )
+    return frozenset(each.digest for one in packed for each in unpack(one))
+
+
+def _list_made_methods(root: Root) -> Iterator[tuple[tuple[str, int], frozenset[str]]]:
+    """Yield each revision that was made for missions and is not retired, and the missions."""
+    for key, lineage in root[roots.METHODS].items():
+        for number, method in lineage.revisions.items():
+            missions = frozenset(method.provenance.get("missions", ()))
+            if missions and (number not in lineage.retired or lineage.active == number):
+                yield (key, number), missions
+
+
+def _first_writes(thought: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the first change of each slot that a mission's methods wrote: it has what stood there before."""
+    first: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for each in (thought.get("provenance") or {}).get("written", ()):
+        first.setdefault((each["oid"], each["slot"]), each)
+    return first
+
+
+def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tuple[str, str]]:
+    """Return the missions that build on one, with the mission that each builds on and how; oldest commit first.
+
+    A mission builds on another if it replies to it, was shown its turn or a memory of it, ran a method that was made
+    for it alone, or wrote a slot after it. Reads every mission once.
+    """
+    origin = roots.mission_record(root, mission)
+    done = [(name, record) for name, record in roots.records_of(root) if record.status.word == "done"]
+    later = sorted((each for each in done if _is_after(each, (mission, origin))), key=_commit_of)
+    methods = [] if keeping.methods else list(_list_made_methods(root))
+    found: dict[str, tuple[str, str]] = {}
+    gone = {mission: origin}
+    for name, record in later:
+        because = _find_dependence(root, name, record, gone, methods, keeping)
+        if because is not None:
+            found[name] = because
+            gone[name] = record
+    return found
+
+
+def _commit_of(named: tuple[str, MissionRecord]) -> tuple[int, str]:
+    """Return what sorts missions by the commits of their thoughts."""
+    name, record = named
+    return int((record.status.tid or "tid:0x0").partition("0x")[2], 16), name
+
+
+def _is_after(one: tuple[str, MissionRecord], other: tuple[str, MissionRecord]) -> bool:
+    return _commit_of(one) > _commit_of(other)
+
+
+def _find_dependence(
+    root: Root,
+    name: str,
+    record: MissionRecord,
+    gone: Mapping[str, MissionRecord],
+    methods: list[tuple[tuple[str, int], frozenset[str]]],
+    keeping: Keeping,
+) -> tuple[str, str] | None:
+    """Return on which of the missions that go this one builds, and how; None if on none."""
+    shown = memory_lineage.list_builds_on(root, name, record.thought, memories=not keeping.memories)
+    for each in shown:
+        if each in gone:
+            return each, f"it was shown what came of {each}"
+    ran = set(memory_lineage.list_methods_run(own_slots(record.thought).get("provenance") or {}))
+    made = {key: missions for key, missions in methods if missions <= gone.keys()}
+    for key, missions in made.items():
+        if key in ran:
+            return max(missions), f"it ran {method_name(root, key[0])}, which was made for {max(missions)}"
+    if keeping.slots:
+        return None
+    user, own = record.brief.value["user"], _first_writes(own_slots(record.thought)).keys()
+    for other, earlier in gone.items():
+        if earlier.brief.value["user"] == user:
+            for oid, slot in own & _first_writes(own_slots(earlier.thought)).keys():
+                return other, f"it wrote {slot_name(root, oid, slot)}, as {other} did before"
+    return None
+
+
+def slot_name(root: Root, oid: str, slot: str) -> str:
+    """Return the name of a slot for people."""
+    holder = by_name(root, oid)
+    return f"{oid if holder is None else roots.name_of_object(root, holder)}.{slot}"
+
+
+def method_name(root: Root, key: str) -> str:
+    """Return the name of a method for people, by the key of its lineage."""
+    lineage: Lineage = root[roots.METHODS][key]
+    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
+
+
+def revision_before(lineage: Lineage, revision: int) -> int:
+    """Return the revision that was active when this one was installed, if it could be active again; else 0.
+
+    A revision that is retired itself leads to the one before it.
+    """
+    while revision:
+        came = (each for each in lineage.history.values() if each["revision"] == revision)
+        revision = next((int(each["former"]) for each in came if each["event"] == "installed"), 0)
+        if revision and revision not in lineage.retired:
+            return revision
+    return 0
