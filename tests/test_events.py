@@ -154,7 +154,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
         assert set(EVENTS[event].keys) <= keys.keys() <= EVENTS[event].known_keys, event
     # Nothing is remembered here: tests/memory/test_backfill.py has what is told of vectors.
     # A scripted model lies nowhere: tests/inference/vram/test_placement.py has what is told of memory.
-    generation = {name for name in EVENTS if name.startswith(("approval.", "cell.", "guardian.", "method."))}
+    generation = {name for name in EVENTS if name.startswith(("approval.", "cell.", "effect.", "guardian.", "method."))}
     assert heard.names == set(EVENTS) - {*ELSEWHERE, *generation}
 
 

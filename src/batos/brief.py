@@ -199,6 +199,8 @@ class MissionBrief(BaseModel):
     #: A second brief of the same user with the same key is the first one's mission.
     idempotency_key: _Line | None = Field(default=None, min_length=1, max_length=128)
     ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
+    #: The grants by whose capabilities the mission may act on the world; without one it cannot.
+    grants: tuple[Annotated[_Line, Field(min_length=1, max_length=64)], ...] | None = Field(default=None, max_length=8)
     origin: Origin = Field(default_factory=Origin)
 
     def as_document(self) -> dict[str, Any]:
@@ -226,6 +228,7 @@ _STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "policy": lambda value: MissionPolicy.model_construct(**value),
     "message": lambda value: Message.model_construct(**{**value, "arguments": tuple(value.get("arguments", ()))}),
     "origin": lambda value: Origin.model_construct(**value),
+    "grants": tuple,
 }
 
 

@@ -27,7 +27,10 @@ class SlotDifference(TypedDict):
 
 
 class DreamDiff(DreamLine):
-    """All that a dream would change: slots of objects, tools, and the kinds of its contributions; `methods` ran."""
+    """All that a dream would change: slots of objects, tools, and the kinds of its contributions; `methods` ran.
+
+    `effects` on the world are never released.
+    """
 
     answer: Any
     read_at: str
@@ -35,4 +38,5 @@ class DreamDiff(DreamLine):
     methods: list[str]
     tools: list[str]
     contributions: list[str]
+    effects: list[str]
     conflicts: list[str]

@@ -298,6 +298,30 @@ class MemoryFolded(TypedDict):
     left: int
 
 
+class EffectReleased(MissionPayload):
+    """An effect on the world that a mission staged has happened; `outcome` is as `batos effects` shows it."""
+
+    effect: str
+    grant: str
+    outcome: dict[str, Any]
+
+
+class EffectUnknown(MissionPayload):
+    """An effect on the world may have happened, and nobody can know: a person is asked."""
+
+    effect: str
+    grant: str
+    reason: str
+
+
+class EffectFailed(MissionPayload):
+    """An effect on the world did not happen and will not; `reason` is an error object."""
+
+    effect: str
+    grant: str
+    reason: ErrorDocument
+
+
 MISSION_STATUS: Final = Event("mission.status", MissionStatus)
 MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
@@ -330,6 +354,9 @@ APPROVAL_ASKED: Final = Event("approval.asked", ApprovalAsked)
 APPROVAL_ANSWERED: Final = Event("approval.answered", ApprovalAnswered)
 MEMORY_VECTORS: Final = Event("memory.vectors", MemoryVectors)
 MEMORY_FOLDED: Final = Event("memory.folded", MemoryFolded)
+EFFECT_RELEASED: Final = Event("effect.released", EffectReleased)
+EFFECT_UNKNOWN: Final = Event("effect.unknown", EffectUnknown)
+EFFECT_FAILED: Final = Event("effect.failed", EffectFailed)
 
 #: Every event by its name, in the order of the documentation.
 EVENTS: Final[Mapping[str, Event[Any]]] = {

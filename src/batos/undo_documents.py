@@ -8,7 +8,7 @@ from typing import TypedDict
 class UndoLine(TypedDict):
     """A mission that an undo takes out, with its traces; `because` tells on which other one it depends, and how.
 
-    `turn` is its position in its conversation, 0 if it is no turn.
+    `effects` on the world happened, or may have, and stay. `turn` is its position in its conversation, 0 if it is none.
     """
 
     mission: str
@@ -18,6 +18,7 @@ class UndoLine(TypedDict):
     methods: list[str]
     tools: list[str]
     slots: list[str]
+    effects: list[str]
     turn: int
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias
 
+from batos.agency.granting import open_sink
+from batos.agency.releaser import Hold, Releaser, ReleaserParts, go_on
+from batos.agency.sinks import SinkFactory
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.autotelic.curator import Curator
-from batos.autotelic.model_summaries import ModelSummaries
+from batos.autotelic.model_summaries import Ask, ModelSummaries
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import Refused
@@ -57,6 +60,14 @@ Copied: TypeAlias = PastMind | None
 
 
 @dataclass(frozen=True, slots=True)
+class EffectSeams:
+    """Holds what does effects on the world, and what waits at the points of their lives."""
+
+    sinks: SinkFactory = open_sink
+    hold: Hold = go_on
+
+
+@dataclass(frozen=True, slots=True)
 class Seams:
     """The parts that a test or another program may put in the place of the real ones."""
 
@@ -65,6 +76,7 @@ class Seams:
     clock: Callable[[], datetime] = utc_now
     #: Seconds between two looks whether the daemon is back; the last is repeated.
     pauses: Sequence[float] = PAUSES
+    effects: EffectSeams = field(default_factory=EffectSeams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,7 @@ class UVM(OpenedImage):
     backfill: VectorBackfill
     mission_memory: MissionMemory
     curator: Curator
+    releaser: Releaser
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -131,7 +144,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
     seams, events = seams or Seams(), events or Events()
     async with AsyncExitStack() as stack:
         opened = await _open_image(stack, settings, events, seams)
-        yield await _build(stack, opened, seams.pauses)
+        yield await _build(stack, opened, seams)
 
 
 @asynccontextmanager
@@ -156,7 +169,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
         opened = OpenedImage(settings, copy, today.journal, today.bridge, events, today.clock)
-        yield await _build(stack, opened, PAUSES, mind or PastMind(today.reconciler))
+        yield await _build(stack, opened, Seams(), mind or PastMind(today.reconciler))
 
 
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:
@@ -203,7 +216,7 @@ async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
         raise failure
 
 
-async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[float], copied: Copied = None) -> UVM:
+async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copied: Copied = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
@@ -225,7 +238,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
-    deps = WorkerDeps(perform, answers, settings.missions, events, pauses, partial(still_waits, image), prepare)
+    deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, partial(still_waits, image), prepare)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     store = DocumentStore(image, clock)
@@ -242,17 +255,17 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, pauses: Sequence[fl
     mission_memory = _mission_memory(stack, group, opened, store, lasts=copied is None)
     stack.push_async_callback(_finish, workers.stop)
     late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
-    learning = LateMethods(late, group, pauses[-1])
+    learning = LateMethods(late, group, seams.pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
     backfill = _backfill(stack, group, opened, store, readiness, workers)
-    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
-        mission_memory, _curator(stack, opened, store, readings, writer),
+        mission_memory, _curator(stack, opened, store, readings, missions.ask, readiness),
+        _releaser(stack, group, opened, seams.effects, lasts=copied is None),
     )  # fmt: skip
 
 
@@ -269,11 +282,31 @@ def _mission_memory(
     return made
 
 
+def _releaser(
+    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, seams: EffectSeams, *, lasts: bool
+) -> Releaser:
+    """Make what releases effects; in a copy nothing is released, and at the end what waits is."""
+    parts = ReleaserParts(opened.image, opened.events, opened.clock, seams.sinks, seams.hold)
+    made = Releaser(parts, group)
+    if not lasts:
+        return made
+    stack.push_async_callback(_finish, made.aclose)
+    stack.callback(made.follow(opened.events))
+    made.wake()
+    return made
+
+
 def _curator(
-    stack: AsyncExitStack, opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries
+    stack: AsyncExitStack,
+    opened: OpenedImage,
+    store: DocumentStore,
+    readings: Readings,
+    ask: Ask,
+    readiness: Readiness,
 ) -> Curator:
     """Make what folds memories; at the end the recalls that it was told are written."""
     folds = FoldStore(opened.image, store, readings.recollection.search, opened.clock)
+    writer = ModelSummaries(ask, readiness.answers, readiness.check)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     stack.push_async_callback(_finish, curator.write_recalls)
     return curator

@@ -19,8 +19,9 @@ from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
 from batos.genesis.adapters import repository
+from batos.image import staged_effects
 from batos.image.methods import lineage_of
-from batos.image.roots import root_of
+from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import open_uvm
@@ -302,6 +303,19 @@ async def journal_rewritten(patient: Patient) -> None:
         await uvm.image.journal_writer.apply(change)
 
 
+async def effect_unknown(patient: Patient) -> None:
+    async with open_uvm(patient.settings) as uvm:
+        mission = await uvm.missions.submit({"text": "Why?"})
+        effect = {"grant": "dark", "oid": "oid:0x1", "operation": "effect.post", "payload": {"data": 1}, "number": 1}
+
+        def change(root: Root) -> None:
+            staged_effects.fold(root, mission, {**effect, "fingerprint": "f"})
+            made = staged_effects.find(root, f"e-{mission[2:]}-1")
+            staged_effects.become(root, made, "unknown", "", {"reason": "its process ended"})
+
+        await uvm.image.writer.apply(change)
+
+
 async def left_behind(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
         await uvm.missions.submit({"text": "Why?"})
@@ -372,6 +386,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "image.moment": (image_older, journal_older),
     "image.files": (blob_lost, blob_flipped),
     "image.journal": (journal_flipped, journal_rewritten),
+    "image.effects": (effect_unknown,),
     "missions.waiting": (left_behind,),
     "home.private": (open_home,),
     "home.files": (open_files,),

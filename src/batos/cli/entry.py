@@ -56,6 +56,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "unpin": ("batos.cli.verbs.memories_verb", "Let a pinned memory be recalled like any other."),
     "forget": ("batos.cli.verbs.memory_verbs", "Forget documents."),
     "curate": ("batos.cli.verbs.curate_verb", "Fold memories that nobody recalls into summaries."),
+    "grants": ("batos.cli.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
+    "effects": ("batos.cli.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
     "inspect": ("batos.cli.verbs.show", "Show an object of the image, or one of its slots."),
     "method": ("batos.cli.verbs.method", "Show methods, roll one back to a revision, redefine one."),
     "tools": ("batos.cli.verbs.method", "List the tools that can be called."),

@@ -27,6 +27,7 @@ PRIMITIVES: Mapping[str, Mapping[str, str]] = {
         "recall_": "traits.recall",
         "index_document_": "catalog.index",
         "forget_": "catalog.forget",
+        "capability_": "traits.capability",
     },
     "pLLM_obj": {"infer_": "llm.infer", "embed_": "llm.embed"},
     "orchestrator_obj": {"start_cognitive_cycle_for_": "orchestrator.start_cognitive_cycle_for"},

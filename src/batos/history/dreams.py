@@ -8,9 +8,10 @@ from typing import Any, Final
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
+from batos.agency.payloads import describe
 from batos.dream_documents import DreamDiff, DreamLine, SlotDifference
 from batos.errors import NotFound, Refused
-from batos.image import naming, ownership, roots, tool_declarations
+from batos.image import naming, ownership, roots, staged_effects, tool_declarations
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
 from batos.image.lookup import by_name
@@ -43,11 +44,18 @@ def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
             "brief": brief,
             "accepted_at": record.brief.accepted_at,
             "files": files,
-            "thought": {slot: value for slot, value in slots.items() if slot not in _OWN},
+            "thought": _without_effects({slot: value for slot, value in slots.items() if slot not in _OWN}),
+            "effects": [payload for kind, payload in slots.get("contributions", ()) if kind == staged_effects.KIND],
             "writes": list(_writes(root, slots, brief["user"])),
             "read_at": tid_text(tid),
             "state": "open",
         }
+
+
+def _without_effects(thought: dict[str, Any]) -> dict[str, Any]:
+    """Return the slots of a thought without its effects on the world: a dream holds no live capability."""
+    kept = [each for each in thought.get("contributions", ()) if each[0] != staged_effects.KIND]
+    return {**thought, "contributions": kept} if "contributions" in thought else thought
 
 
 def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[str, Any]]:
@@ -160,8 +168,15 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
         "methods": sorted({f"{each['holder']}.{each['selector']}" for each in thought["provenance"]["methods"]}),
         "tools": [each["selector"] for kind, each in contributions if kind == tool_declarations.KIND],
         "contributions": sorted({kind for kind, _ in contributions}),
+        "effects": [
+            f"{each['grant']}: {describe(each['operation'], each['payload'])}" for each in dream.get("effects", ())
+        ],
         "conflicts": [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]],
     }
+
+
+def _effect_line(effect: Mapping[str, Any]) -> str:
+    return f"{effect['grant']}: {describe(effect['operation'], effect['payload'])}"
 
 
 def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from persistent.mapping import PersistentMapping
 
+from batos.agency import payloads
 from batos.conversations import conversations
 from batos.errors import Refused
 from batos.history import undone_slots
@@ -19,6 +20,7 @@ from batos.image import (
     methods,
     retractions,
     roots,
+    staged_effects,
     wishes,
     withdrawals,
 )
@@ -76,6 +78,7 @@ def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:
         "methods": [f"{method_name(root, key)} revision {revision}" for key, revision in traces.methods],
         "tools": traces.tools,
         "slots": [slot_name(root, each["oid"], each["slot"]) for each in traces.slots],
+        "effects": [_effect_line(each) for each in staged_effects.list_lasting(root, mission)],
         "turn": _turn(root, record, mission)[1],
     }
 
@@ -98,6 +101,7 @@ def undo(root: Root, mission: str, act: Act, builds_on: Sequence[str]) -> None:
         "tools": list(withdrawals.withdraw_wishes(root, traces.tools)),
         "methods": list(_retire(root, mission, traces, act)),
         "slots": undone_slots.take_back(root, user, traces.slots),
+        "effects": staged_effects.withdraw(root, mission, act.at),
     }  # fmt: skip
     DocumentStore.forget_exactly(root, traces.memories)
     root[roots.UNREMEMBERED].discard(mission)
@@ -128,6 +132,7 @@ def redo(root: Root, mission: str, by: str, at: str) -> list[str]:
             left.append(selector)
     for wish in kept["wishes"]:
         wishes.fold(root, mission, wish)
+    left += staged_effects.restage(root, kept["effects"])
     left += undone_slots.put_back(root, record.brief.value["user"], kept["slots"])
     if kept["position"]:
         conversations.put_back(root[roots.CONVERSATIONS][kept["conversation"]], kept["position"], mission)
@@ -165,6 +170,11 @@ def _turn(root: Root, record: MissionRecord, mission: str) -> tuple[str, int]:
     conversation = root[roots.CONVERSATIONS].get(name)
     position = 0 if conversation is None else conversations.position_of(conversation, mission)
     return (name, position) if position else ("", 0)
+
+
+def _effect_line(effect: Mapping[str, Any]) -> str:
+    what = payloads.describe(effect["operation"], effect["payload"])
+    return f"{effect['grant']}: {what} ({effect['state']} as {effect['effect']})"
 
 
 def _draw_memory(root: Root, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import difflib
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
-from batos.image import naming, ownership, roots, tools
+from batos.image import capabilities, naming, ownership, roots, tools
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject
 
@@ -62,7 +62,7 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
-        found = tools.find_tool(root, name)
+        found = capabilities.find(root, name) or tools.find_tool(root, name)
     if not isinstance(found, UvmObject):
         return None
     return found if user is None or ownership.owner(root, found) in (None, user) else None

@@ -69,7 +69,8 @@ def list_builds_on(root: Root, mission: str, thought: UvmObject, *, memories: bo
     A memory that it was shown counts for the mission that it came of; without `memories` it does not.
     """
     brief = roots.mission_record(root, mission).brief.value
-    yield from (brief[name] for name in ("in_reply_to", "ancestor") if brief.get(name))
+    if brief.get("in_reply_to"):
+        yield brief["in_reply_to"]
     documents = root[roots.DOCUMENTS]
     for told in (own_slots(thought).get("provenance") or {}).get("recalled", ()):
         if "mission" in told:

@@ -15,15 +15,15 @@ from batos.objects.prototype import UvmObject, is_reserved, own_slots
 def protected_slots(receiver: UvmObject) -> frozenset[str]:
     """Return the slots of an object that only the codex and the kernel write.
 
-    These are, for what genesis made, all that it declares there; for a mission or a conversation, everything; for any
-    other (a clone, a tool), the kernel's slots.
+    These are, for what genesis made, all that it declares there; for a mission, a conversation or a capability,
+    everything; for any other (a clone, a tool), the kernel's slots.
     """
     return _protected_among(own_slots(receiver))
 
 
 def _protected_among(slots: Mapping[str, Any]) -> frozenset[str]:
     kernels = SHIPPED.kernel_slots
-    if "mission" in slots or slots.keys() >= {"user", "turns", "view"}:
+    if "mission" in slots or "granted_at" in slots or slots.keys() >= {"user", "turns", "view"}:
         return kernels.union(slots)
     if DIGESTS not in slots:
         return kernels

@@ -75,6 +75,14 @@ UNREMEMBERED: Final = "unremembered"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
+#: grant's name -> UvmObject: the capabilities that missions may be given (image/capabilities.py)
+GRANTS: Final = "grants"
+#: effect id -> PersistentMapping: every effect that a mission staged, and its outcome (image/staged_effects.py)
+EFFECTS: Final = "effects"
+#: lineage, blank, fingerprint -> effect id: what is never done twice
+FIRED: Final = "fired"
+#: ids of effects that wait for their release, or were begun
+STAGED: Final = "staged"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
@@ -99,6 +107,10 @@ RECORDS: Final = (
     MEMORIES,
     UNREMEMBERED,
     UNDONE,
+    GRANTS,
+    EFFECTS,
+    FIRED,
+    STAGED,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -149,6 +161,10 @@ class Root(TypedDict, total=False):
     memories: PersistentMapping[str, Any]
     unremembered: OOTreeSet[str]
     undone: OOBTree[str, PersistentMapping[str, Any]]
+    grants: OOBTree[str, UvmObject]
+    effects: OOBTree[str, PersistentMapping[str, Any]]
+    fired: OOBTree[str, str]
+    staged: OOTreeSet[str]
 
 
 def root_of(connection: Connection) -> Root:
@@ -192,6 +208,7 @@ def prepare(root: Root) -> bool:
         UNFOLDED: OOTreeSet,
         AWAITED: OOTreeSet,
         UNREMEMBERED: OOTreeSet,
+        STAGED: OOTreeSet,
         MISSIONS: Chronicle,
         CONVERSATIONS: Chronicle,
         DOCUMENTS: Chronicle,

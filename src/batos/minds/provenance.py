@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batos.gate import citations
-from batos.image import forget_questions, tool_declarations, wishes
+from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage
@@ -150,6 +150,7 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
         found.append((forget_questions.KIND, {"documents": list(context.trace.forgets)}))
     if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
+    found += [(staged_effects.KIND, {**each, "number": number}) for number, each in enumerate(context.trace.effects, 1)]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]
     found += [(wishes.KIND, wish) for wish in wishes.wishes_in(context.trace.learned)]
     return found

@@ -74,6 +74,8 @@ class Trace:
     indexed: list[IndexedDocument] = field(default_factory=list)
     #: Documents, by their ids, of which methods ask a person whether they may be forgotten.
     forgets: list[str] = field(default_factory=list)
+    #: Effects on the world that are staged with the thought's commit: {grant, oid, operation, payload, fingerprint}.
+    effects: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
@@ -135,6 +137,14 @@ class Trace:
     def note_forgetting(self, documents: Iterable[str]) -> None:
         """Note documents of which a person is asked, once the mission is done, whether they may be forgotten."""
         self.forgets.extend(each for each in documents if each not in self.forgets)
+
+    def note_effects(self, effects: Iterable[dict[str, Any]]) -> None:
+        """Note effects that are staged with the thought's commit; of equal ones the first counts."""
+        known = {each["fingerprint"] for each in self.effects}
+        for each in effects:
+            if each["fingerprint"] not in known:
+                known.add(each["fingerprint"])
+                self.effects.append(each)
 
     def note_withdrawal(self, path: str) -> None:
         """Note that what was streamed is withdrawn; what follows is streamed under this path."""

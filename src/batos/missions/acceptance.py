@@ -9,8 +9,8 @@ from typing import Any, Final
 from batos import brief as briefs
 from batos.brief import AttachmentRef, MissionBrief
 from batos.conversations import conversations
-from batos.errors import BriefError, Refused
-from batos.image import conversation_files, naming, ownership, roots
+from batos.errors import BriefError, NotFound, Refused
+from batos.image import capabilities, conversation_files, naming, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
 
@@ -33,6 +33,10 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> Missio
         _check_ancestor(root, brief.ancestor, brief.user)
     if brief.in_reply_to is not None:
         conversations.check_reply(root, brief.in_reply_to, brief.user)
+    for name in brief.grants or ():
+        if capabilities.find(root, name, brief.user) is None:
+            what = f"there is no grant {name!r} of {brief.user}'s"
+            raise NotFound(what, field="grants", remedy="`batos grants list` lists them, `batos grants add` makes one.")
     return brief
 
 

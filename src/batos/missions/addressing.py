@@ -133,6 +133,8 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
     "catalog.index": _arguments,
     "catalog.forget": _arguments,
     "llm.embed": _arguments,
+    "effect.append": _arguments,
+    "effect.post": _arguments,
     START: lambda message: (_text(message),),
     "conversation.turns": _places,
     "conversation.compact": _none,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.conversations import conversations
-from batos.image import roots, tool_declarations, wishes
+from batos.image import roots, staged_effects, tool_declarations, wishes
 from batos.image.publisher import Applier
 from batos.image.roots import Root
 from batos.memory.exchanges import MEMORABLE
@@ -45,4 +45,5 @@ APPLIERS: Mapping[str, Applier] = {
     MEMORABLE: fold_memorable,
     tool_declarations.KIND: tool_declarations.fold,
     wishes.KIND: wishes.fold,
+    staged_effects.KIND: staged_effects.fold,
 }

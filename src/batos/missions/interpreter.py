@@ -13,7 +13,7 @@ from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
-from batos.methods.execution import memory_primitives, method_results, method_run
+from batos.methods.execution import effect_primitives, memory_primitives, method_results, method_run
 from batos.methods.execution.interpretation import interpret_intent
 from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
@@ -68,6 +68,7 @@ class MissionInterpreter:
         moved = None if self._buffer is None else self._buffer.stale_read()
         if moved is None and self._buffer is not None:
             self.context.trace.note_changes(self._buffer.merge_down())
+            self.context.trace.note_effects(self._buffer.list_staged())
         return moved
 
     def in_voice(self, context: MindContext) -> MissionInterpreter:
@@ -211,6 +212,23 @@ async def _embed(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
     return await memory_primitives.embed(interpreter.context, "embed#0", args, {})
 
 
+async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
+    """Return a capability that the mission's brief names."""
+    return effect_primitives.find_capability(interpreter.context, args)
+
+
+def _effect(operation: str) -> Kernel:
+    """Return the kernel function that stages an effect of a person's message."""
+
+    async def stage(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
+        staged: list[dict[str, Any]] = []
+        said = effect_primitives.stage(interpreter.context, receiver, operation, args, staged)
+        interpreter.context.trace.note_effects(staged)
+        return said
+
+    return stage
+
+
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
     """Ask the model a question with its evidence, and return the decision it answers."""
     evidence, question, decision = args
@@ -242,6 +260,9 @@ KERNEL: Final[dict[str, Kernel]] = {
     "catalog.index": _index,
     "catalog.forget": _forget,
     "llm.embed": _embed,
+    "traits.capability": _capability,
+    "effect.append": _effect("effect.append"),
+    "effect.post": _effect("effect.post"),
     "llm.infer": _infer,
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
     "conversation.turns": _turns,

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from batos.agency import effect_readings
+from batos.agency.effect_readings import EffectDocument
+from batos.agency.granting import GrantDocument
 from batos.config import Settings
 from batos.conversations import conversations
 from batos.image import memory_segments
@@ -87,6 +90,16 @@ class Readings:
         """Return an object or a slot, as a named user may see it. Raises: NotFound."""
         with self.image.snapshot() as root:
             return reports.inspect_object(root, reference, user or "")
+
+    def grants(self, user: str | None = None) -> list[GrantDocument]:
+        """Return the grants (of a user's), by name."""
+        with self.image.snapshot() as root:
+            return effect_readings.list_grants(root, user)
+
+    def effects(self, most: int, mission: str | None = None, user: str | None = None) -> list[EffectDocument]:
+        """Return the newest effects on the world, optionally of a mission, or of a user's missions."""
+        with self.image.snapshot() as root:
+            return effect_readings.list_effects(root, most, mission, user)
 
     # -- memory; where no user is named, the settings' own
 

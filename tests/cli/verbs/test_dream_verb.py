@@ -34,6 +34,7 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
 def test_a_conflict_is_marked() -> None:
     """Beside the slot, with the remedy at the end."""
     line = {"dream": "m-1", "state": "open", "text": "why?", "read_at": "tid:0x1", "tools": ["a_"], "methods": ["b_"]}
+    line = {**line, "effects": ["notes: append 2 bytes to a.txt"]}
     slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
     told = difference_text({**line, "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)

@@ -7,6 +7,7 @@ from tests.cli.processes import User
 from batos.cli.render.undo_texts import redone_text, undone_text
 
 LINE = {"mission": "m-1", "text": "why?", "because": "", "memories": [], "methods": [], "tools": [], "slots": []}
+LINE = {**LINE, "effects": ["notes: append 2 bytes to a.txt (released as e-1-1)"]}
 
 
 def test_a_mission_is_undone_and_brought_back(user: User) -> None:
@@ -50,6 +51,7 @@ def test_an_undo_is_told_with_all_that_goes() -> None:
     told = undone_text({**page, "prompt": "why?"})
     assert "m-2  a mission of another user\n  because  it ran o.s_\n  answer   goes\n" in told
     assert "slots    o.0, o.1, o.2, o.3, o.4 and 4 more" in told
+    assert "stays    notes: append 2 bytes" in told
     assert "turn 3 of its conversation" in told
     assert "with --cascade all of these" in told
     assert "--cascade` takes this out" in undone_text({**page, "prompt": "why?", "dry_run": True})

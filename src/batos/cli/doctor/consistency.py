@@ -43,6 +43,7 @@ def findings(faces: ReadOnlyPair, root: Root) -> Iterator[Finding]:
     yield _moment(faces, root, kept)
     yield _files(faces, root)
     yield _calls(kept)
+    yield _effects(root)
 
 
 def _journal(faces: ReadOnlyPair) -> _JournalContents:
@@ -122,6 +123,15 @@ def _files(faces: ReadOnlyPair, root: Root) -> Finding:
     more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
     remedy = "Attach the same files again to any question, which writes them again, or restore the folder of the blobs."
     return Finding("image.files", False, f"{bad[0]}{more} (of {count_text(len(attachments), 'file')})", remedy)
+
+
+def _effects(root: Root) -> Finding:
+    unknown = [each["effect"] for each in (root.get(roots.EFFECTS) or {}).values() if each["state"] == "unknown"]
+    if not unknown:
+        return Finding("image.effects", True, "of every effect on the world it is known whether it happened")
+    what = f"of {count_text(len(unknown), 'effect')} nobody knows whether it happened: {', '.join(unknown[:3])}"
+    remedy = f"Look in the world, then `batos effects settle {unknown[0]} done` (or `undone`)."
+    return Finding("image.effects", False, what, remedy)
 
 
 def _calls(kept: _JournalContents) -> Finding:

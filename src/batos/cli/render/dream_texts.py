@@ -25,6 +25,7 @@ def difference_text(told: Mapping[str, Any]) -> str:
         lines.append(f"slot     {each['object']}.{each['slot']}: {change}{conflict}")
     lines += [f"tool     {each}" for each in told["tools"]]
     lines += [f"ran      {each}" for each in told["methods"]]
+    lines += [f"effect   {each}, which is not released" for each in told["effects"]]
     lines.append(f"adds     the mission{''.join(f', {each}' for each in told['contributions'])}")
     if told["conflicts"]:
         lines.append("It cannot be promoted: dream it again.")

@@ -43,6 +43,8 @@ def _mission_lines(line: Mapping[str, Any]) -> Iterator[str]:
             shown = ", ".join(plain(each) for each in entries[:_SHOWN])
             more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
             yield f"  {kind.ljust(8)} {shown}{more}"
+    for each in line["effects"]:
+        yield f"  stays    {plain(each)}: what happened in the world is not taken back"
 
 
 def redone_text(told: Mapping[str, Any]) -> str:

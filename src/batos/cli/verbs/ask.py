@@ -143,11 +143,13 @@ async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any])
 @click.argument("selector", type=given_name)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1)
 @policy_options
+@click.option("--grant", "grants", multiple=True, metavar="NAME", help="A grant that the message may use. Repeatable.")
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @with_server
 def send(
-    called: VerbCall, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
-) -> int:
+    called: VerbCall, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, grants: tuple[str, ...],
+    **policy: str | None,
+) -> int:  # fmt: skip
     """Send a message to an OBJECT of the image, and wait for the result.
 
     Each of ARGS that is JSON is read as JSON (12, true, '["a"]', '"12"'), any other is a text. The message is a
@@ -158,6 +160,7 @@ def send(
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
+    args |= {"grants": list(grants)} if grants else {}
     return run(_send(open_door(called), followed, args), followed.parting)
 
 

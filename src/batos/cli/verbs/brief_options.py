@@ -139,6 +139,7 @@ _PLACES: Final = {
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "deadline": lambda text: moment(text, datetime.now(UTC)),
     "budget": bounds,
+    "grants": list,
 }
 
 
@@ -177,6 +178,8 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--budget", metavar="BOUNDS",
                   help="The largest budget: calls=5,tokens=2000,seconds=60, or some of these.")  # fmt: skip
     @click.option("--ancestor", metavar="MISSION", help="Reuse the calls that this mission (or `last`) paid for.")
+    @click.option("--grant", "grants", multiple=True, metavar="NAME",
+                  help="A grant by which this may act on the world (`batos grants`). Repeatable.")  # fmt: skip
     @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
     @click.option("--memory", metavar="SCOPE", help="Use what is remembered in this scope only.")
     @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered, and remember nothing of this.")
@@ -193,11 +196,11 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             raise _wrong("memory", "--no-memory means none, and a scope is named")
         given["memory"] = NO_MEMORY if no_memory else given["memory"]
         given["conversation"] = "last" if goes_on else given["conversation"]
-        names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", *_PLACES)
+        names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", "grants", *_PLACES)
         fields: dict[str, Any] = {}
         for name in names:
             value = given.pop(name)
-            if value is not None:
+            if value is not None and value != ():
                 value = _READ[name](value) if name in _READ else value
                 _put(fields, _PLACES.get(name, (name,)), value)
         return verb(options=BriefOptions(fields, files, voices, stream), **given)

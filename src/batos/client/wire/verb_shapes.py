@@ -16,6 +16,13 @@ from batos.client.wire.dream_shapes import (
     DreamPromoteArgs,
     ReplayArgs,
 )
+from batos.client.wire.effect_shapes import (
+    EffectsArgs,
+    EffectsSettleArgs,
+    GrantsAddArgs,
+    GrantsArgs,
+    GrantsRevokeArgs,
+)
 from batos.client.wire.memory_shapes import (
     CurateArgs,
     EmbedMemoriesArgs,
@@ -140,6 +147,7 @@ class SendArgs(StrictModel):
         default_factory=list, max_length=ARGUMENTS_LIMIT, description="The message's arguments, any JSON."
     )
     policy: MissionPolicy | None = Field(default=None, description="The policy for intents, as in a brief.")
+    grants: list[Name] | None = Field(default=None, max_length=8, description="The grants that it may use.")
     user: Name | None = Field(default=None, description="The sender; absent: the server's own user.")
     idempotency_key: Name | None = Field(
         default=None, description="A second message with the same key returns the first one's mission."
@@ -306,6 +314,11 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "dream_promote": DreamPromoteArgs,
     "dream_drop": DreamDropArgs,
     "replay": ReplayArgs,
+    "grants": GrantsArgs,
+    "grants_add": GrantsAddArgs,
+    "grants_revoke": GrantsRevokeArgs,
+    "effects": EffectsArgs,
+    "effects_settle": EffectsSettleArgs,
     "undo": UndoArgs,
     "redo": RedoArgs,
     "remember": RememberArgs,

@@ -21,7 +21,13 @@ from batos.errors import (
 )
 from batos.image import ownership
 from batos.image.records import least_trust
-from batos.methods.execution import interpretation, memory_primitives, name_rules, primitives
+from batos.methods.execution import (
+    effect_primitives,
+    interpretation,
+    memory_primitives,
+    name_rules,
+    primitives,
+)
 from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought, To
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
@@ -187,6 +193,12 @@ class MethodHost:
             self._places[selector] += 1
             vectors: list[Any] = await memory_primitives.embed(self._invocation.context, f"{path}#0", *given)
             return MessageAnswer(vectors)
+        if primitive.name == "traits.capability":
+            capability = effect_primitives.find_capability(self._invocation.context, given.args)
+            return MessageAnswer(self._view.table.to_cell(capability))
+        if primitive.name in effect_primitives.OPERATIONS:
+            context, staged = self._invocation.context, self._buffer.effects
+            return MessageAnswer(effect_primitives.stage(context, target, primitive.name, given.args, staged))
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
             return MessageAnswer()

@@ -62,6 +62,8 @@ class WriteBuffer:
         self._user: str = user or (below._user if below is not None else "")
         self._written: dict[UvmObject, dict[str, BufferedWrite]] = {}
         self._seen: dict[tuple[UvmObject, str], _SeenValue] = {}
+        #: Effects on the world that the run staged: they are merged with its writes, or dropped with them.
+        self.effects: list[dict[str, Any]] = []
 
     # -- reading
 
@@ -109,9 +111,9 @@ class WriteBuffer:
     def stale_read(self) -> str | None:
         """Describe a slot that was changed below since this buffer read it; None if there is none.
 
-        A buffer without writes has no stale reads, since nothing depends on them.
+        A buffer without writes and effects has no stale reads, since nothing depends on them.
         """
-        if not self._written:
+        if not self._written and not self.effects:
             return None
         below = WriteBuffer(user=self._user) if self._below is None else self._below
         for (receiver, slot), seen in self._seen.items():
@@ -138,7 +140,12 @@ class WriteBuffer:
                 below._seen[read] = seen
         for receiver, changes in self._written.items():
             below.write(receiver, changes)
+        below.effects.extend(self.effects)
         return []
+
+    def list_staged(self) -> list[dict[str, Any]]:
+        """Return the effects that reach the mission with this merge: none while another buffer lies below."""
+        return self.effects if self._below is None else []
 
 
 def _own_slot(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:

@@ -45,6 +45,7 @@ from batos.server.dispatch import (
     mission_undo,
 )
 from batos.server.dispatch.dreaming import Dreaming
+from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
@@ -101,6 +102,7 @@ class Dispatcher:
             **self._reader.verbs(),
             **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
+            **EffectChanges(uvm, self._run_shielded).verbs(),
             **mission_undo.verbs(uvm, self._run_shielded),
             **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
@@ -234,6 +236,8 @@ class Dispatcher:
         brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
         if given.policy is not None:
             brief["policy"] = given.policy.model_dump(exclude_none=True)
+        if given.grants:
+            brief["grants"] = list(given.grants)
         if given.user is not None:
             brief["user"] = given.user
         if given.idempotency_key is not None:

@@ -10,7 +10,9 @@ from batos.client.wire.verb_shapes import ARGS
 from batos.errors import Refused
 
 #: Verbs that change what the mind is made of: only whoever is in the home sends them.
-OWNERS: Final = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback"})
+OWNERS: Final = frozenset(
+    {"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke", "effects_settle"}
+)
 #: Verbs that reach what came of something only for whoever is in the home.
 CASCADES: Final = frozenset({"memories_retract", "undo", "redo"})
 #: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from batos.approvals import documents
 from batos.client.wire.dream_shapes import DreamDiffArgs, DreamListArgs
+from batos.client.wire.effect_shapes import EffectsArgs, GrantsArgs
 from batos.client.wire.memory_shapes import MemoriesArgs, RecallArgs
 from batos.client.wire.verb_shapes import (
     ApprovalsArgs,
@@ -77,6 +78,8 @@ class Reader:
             "method_history": self._history,
             "tools": self._tools,
             "why": self._explain,
+            "grants": self._grants,
+            "effects": self._effects,
             "dream_list": self._dreams,
             "dream_diff": self._differences,
             "recall": self._recall,
@@ -165,6 +168,13 @@ class Reader:
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
         return as_plain(await self.read(self._of.lifecycle.history, given.method))
+
+    async def _grants(self, given: GrantsArgs, *_told: object) -> dict[str, Any]:
+        return as_plain({"grants": await self.read(self._of.grants, given.user)})
+
+    async def _effects(self, given: EffectsArgs, *_told: object) -> dict[str, Any]:
+        mission = None if given.mission is None else await self.resolve_mission(given.mission, given.user)
+        return as_plain({"effects": await self.read(self._of.effects, given.limit, mission, given.user)})
 
     async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
         return {"tools": await self.read(self._of.lifecycle.tools)}

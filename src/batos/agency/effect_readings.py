@@ -1,0 +1,53 @@
+"""Grants and effects as doors show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, TypedDict
+
+from batos.agency.granting import GrantDocument, grant_document
+from batos.agency.payloads import describe
+from batos.image import capabilities, ownership, staged_effects
+from batos.image.roots import Root
+from batos.image.staged_effects import Effect
+
+
+class EffectDocument(TypedDict):
+    """An effect on the world: what it does, under which key, in which state, and what came of it."""
+
+    effect: str
+    mission: str
+    lineage: str
+    grant: str
+    operation: str
+    what: str
+    key: str
+    fingerprint: str
+    state: str
+    attempts: int
+    at: str
+    outcome: dict[str, Any] | None
+
+
+def list_grants(root: Root, user: str | None = None) -> list[GrantDocument]:
+    """Return all grants (of a user's), by name."""
+    return [grant_document(each) for each in capabilities.list_all(root, user)]
+
+
+def list_effects(root: Root, most: int, mission: str | None = None, user: str | None = None) -> list[EffectDocument]:
+    """Return the newest effects, the newest first; optionally of a mission, or of a user's missions."""
+    found: Iterable[Effect] = reversed(list(staged_effects.list_all(root, mission)))
+    mine = (each for each in found if user is None or ownership.is_asked_by(root, [each["mission"]], user))
+    return [effect_document(each) for each in islice(mine, most)]
+
+
+def effect_document(effect: Effect) -> EffectDocument:
+    """Return an effect for doors."""
+    return {
+        "effect": effect["effect"], "mission": effect["mission"], "lineage": effect["lineage"],
+        "grant": effect["grant"], "operation": effect["operation"],
+        "what": describe(effect["operation"], effect["payload"]), "key": effect["key"],
+        "fingerprint": effect["fingerprint"], "state": effect["state"], "attempts": effect["attempts"],
+        "at": effect["at"], "outcome": effect["outcome"],
+    }  # fmt: skip

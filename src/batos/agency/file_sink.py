@@ -1,0 +1,119 @@
+"""A sink that appends to files below a folder: queryable, since what was appended can be read back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from batos.agency.payloads import path_parts
+from batos.agency.sinks import EffectData, EffectDelayed, EffectRefused, Outcome
+from batos.errors import ObjectError
+from batos.image.capabilities import SinkClass
+
+#: Errors after which a later attempt may go well.
+_PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+#: Bytes behind the place of an append that are searched for it, since other programs append too.
+_SEARCHED: Final = 16 * 2**20
+
+
+class FileSink:
+    """Appends texts to regular files below a folder. No link is followed below it, and nothing is created but files."""
+
+    sink: SinkClass = "queryable"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def prepare(self, effect: EffectData) -> dict[str, Any]:
+        """Return the size of the file: what is appended stands behind it. Raises: EffectRefused, EffectDelayed."""
+        try:
+            with self._open(effect, os.O_RDONLY) as file:
+                return {"size": os.fstat(file).st_size}
+        except FileNotFoundError:
+            return {"size": 0}
+
+    def release(self, effect: EffectData) -> Outcome:
+        """Append the text and see that it is on the disk. Raises: EffectRefused, EffectDelayed: nothing was written."""
+        data = _data(effect)
+        try:
+            with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
+                begun = os.fstat(file).st_size
+                _append(file, data, begun)
+        except FileNotFoundError as error:
+            what = f"{effect['payload']['path']}: a folder of this path is not there"
+            raise EffectRefused(what, remedy="Make the folder, then ask again.") from error
+        return {"bytes": len(data)}
+
+    def find(self, effect: EffectData) -> Outcome | None:
+        """Return what came of an append: the text stands behind the size that was noted. None: it does not.
+
+        Of a text that was cut in the middle the rest is appended.
+        """
+        data, size = _data(effect), int((effect["before"] or {}).get("size", 0))
+        try:
+            with self._open(effect, os.O_RDWR | os.O_APPEND) as file:
+                found = os.pread(file, _SEARCHED + len(data), size)
+                if data in found:
+                    return {"bytes": len(data), "found": True}
+                if found and data.startswith(found):
+                    _append(file, data[len(found) :], size + len(found))
+                    return {"bytes": len(data), "completed": len(data) - len(found)}
+        except (FileNotFoundError, EffectRefused):
+            return None
+        return None
+
+    @contextmanager
+    def _open(self, effect: EffectData, flags: int) -> Iterator[int]:
+        """Open the effect's file, folder by folder without following a link.
+
+        Raises: FileNotFoundError: it, or a folder, is not there. EffectRefused, EffectDelayed: it cannot be opened.
+        """
+        path = effect["payload"]["path"]
+        held: list[int] = []
+        try:
+            *folders, name = path_parts(path)
+            held.append(os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+            for each in folders:
+                held.append(os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
+            # Not blocking: a pipe in the place of a file would wait for its reader for ever.
+            held.append(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=held[-1]))
+            if not stat.S_ISREG(os.fstat(held[-1]).st_mode):
+                raise EffectRefused(f"{path} is no regular file", remedy="Name another file.")
+            yield held[-1]
+            if flags & os.O_CREAT:
+                os.fsync(held[-2])
+        except ObjectError as error:
+            raise EffectRefused(error.message, remedy="Name a file below the granted folder.") from error
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            kind = EffectDelayed if error.errno in _PASSING else EffectRefused
+            remedy = "Make room, or see to the file's permissions."
+            raise kind(f"{path} cannot be written: {error.strerror}", remedy=remedy) from error
+        finally:
+            for file in held:
+                os.close(file)
+
+
+def _data(effect: EffectData) -> bytes:
+    return str(effect["payload"]["text"]).encode()
+
+
+def _append(file: int, data: bytes, size: int) -> None:
+    """Append all bytes and see that they are on the disk; on a full disk nothing of them stays."""
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+        os.fsync(file)
+    except OSError:
+        written = len(data) - len(left)
+        with suppress(OSError):  # what stays there is found as a text that was cut
+            if written and os.fstat(file).st_size == size + written:
+                os.ftruncate(file, size)
+        raise

@@ -1,0 +1,85 @@
+"""Grants: a person lets missions act on one folder or one address of this machine, and takes that back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, TypedDict
+
+from batos.agency.file_sink import FileSink
+from batos.agency.http_sink import HttpSink, check_address
+from batos.agency.sinks import Sink
+from batos.errors import BriefError, Refused
+from batos.image.capabilities import GrantKind, SinkClass
+from batos.objects.prototype import UvmObject, own_slots, reference
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class GrantDocument(TypedDict):
+    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object."""
+
+    name: str
+    kind: str
+    target: str
+    sink: str
+    user: str
+    granted_at: str
+    oid: str
+    selector: str
+
+
+def check_name(name: str) -> str:
+    """Return a grant's name. Raises: BriefError: it is none."""
+    if not _NAME.fullmatch(name):
+        remedy = "Use small letters, digits and underscores, a letter first."
+        raise BriefError(f"{name[:80]!r} is no name of a grant", field="name", remedy=remedy)
+    return name
+
+
+def name_for(kind: GrantKind, target: str) -> str:
+    """Return the name of a grant that was given none: made of its folder's name, or its port."""
+    last = re.sub(r"[^a-z0-9]+", "_", target.rstrip("/").rpartition("/")[2].rpartition(":")[2].lower()).strip("_")
+    begun = last if last[:1].isalpha() else f"{kind}_{last}".strip("_")
+    return begun[:63]
+
+
+def check_target(kind: GrantKind, target: str, home: Path) -> tuple[str, SinkClass]:
+    """Return a target as it is kept, and the class of its sink.
+
+    Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home, or holds
+    it: an effect could change the mind itself.
+    """
+    if kind == "http":
+        return check_address(target), "keyed"
+    given = Path(target)
+    if not given.is_absolute():
+        raise BriefError(f"{target!r} is no whole path", field="target", remedy="Give it from the root: /...")
+    try:
+        folder = given.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BriefError(f"there is no folder {target!r}", field="target", remedy="Make it first.") from error
+    if not folder.is_dir():
+        raise BriefError(f"{target!r} is no folder", field="target", remedy="Give the folder that it stands in.")
+    own = home.resolve()
+    if own.is_relative_to(folder) or folder.is_relative_to(own):
+        raise Refused(
+            f"{folder} is the home of this mind, or holds it", field="target", remedy="Grant a folder of its own."
+        )
+    return str(folder), "queryable"
+
+
+def open_sink(capability: UvmObject) -> Sink:
+    """Return the sink of a capability."""
+    slots = own_slots(capability)
+    return FileSink(Path(slots["target"])) if slots["kind"] == "file" else HttpSink(slots["target"], slots["sink"])
+
+
+def grant_document(capability: UvmObject) -> GrantDocument:
+    """Return a grant for doors."""
+    slots = own_slots(capability)
+    return {
+        "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
+        "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
+        "selector": next(slot for slot in ("append_", "post_") if slot in slots),
+    }  # fmt: skip

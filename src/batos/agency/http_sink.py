@@ -1,0 +1,93 @@
+"""A sink that posts to a program on this machine, with a key by which that program knows what it was asked before."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ipaddress
+import json
+from contextlib import closing
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from batos.agency.sinks import EffectData, EffectDelayed, EffectRefused, Outcome
+from batos.errors import BriefError
+from batos.image.capabilities import SinkClass
+
+#: Seconds that a program may take to answer.
+TIMEOUT: Final = 10.0
+#: Bytes of an answer that are read, and characters of it that are kept.
+_READ, _KEPT = 64 * 1024, 500
+#: The header that carries the key (draft-ietf-httpapi-idempotency-key-header).
+KEY_HEADER: Final = "Idempotency-Key"
+
+
+def check_address(url: str) -> str:
+    """Return an address if it is one of this machine: http, a loopback host and a port.
+
+    Raises: BriefError: it is another.
+    """
+    remedy = "Give one like http://127.0.0.1:8080/inbox."
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        is_local = ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        port, is_local = None, False
+    has_more = any((parts.username, parts.password, parts.query, parts.fragment)) if is_local else False
+    if parts.scheme != "http" or not is_local or port is None or has_more or not url.isprintable() or " " in url:
+        raise BriefError(f"{url!r} is no address of this machine", field="target", remedy=remedy)
+    return url
+
+
+class HttpSink:
+    """Posts JSON to one address of this machine; it follows no redirection and uses no proxy.
+
+    The receiving program does what comes under one key once. `sink` is `blind` for a program that does not know keys.
+    """
+
+    def __init__(self, url: str, sink: SinkClass = "keyed", timeout: float = TIMEOUT) -> None:
+        self._url, self._timeout = check_address(url), timeout
+        self.sink: SinkClass = sink
+
+    def prepare(self, effect: EffectData) -> dict[str, Any]:
+        """Return nothing: the key is all that is needed."""
+        return {}
+
+    def release(self, effect: EffectData) -> Outcome:
+        """Post the data and return status and answer.
+
+        Raises: EffectRefused: the program refused it (400 to 499). EffectDelayed: nobody listens, or the program says
+        that it cannot now.
+        """
+        parts = urlsplit(self._url)
+        body = json.dumps(effect["payload"]["data"], ensure_ascii=False).encode()
+        with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=self._timeout)) as connection:
+            try:
+                connection.connect()
+            except OSError as error:
+                what = f"nobody listens at {self._url}: {error.strerror or error}"
+                raise EffectDelayed(what, remedy="Start the program that listens there.") from error
+            headers = {"Content-Type": "application/json", KEY_HEADER: effect["key"], "Connection": "close"}
+            connection.request("POST", parts.path or "/", body, headers)
+            answer = connection.getresponse()
+            text = answer.read(_READ).decode("utf-8", "replace")
+        return _judge(self._url, answer.status, text)
+
+    def find(self, effect: EffectData) -> Outcome | None:
+        """Return nothing: a program is asked again with the key, it cannot be asked what it did."""
+        return None
+
+
+def _judge(url: str, status: int, text: str) -> Outcome:
+    """Return the outcome of an answer. Raises: EffectRefused, EffectDelayed: the program did nothing."""
+    if 200 <= status < 300:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return {"status": status, "answer": text[:_KEPT], "sha256": digest}
+    if status in (429, 503):
+        raise EffectDelayed(f"{url} cannot take it now ({status})", remedy="It is tried again.")
+    if 300 <= status < 500:
+        raise EffectRefused(
+            f"{url} refused it: {status} {text[:_KEPT]!r}", remedy="See the program that listens there."
+        )
+    raise http.client.HTTPException(f"{url} answered {status}")

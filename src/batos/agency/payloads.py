@@ -1,0 +1,83 @@
+"""The payloads of effects: what a message to a capability may ask for, checked before anything is staged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from batos.errors import ObjectError
+
+#: The most characters of a text that is appended, and of data that is posted, as JSON.
+MOST_TEXT: Final = 64 * 1024
+#: The most characters of a path below a granted folder, and the most folders in it.
+MOST_PATH, MOST_FOLDERS = 512, 8
+#: The longest name of a file or folder, in bytes.
+_LONGEST_NAME: Final = 255
+
+
+def append_payload(args: Sequence[Any]) -> dict[str, Any]:
+    """Return the payload of `append_(path, text)`: {path, text}; a text that ends without a line break gets one.
+
+    Raises: ObjectError: an argument is wrong.
+    """
+    if len(args) != 2:
+        raise ObjectError("`append_` takes a path below its folder, and a text")
+    path, text = args
+    if not isinstance(text, str) or not text:
+        raise ObjectError("`append_` takes its text as a text that is not empty")
+    if len(text) > MOST_TEXT:
+        raise ObjectError(f"`append_` takes a text of at most {MOST_TEXT:,} characters, not {len(text):,}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ObjectError("`append_`: the text is not valid Unicode text") from None
+    return {"path": "/".join(path_parts(path)), "text": text if text.endswith("\n") else f"{text}\n"}
+
+
+def path_parts(path: object) -> list[str]:
+    """Return the names in a path below a folder.
+
+    Raises: ObjectError: it leaves the folder, or has a name that no file may have.
+    """
+    if not isinstance(path, str) or not path.strip():
+        raise ObjectError("`append_` takes a path as a text that is not empty")
+    parts = path.split("/")
+    if len(path) > MOST_PATH or len(parts) > MOST_FOLDERS:
+        raise ObjectError(f"`append_` takes a path of at most {MOST_PATH} characters and {MOST_FOLDERS} names")
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise ObjectError(f"`append_`: {path[:80]!r} is not a plain path below the granted folder")
+        if not part.isprintable() or len(part.encode("utf-8", "replace")) > _LONGEST_NAME:
+            raise ObjectError(f"`append_`: {part[:80]!r} is no name of a file")
+    return parts
+
+
+def post_payload(args: Sequence[Any]) -> dict[str, Any]:
+    """Return the payload of `post_(data)`: {data}, any plain data as JSON.
+
+    Raises: ObjectError: an argument is wrong.
+    """
+    if len(args) != 1:
+        raise ObjectError("`post_` takes one argument: the data that is posted as JSON")
+    try:
+        text = json.dumps(args[0], ensure_ascii=False, allow_nan=False, sort_keys=True)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        raise ObjectError("`post_` takes plain data: text, numbers, lists, objects") from None
+    if len(text) > MOST_TEXT:
+        raise ObjectError(f"`post_` takes at most {MOST_TEXT:,} characters of JSON, not {len(text):,}")
+    return {"data": json.loads(text)}
+
+
+def payload_of(operation: str, args: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the payload of a kernel's function for effects. Raises: ObjectError: an argument is wrong."""
+    return append_payload(args) if operation == "effect.append" else post_payload(args)
+
+
+def describe(operation: str, payload: Mapping[str, Any]) -> str:
+    """Describe an effect in a line for people."""
+    if operation == "effect.append":
+        return f"append {len(payload['text'].encode()):,} bytes to {payload['path']}"
+    text = json.dumps(payload["data"], ensure_ascii=False)
+    return f"post {text if len(text) <= 60 else f'{text[:59]}…'}"

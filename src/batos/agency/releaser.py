@@ -1,0 +1,259 @@
+"""The releaser: does the effects of the outbox one after another, each attempt between two commits.
+
+An attempt is begun by a commit (state `releasing`), then the sink does the effect, then a commit records what came of
+it. A process that ends in between leaves an effect `releasing`, and the next process decides by the class of the sink:
+a keyed one is asked again with the same key, a queryable one is read back, and of a blind one a person is asked.
+
+`hold` is awaited at each point of an effect's life (`Point`) with the effect's id. The product waits for nothing there;
+a bench that kills processes holds one open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
+
+import structlog
+
+from batos.agency.granting import open_sink
+from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
+from batos.errors import BatosError
+from batos.event_payloads import (
+    EFFECT_FAILED,
+    EFFECT_RELEASED,
+    EFFECT_UNKNOWN,
+    MISSION_DONE,
+    EffectFailed,
+    EffectReleased,
+    EffectUnknown,
+)
+from batos.events import Events
+from batos.image import capabilities, staged_effects
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.image.staged_effects import EffectState
+from batos.objects.prototype import reference
+
+_log = structlog.get_logger("batos.effect")
+
+#: Attempts of an effect whose target is not there, and the seconds between them.
+MOST_ATTEMPTS: Final = 5
+PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
+
+#: A point of an effect's life: it stands in the outbox, is begun, is done and not recorded, is recorded.
+Point: TypeAlias = Literal["staged", "begun", "done", "recorded"]
+#: Waits at a point.
+Hold: TypeAlias = Callable[[Point, str], Awaitable[None]]
+
+
+async def go_on(point: Point, effect: str) -> None:
+    """Wait for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaserParts:
+    """The parts of a releaser: where effects stand, what is told, and what does them."""
+
+    image: LivingImage
+    events: Events
+    clock: Callable[[], datetime]
+    sinks: SinkFactory = open_sink
+    hold: Hold = go_on
+    pauses: tuple[float, ...] = PAUSES
+
+
+class Releaser:
+    """Releases the effects of one image; only one process holds an image, so each effect has one releaser."""
+
+    def __init__(self, parts: ReleaserParts, group: asyncio.TaskGroup) -> None:
+        self._parts, self._group = parts, group
+        self._image = parts.image
+        self._releasing = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._again = False
+        self._leaving = asyncio.Event()
+
+    def follow(self, events: Events) -> Callable[[], None]:
+        """Release the effects of each mission that is done from now on; return what ends that."""
+
+        def on_event(event: str, keys: Mapping[str, Any]) -> None:
+            if event == MISSION_DONE.name:
+                self.wake()
+
+        return events.subscribe(on_event)
+
+    def wake(self) -> None:
+        """Release what waits, in the background."""
+        self._again = True
+        if (self._task is None or self._task.done()) and not self._leaving.is_set():
+            self._task = self._group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while self._again:
+            self._again = False
+            pauses = iter(self._parts.pauses)
+            while await self._release_or_log():
+                pause = next(pauses, None)
+                if pause is None or await self._leaves_within(pause):
+                    break
+
+    async def _leaves_within(self, seconds: float) -> bool:
+        """Wait between two attempts; return whether the process leaves meanwhile."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._leaving.wait(), seconds)
+        return self._leaving.is_set()
+
+    async def _release_or_log(self) -> bool:
+        try:
+            return await self.release_all()
+        except Exception as error:  # no reason to end the process: what waits stands in the outbox
+            _log.warning("staged_effects.not_released", reason=str(error))
+            return False
+
+    async def release_all(self) -> bool:
+        """Release all effects that wait, in their order; return whether some of them are to be tried again later."""
+        async with self._releasing:
+            if self._image.refusing is not None:
+                return False
+            with self._image.snapshot() as root:
+                names = staged_effects.list_waiting(root)
+            delayed = [await self._release(name) for name in names]
+        return any(delayed)
+
+    async def aclose(self) -> None:
+        """Release what still waits, once: what cannot be released now waits for the next process."""
+        self._leaving.set()
+        if self._task is not None:
+            await self._task
+        await self._release_or_log()
+
+    # -- one effect
+
+    async def _release(self, name: str) -> bool:
+        """Bring one effect to its end; return whether it is delayed."""
+        with self._image.snapshot() as root:
+            effect = dict(staged_effects.find(root, name))
+            capability = capabilities.find(root, effect["grant"])
+            is_granted = capability is not None and reference(capability) == effect["oid"]
+            sink = self._parts.sinks(capability) if capability is not None and is_granted else None
+        await self._parts.hold("staged", name)
+        if effect["state"] == "releasing":
+            return await self._recover(effect, sink)
+        if sink is None:
+            why = EffectRefused(f"the grant {effect['grant']!r} is revoked", remedy="`batos grants list` lists grants.")
+            return await self._record_fault(effect, why)
+        return await self._attempt(effect, sink)
+
+    async def _attempt(self, effect: dict[str, Any], sink: Sink) -> bool:
+        try:
+            before = await asyncio.to_thread(sink.prepare, effect)
+        except (EffectRefused, EffectDelayed) as error:
+            return await self._record_fault(effect, error)
+        effect = {**effect, "before": before}
+        if not await self._begin(effect):
+            return False
+        await self._parts.hold("begun", effect["effect"])
+        try:
+            outcome = await asyncio.to_thread(sink.release, effect)
+        except (EffectRefused, EffectDelayed) as error:
+            return await self._record_fault(effect, error)
+        except Exception as error:  # whether it happened is what nobody knows
+            return await self._resolve(effect, sink, str(error) or type(error).__name__)
+        await self._parts.hold("done", effect["effect"])
+        return await self._record_release(effect, outcome)
+
+    async def _begin(self, effect: Mapping[str, Any]) -> bool:
+        """Record that an attempt begins; False if the effect was withdrawn meanwhile."""
+        at = iso(self._parts.clock())
+
+        def change(root: Root) -> bool:
+            found = staged_effects.find(root, effect["effect"])
+            if found["state"] not in ("staged", "releasing"):
+                return False
+            found["before"], found["attempts"] = effect["before"], found["attempts"] + 1
+            staged_effects.become(root, found, "releasing", at)
+            return True
+
+        return await self._image.writer.apply(change)
+
+    async def _recover(self, effect: dict[str, Any], sink: Sink | None) -> bool:
+        """Decide about an effect that an ended process began, by the class of its sink."""
+        why = "the process that released it ended"
+        if sink is None:
+            return await self._record_unknown(effect, f"{why}, and its grant is revoked")
+        if class_of(sink) == "blind":
+            return await self._record_unknown(effect, f"{why}, and its target cannot be asked")
+        if effect["attempts"] >= MOST_ATTEMPTS and class_of(sink) == "keyed":
+            return await self._record_unknown(effect, f"{why}, for the {MOST_ATTEMPTS}th time")
+        if class_of(sink) == "queryable":
+            try:
+                found = await asyncio.to_thread(sink.find, effect)
+            except Exception as error:  # it can be read back later
+                return await self._delay(effect, f"{why}; reading it back failed: {error}")
+            if found is not None:
+                return await self._record_release(effect, found)
+        return await self._attempt(effect, sink)
+
+    async def _resolve(self, effect: dict[str, Any], sink: Sink, why: str) -> bool:
+        """Find out what came of an attempt that ended in an error, by the class of the sink."""
+        if class_of(sink) == "blind":
+            return await self._record_unknown(effect, f"{why}; its target cannot be asked whether it happened")
+        if class_of(sink) == "keyed":
+            if effect["attempts"] + 1 < MOST_ATTEMPTS:
+                return await self._delay(effect, why)
+            return await self._record_unknown(effect, f"{why}; tried {MOST_ATTEMPTS} times")
+        try:
+            found = await asyncio.to_thread(sink.find, effect)
+        except Exception as error:  # it can be read back later
+            return await self._delay(effect, f"{why}; reading it back failed: {error}")
+        return await self._delay(effect, why) if found is None else await self._record_release(effect, found)
+
+    async def _delay(self, effect: Mapping[str, Any], why: str) -> bool:
+        return await self._record_fault(effect, EffectDelayed(why, remedy="It is tried again."))
+
+    async def _record_fault(self, effect: Mapping[str, Any], error: BatosError) -> bool:
+        """Record an attempt in which nothing happened; return whether there will be another one."""
+        outcome = {"error": error.as_dict()}
+        if isinstance(error, EffectDelayed) and effect["attempts"] + 1 < MOST_ATTEMPTS:
+            await self._write(effect, "staged", outcome)
+            return True
+        await self._write(effect, "failed", outcome)
+        told = EffectFailed(
+            mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=error.as_dict()
+        )
+        self._parts.events.emit(EFFECT_FAILED, told)
+        return False
+
+    async def _record_release(self, effect: Mapping[str, Any], outcome: Outcome) -> bool:
+        """Record that an effect happened."""
+        await self._write(effect, "released", outcome)
+        told = EffectReleased(
+            mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], outcome=outcome
+        )
+        self._parts.events.emit(EFFECT_RELEASED, told)
+        return False
+
+    async def _record_unknown(self, effect: Mapping[str, Any], reason: str) -> bool:
+        """Record that nobody knows whether an effect happened: a person is asked."""
+        await self._write(effect, "unknown", {"reason": reason})
+        told = EffectUnknown(mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=reason)
+        self._parts.events.emit(EFFECT_UNKNOWN, told)
+        return False
+
+    async def _write(self, effect: Mapping[str, Any], state: EffectState, outcome: Outcome) -> None:
+        at = iso(self._parts.clock())
+
+        def change(root: Root) -> None:
+            found = staged_effects.find(root, effect["effect"])
+            if state == "staged" and found["state"] == "staged":
+                found["attempts"] += 1  # an attempt that was not even begun
+            staged_effects.become(root, found, state, at, outcome)
+
+        await self._image.writer.apply(change)
+        if state != "staged":
+            await self._parts.hold("recorded", effect["effect"])

@@ -1,0 +1,68 @@
+"""The protocol of sinks: they do effects in the world, and say what can be known of one whose record is missing.
+
+A sink works in a thread and may block. Its three functions are called in this order for an attempt; after each of them
+the releaser writes a commit:
+
+- `prepare` reads what is needed to recognise the effect afterwards, and changes nothing;
+- `release` does the effect;
+- `find` is asked by a releaser that finds an attempt which an ended process began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from batos.errors import BatosError
+from batos.image.capabilities import SinkClass
+from batos.objects.prototype import UvmObject
+
+#: An effect for a sink: {effect, key, operation, payload}, and what `prepare` returned, as plain data.
+EffectData: TypeAlias = Mapping[str, Any]
+#: The outcome of an effect, as plain data.
+Outcome: TypeAlias = dict[str, Any]
+
+
+class EffectRefused(BatosError):
+    """An effect that did not happen and will not: its target does not allow it."""
+
+
+class EffectDelayed(BatosError):
+    """An effect that did not happen, and may in a later attempt: its target is not there now."""
+
+    retry = True
+
+
+class Sink(Protocol):
+    """A target of effects.
+
+    A keyed sink is told the key, and does an effect of one key once however often it is asked. A queryable one can be
+    read back. Of a blind one nobody can know; one that declares no class is taken for blind.
+    """
+
+    sink: SinkClass
+
+    def prepare(self, effect: EffectData) -> dict[str, Any]:
+        """Return what `find` needs to recognise the effect, as plain data. Raises: EffectRefused, EffectDelayed."""
+        ...
+
+    def release(self, effect: EffectData) -> Outcome:
+        """Do the effect and return what came of it.
+
+        Raises: EffectRefused, EffectDelayed: it did not happen. After any other error nobody knows.
+        """
+        ...
+
+    def find(self, effect: EffectData) -> Outcome | None:
+        """Return what came of an effect that was begun; None: it did not happen. Only a queryable sink is asked."""
+        ...
+
+
+#: Makes the sink of a capability.
+SinkFactory: TypeAlias = Callable[[UvmObject], Sink]
+
+
+def class_of(sink: Sink) -> SinkClass:
+    """Return the class that a sink declares; `blind` for one that declares none, since it cannot be taken back."""
+    declared: SinkClass = getattr(sink, "sink", "blind")
+    return declared if declared in ("keyed", "queryable") else "blind"

@@ -1,0 +1,79 @@
+"""The verbs by which a person grants what missions may do in the world, and answers for effects that are unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
+
+from batos.agency import granting
+from batos.agency.effect_readings import effect_document
+from batos.client.wire.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
+from batos.errors import BatosError, BriefError
+from batos.image import capabilities, ownership, roots, staged_effects
+from batos.image.ids import iso
+from batos.image.roots import Root
+from batos.mission_documents import as_plain
+from batos.uvm import UVM
+
+#: Does something to its end, also when who asked for it is gone.
+Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+
+
+class EffectChanges:
+    """Changes grants, and what is known of effects."""
+
+    def __init__(self, uvm: UVM, shield: Shield) -> None:
+        self._uvm, self._shield = uvm, shield
+
+    def verbs(self) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
+        """Return the function of each verb, by name."""
+        return {"grants_add": self._add, "grants_revoke": self._revoke, "effects_settle": self._settle}
+
+    async def _apply(self, change: Callable[[Root], Any]) -> dict[str, Any]:
+        """Make a change that refuses before it changes anything."""
+
+        def attempt(root: Root) -> Any:
+            try:
+                return change(root)
+            except BatosError as error:  # raised in the writer it would fail the other changes of its commit
+                return error
+
+        told = await self._shield(self._uvm.image.writer.apply(attempt))
+        if isinstance(told, BatosError):
+            raise told
+        return as_plain(told)
+
+    async def _add(self, given: GrantsAddArgs, *_told: object) -> dict[str, Any]:
+        if given.blind and given.kind == "file":
+            raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
+        target, usual = granting.check_target(given.kind, given.target, self._uvm.settings.home)
+        name = granting.check_name(given.name or granting.name_for(given.kind, target))
+        told = given.user or self._uvm.settings.asker, iso(self._uvm.clock())
+        sink = "blind" if given.blind else usual
+
+        def change(root: Root) -> dict[str, Any]:
+            made = capabilities.add(root, name, given.kind, target, sink, told)
+            roots.connection_of(root).add(made)  # it has a reference from now on
+            return {"grant": granting.grant_document(made)}
+
+        return await self._apply(change)
+
+    async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> dict[str, Any]:
+        def change(root: Root) -> dict[str, Any]:
+            return {"revoked": granting.grant_document(capabilities.revoke(root, given.name, given.user))}
+
+        found = await self._apply(change)
+        self._uvm.releaser.wake()
+        return found
+
+    async def _settle(self, given: EffectsSettleArgs, *_told: object) -> dict[str, Any]:
+        by, at = given.user or self._uvm.settings.asker, iso(self._uvm.clock())
+
+        def change(root: Root) -> Any:
+            found = staged_effects.find(root, given.effect)
+            if given.user is not None and not ownership.is_asked_by(root, [found["mission"]], given.user):
+                raise ownership.no_mission(found["mission"], given.user, "effect")
+            settled = staged_effects.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
+            return effect_document(settled)
+
+        return await self._apply(change)

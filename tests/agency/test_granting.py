@@ -1,0 +1,203 @@
+"""Grants: what may be granted, to whom, and that nothing happens in the world without one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.agency.acting import BRIEF, FACET, WRITES, acting
+from tests.image.installing import install
+from tests.image.open_image import open_image
+
+from batos.agency import granting
+from batos.errors import BatosError, BriefError, NotFound, Refused
+from batos.guardian.audit import audit
+from batos.image import roots, staged_effects
+from batos.image.protection import protected_changes
+from batos.image.roots import Root
+from batos.inference.ollama.bridge import ChatRequest
+from batos.server.dispatch.guest_rights import limit_guest
+from batos.testing import ScriptedBridge, plain_reply
+
+
+async def test_a_method_acts_by_a_grant_that_its_mission_names(tmp_path: Path) -> None:
+    """After the commit, once; a retry of the mission does not do it again."""
+    async with acting(tmp_path) as mind:
+        first = await mind.uvm.missions.ask(BRIEF)
+        assert first["status"] == "done"
+        assert await mind.states() == ["released"]
+        assert mind.lines() == ["Asked: Word q1?"]
+        again = await mind.uvm.missions.ask({**BRIEF, "ancestor": first["id"]})
+        assert again["status"] == "done"
+        assert (await mind.states(), len(mind.lines())) == (["released"], 1)
+        other = await mind.uvm.missions.ask(BRIEF)
+        assert (other["status"], await mind.states(), len(mind.lines())) == ("done", ["released"] * 2, 2)
+
+
+async def test_without_the_grant_in_its_brief_nothing_is_reached(tmp_path: Path) -> None:
+    """Neither by a method nor by a message; of another user's grant, or of one that is not there, none is accepted."""
+    async with acting(tmp_path) as mind:
+        brief = {name: value for name, value in BRIEF.items() if name != "grants"}
+        assert (await mind.uvm.missions.ask(brief))["status"] == "done"  # the facet failed, its intent answered
+        with pytest.raises(BatosError, match="holds no capability"):
+            await mind.send("notes", "log.txt", "x", grants=None)
+        for fields in ({"grants": ["absent"]}, {"grants": ["notes"], "user": "somebody"}):
+            with pytest.raises(NotFound, match="no grant"):
+                await mind.uvm.missions.submit({**BRIEF, **fields})
+        assert (await mind.states(), mind.lines()) == ([], [])
+
+
+async def test_a_thought_that_fails_or_is_cancelled_did_nothing(tmp_path: Path) -> None:
+    """Whatever its methods staged before."""
+    staged = asyncio.Event()
+
+    def respond(request: ChatRequest) -> str:
+        if "Word q1?" in str(request.messages):
+            staged.set()
+        return str(plain_reply(request))
+
+    bridge = ScriptedBridge(respond)
+    async with acting(tmp_path, bridge=bridge) as mind:
+        mission = await mind.uvm.missions.submit(BRIEF)
+        await mind.uvm.missions.begin(mission)
+        await staged.wait()
+        await mind.ask("cancel", mission=mission, user="tester")
+        assert (await mind.states(), mind.lines()) == ([], [])
+
+
+async def test_what_a_method_staged_before_it_failed_is_dropped(tmp_path: Path) -> None:
+    """The mission goes on without it; two equal effects of one mission are one."""
+    again = "    said = await notes.append_('log.txt', 'Asked: ' + query)\n"
+    failing = WRITES.replace("    return", f"{again}    raise ValueError\n    return")
+    twice = WRITES.replace("    return", f"{again}    return")
+    async with acting(tmp_path) as mind:
+        for source, lines in ((failing, 0), (twice, 1)):
+
+            def learn(root: Root, source: str = source) -> None:
+                install(root, root["brick_prototype_obj"], FACET, source)
+
+            await mind.uvm.image.writer.apply(learn)
+            assert (await mind.uvm.missions.ask(BRIEF))["status"] == "done"
+            await mind.states()
+            assert len(mind.lines()) == lines
+
+
+async def test_a_dream_holds_no_live_capability(tmp_path: Path) -> None:
+    """It shows what it would have done, and neither its end nor its promotion does it. Nor does a replay."""
+    async with acting(tmp_path) as mind:
+        dream = await mind.ask("dream_new", brief=BRIEF)
+        (shown,) = (await mind.ask("dream_diff", dream="last"))["effects"]
+        assert shown.startswith("notes: append")
+        await mind.ask("dream_promote", dream=dream["id"])
+        assert (await mind.states(), mind.lines()) == ([], [])
+        real = await mind.uvm.missions.ask(BRIEF)
+        assert await mind.states() == ["released"]
+        await mind.ask("replay", mission=real["id"])
+        assert (await mind.states(), len(mind.lines())) == (["released"], 1)
+
+
+async def test_an_undo_withdraws_what_waits_and_names_what_happened(tmp_path: Path) -> None:
+    """A redo stages again what it withdrew; what happened in the world is never done twice."""
+    async with acting(tmp_path) as mind:
+        async with mind.uvm.releaser._releasing:
+            waits = await mind.send("notes", "log.txt", "A line.")
+            told = await mind.ask("undo", mission=waits["id"], user="tester")
+            assert told["undone"][0]["effects"] == []
+        assert (await mind.states(), mind.lines()) == (["withdrawn"], [])
+        assert (await mind.ask("redo", user="tester"))["left"] == []
+        assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
+        told = await mind.ask("undo", mission=waits["id"], user="tester")
+        (line,) = told["undone"][0]["effects"]
+        assert (line.startswith("notes: append 8 bytes to log.txt (released"), mind.lines()) == (True, ["A line."])
+        again = await mind.send("notes", "log.txt", "A line.", ancestor=waits["id"])
+        assert (again["answer"], mind.lines()) == ("repeated", ["A line."])
+
+
+@pytest.mark.parametrize("target", ["relative", "/absent/folder", "/", "HOME", "HOME/blobs", "FILE"])
+def test_what_is_no_folder_of_its_own_is_not_granted(tmp_path: Path, target: str) -> None:
+    """Above all not the home: an effect could change the mind itself."""
+    home = tmp_path / "home"
+    (home / "blobs").mkdir(parents=True)
+    (tmp_path / "file").write_text("x")
+    given = target.replace("HOME", str(home)).replace("FILE", str(tmp_path / "file"))
+    with pytest.raises((BriefError, Refused)):
+        granting.check_target("file", given, home)
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    with pytest.raises(Refused):
+        granting.check_target("file", str(link), home)
+
+
+async def test_no_method_writes_a_capability(tmp_path: Path) -> None:
+    """All of its slots are the kernel's; the source of a method that acts passes the guardian."""
+    async with acting(tmp_path) as mind:
+        with mind.uvm.image.transaction("m-1") as transaction:
+            capability = transaction.root[roots.GRANTS]["notes"]
+            capability.target = "/"
+            assert protected_changes(transaction.committed_slots(capability) or {}, vars(capability)) == ["target"]
+    assert audit(WRITES).accepted
+
+
+def test_names_are_made_of_targets() -> None:
+    """Of a folder's name or a port; a wrong one is refused."""
+    assert granting.name_for("file", "/srv/My Notes/") == "my_notes"
+    assert granting.name_for("http", "http://127.0.0.1:8080") == "http_8080"
+    for name in ("", "Notes", "1a", "a-b", "a" * 64):
+        with pytest.raises(BriefError):
+            granting.check_name(name)
+
+
+def test_a_guest_neither_grants_nor_settles() -> None:
+    """It sees the effects of its own missions."""
+    for verb in ("grants_add", "grants_revoke", "effects_settle"):
+        with pytest.raises(Refused):
+            limit_guest(verb, {}, "key laptop 0a1b")
+    assert limit_guest("effects", {}, "key laptop 0a1b")["user"] == "key laptop"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(("new", "retry", "fail", "withdraw")), st.integers(0, 2)), max_size=12))
+def test_of_equal_effects_of_a_lineage_one_happens(steps: list[tuple[str, int]]) -> None:
+    """Whatever fails, is withdrawn and retried in between: it is staged again only if it did not happen."""
+    asyncio.run(_lineage(steps))
+
+
+async def _lineage(steps: list[tuple[str, int]]) -> None:
+    async with open_image(None) as image:
+        happened: dict[tuple[str, str], int] = {}
+        last = ""
+
+        def change(root: Root) -> None:
+            nonlocal last
+            for number, (what, which) in enumerate(steps):
+                mission = f"m-{number:026d}"
+                ancestor = last if what != "new" and last else None
+                image.insert(
+                    root, {"text": "?", "user": "u", "attachments": [], "id": mission, "ancestor": ancestor}, "", {}
+                )
+                payload = {"path": "a", "text": str(which)}
+                fingerprint = staged_effects.fingerprint_of("oid:0x1", "effect.append", payload)
+                effect = {"grant": "g", "oid": "oid:0x1", "operation": "effect.append", "payload": payload}
+                for _ in range(2):  # a publication that is repeated adds nothing
+                    staged_effects.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
+                made = staged_effects.find(root, f"e-{mission[2:]}-1")
+                key = staged_effects.lineage_of(root, mission), fingerprint
+                if made["state"] == "staged":
+                    if what == "fail":
+                        staged_effects.become(root, made, "failed", "")
+                    elif what == "withdraw":
+                        assert staged_effects.withdraw(root, mission, "") == [made["effect"]]
+                    else:
+                        staged_effects.become(root, made, "released", "")
+                        happened[key] = happened.get(key, 0) + 1
+                else:
+                    assert (made["state"], happened.get(key)) == ("repeated", 1)
+                last = mission
+            assert staged_effects.list_waiting(root) == []
+            assert len(root[roots.FIRED]) == len(happened)
+
+        await image.writer.apply(change)
+        assert set(happened.values()) <= {1}

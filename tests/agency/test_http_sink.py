@@ -1,0 +1,103 @@
+"""The sink of programs: posts to one address of this machine, with a key."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agency.http_target import Target, listening
+from tests.agency.sink_laws import SinkLaws
+
+from batos.agency.http_sink import HttpSink, check_address
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
+from batos.errors import BriefError
+
+EFFECT: dict[str, Any] = {
+    "effect": "e-1-1", "key": "key-1", "operation": "effect.post", "payload": {"data": {"text": "Grüße"}}, "before": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    """A program that listens."""
+    with listening() as found:
+        yield found
+
+
+class TestLaws(SinkLaws):
+    """A sink of a program is a keyed sink."""
+
+    @pytest.fixture
+    def sink(self, target: Target) -> Sink:
+        """One that posts to the program."""
+        self.target = target
+        return HttpSink(target.url)
+
+    def effect(self) -> dict[str, Any]:
+        """Some data."""
+        return dict(EFFECT)
+
+    def count(self, tmp_path: Path) -> int:
+        """What the program did."""
+        return len(self.target.done)
+
+
+def test_an_answer_is_kept_in_short(target: Target) -> None:
+    """The status, the beginning of the text, and its digest."""
+    outcome = HttpSink(target.url).release(EFFECT)
+    assert (outcome["status"], outcome["answer"], len(outcome["sha256"])) == (200, "taken", 64)
+    assert target.asked == [("key-1", {"text": "Grüße"})]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(400, EffectRefused), (409, EffectRefused), (302, EffectRefused), (429, EffectDelayed), (503, EffectDelayed)],
+)
+def test_what_the_program_refuses_did_not_happen(target: Target, status: int, error: type[Exception]) -> None:
+    """And a redirection is not followed."""
+    target.answers = [status]
+    with pytest.raises(error):
+        HttpSink(target.url).release(EFFECT)
+    assert len(target.asked) == 1
+
+
+def test_nobody_knows_after_a_fault_of_the_program_or_a_lost_answer(target: Target) -> None:
+    """Any other error says neither that it happened nor that it did not."""
+    for status in (500, 0):
+        target.answers = [status]
+        with pytest.raises((http.client.HTTPException, OSError)):
+            HttpSink(target.url).release(EFFECT)
+
+
+def test_where_nobody_listens_it_is_tried_later() -> None:
+    """The remedy says what to start."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/x"
+        with pytest.raises(EffectDelayed, match="nobody listens"):
+            HttpSink(url).release(EFFECT)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com:80/", "http://192.168.1.2:80/", "https://127.0.0.1:443/", "http://127.0.0.1/x",
+        "http://localhost.evil.com:1/", "http://127.0.0.1:99999/", "http://u:p@127.0.0.1:1/", "file:///etc/passwd",
+        "http://0.0.0.0:80/", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/?q=1", "", "http://[::2]:1/",
+        "http://169.254.169.254:80/latest", "http://127.0.0.1:1/\r\nX: y",
+    ],
+)  # fmt: skip
+def test_only_a_program_of_this_machine_is_an_address(url: str) -> None:
+    """Nothing else is ever connected to."""
+    with pytest.raises(BriefError):
+        check_address(url)
+
+
+def test_both_loopbacks_are_addresses() -> None:
+    """Of either version."""
+    assert check_address("http://127.0.0.1:8080/inbox")
+    assert check_address("http://[::1]:8080/inbox")

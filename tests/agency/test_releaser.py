@@ -1,0 +1,136 @@
+"""The releaser: each effect happens once, whatever ends the process, and what nobody can know a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agency.acting import acting
+from tests.agency.http_target import Target, listening
+from tests.image.open_image import child
+
+from batos.agency.releaser import MOST_ATTEMPTS
+from batos.errors import NotFound, Refused
+from batos.image import staged_effects
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    """A program that listens."""
+    with listening() as found:
+        yield found
+
+
+async def killed(*arguments: object) -> None:
+    """Run the script until it is killed at its point."""
+    with child(Path(__file__).with_name("script_effects.py"), *arguments) as process:
+        assert await asyncio.to_thread(process.wait, 20) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("point", "grant", "state", "asked"),
+    [
+        ("staged", "notes", "released", 1),
+        ("begun", "notes", "released", 1),
+        ("done", "notes", "released", 1),
+        ("done", "inbox", "released", 2),
+        ("begun", "dark", "unknown", 0),
+        ("done", "dark", "unknown", 1),
+        ("recorded", "inbox", "released", 1),
+    ],
+)
+async def test_a_killed_process_leaves_no_effect_out_and_doubles_none(
+    tmp_path: Path, target: Target, point: str, grant: str, state: str, asked: int
+) -> None:
+    """At each point of an effect's life, by each class of sink; two recoverers change nothing of it."""
+    await killed(tmp_path, target.url, point, grant)
+    async with acting(tmp_path, memory=False) as mind:
+        for mission in await mind.uvm.missions.recover():
+            await mind.uvm.missions.run(mission)
+        for _ in range(2):
+            await asyncio.gather(mind.uvm.releaser.release_all(), mind.uvm.releaser.release_all())
+        assert await mind.states() == [state]
+        if grant == "notes":
+            assert mind.lines() == ["A line."]
+        else:
+            assert (len(target.asked), len(target.done)) == (asked, min(asked, 1))
+
+
+async def test_a_program_that_is_away_is_tried_again_with_the_same_key(tmp_path: Path, target: Target) -> None:
+    """And an answer that was lost is asked for again: what was done under the key is not done twice."""
+    async with acting(tmp_path, url=target.url) as mind:
+        target.answers = [503, 0, 200]
+        assert (await mind.send("inbox", {"text": "Hello."}))["status"] == "done"
+        for _ in range(3):
+            await mind.uvm.releaser.release_all()
+        assert await mind.states() == ["released"]
+        assert len({key for key, _ in target.asked}) == len(target.done) == 1
+        assert len(target.asked) == 3
+
+
+async def test_a_program_that_stays_away_is_given_up(tmp_path: Path, target: Target) -> None:
+    """The effect did not happen: another mission of the lineage may stage it anew."""
+    async with acting(tmp_path, url=target.url) as mind:
+        target.answers = [503] * MOST_ATTEMPTS
+        told = await mind.send("inbox", {"text": "Hello."})
+        for _ in range(MOST_ATTEMPTS):
+            await mind.uvm.releaser.release_all()
+        assert (await mind.states(), len(target.asked)) == (["failed"], MOST_ATTEMPTS)
+        assert (await mind.send("inbox", {"text": "Hello."}, ancestor=told["id"]))["answer"] == "staged"
+        assert await mind.states() == ["failed", "released"]
+
+
+async def test_what_is_unknown_is_settled_by_a_person(tmp_path: Path, target: Target) -> None:
+    """Once, for good; only of an effect that is unknown, and only for whose mission it is."""
+    told: list[dict[str, Any]] = []
+    async with acting(tmp_path, url=target.url) as mind:
+        mind.uvm.events.subscribe(lambda event, keys: told.append(dict(keys)) if event == "effect.unknown" else None)
+        target.answers = [500, 500]
+        first, second = await mind.send("dark", {"n": 1}), await mind.send("dark", {"n": 2})
+        assert await mind.states() == ["unknown", "unknown"]
+        names = [each["effect"] for each in told]
+        assert names == [f"e-{each['id'][2:]}-1" for each in (first, second)]
+        with pytest.raises(NotFound):
+            await mind.ask("effects_settle", effect=names[0], outcome="done", user="somebody")
+        await mind.ask("effects_settle", effect=names[0], outcome="done", user="tester")
+        settled = await mind.ask("effects_settle", effect=names[1], outcome="undone", user="tester")
+        assert settled["outcome"]["settled_by"] == "tester"
+        assert await mind.states() == ["released", "not_done"]
+        with pytest.raises(Refused, match="nothing is to be settled"):
+            await mind.ask("effects_settle", effect=names[0], outcome="undone", user="tester")
+        assert (await mind.send("dark", {"n": 1}, ancestor=first["id"]))["answer"] == "repeated"
+        assert (await mind.send("dark", {"n": 2}, ancestor=second["id"]))["answer"] == "staged"
+
+
+async def test_what_is_staged_under_a_revoked_grant_fails(tmp_path: Path) -> None:
+    """A new grant of the same name is another capability."""
+
+    async def hold(point: str, effect: str) -> None:
+        if point == "staged":
+            await asyncio.sleep(0.05)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    async with acting(tmp_path, hold=hold) as mind:
+        async with mind.uvm.releaser._releasing:
+            await mind.send("notes", "log.txt", "A line.")
+            await mind.ask("grants_revoke", name="notes", user="tester")
+            await mind.ask("grants_add", kind="file", target=str(other), name="notes", user="tester")
+        assert await mind.states() == ["failed"]
+        assert (mind.lines(), list(other.iterdir())) == ([], [])
+        assert "revoked" in (await mind.ask("effects"))["effects"][0]["outcome"]["error"]["message"]
+
+
+async def test_effects_happen_in_the_order_of_their_missions(tmp_path: Path) -> None:
+    """Those of one mission in the order in which it staged them."""
+    async with acting(tmp_path) as mind:
+        for number in range(5):
+            await mind.send("notes", "log.txt", f"Line {number}.")
+        assert await mind.states() == ["released"] * 5
+        assert mind.lines() == [f"Line {number}." for number in range(5)]
+        with mind.uvm.image.snapshot() as root:
+            assert staged_effects.list_waiting(root) == []

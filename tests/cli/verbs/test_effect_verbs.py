@@ -1,0 +1,50 @@
+"""The verbs `grants` and `effects` as a person types them, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.processes import User
+
+from batos.cli.render.effect_texts import effects_text, settled_text
+
+EFFECT = {"effect": "e-1-1", "grant": "dark", "what": "post 1", "attempts": 1}
+
+
+def test_a_message_acts_by_a_grant(user: User, tmp_path: Path) -> None:
+    """Only if it is named; what happened is listed; a grant can be taken back."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    assert user.run("grants", "list").out.startswith("Nothing is granted")
+    assert user.run("effects").out == "No mission has acted on the world.\n"
+    added = user.run("grants", "add", "file", str(folder))
+    assert (added.code, "--grant notes" in added.out) == (0, True), added.err
+    assert user.run("grants", "add", "file", str(folder)).code == 4
+    assert user.run("grants", "add", "file", str(user.home)).code == 4
+    assert user.run("grants", "add", "http", "http://example.com/").code == 2
+    refused = user.run("send", "notes", "append_", "log.txt", "A line.")
+    assert (refused.code, "--grant" in refused.err) == (1, True), refused.err
+    assert user.run("send", "notes", "append_", "log.txt", "A line.", "--grant", "notes").code == 0
+    assert (folder / "log.txt").read_text() == "A line.\n"
+    listed = user.run("effects", "last")
+    assert ("append 8 bytes to log.txt" in listed.out, "released" in listed.out) == (True, True), listed.out
+    (effect,) = user.run("effects", "--json").document["data"]["effects"]
+    assert user.run("effects", "settle", effect["effect"], "done").code == 4
+    assert user.run("effects", "settle", "e-none-1", "done").code == 2
+    assert "notes" in user.run("grants", "list").out
+    undone = user.run("undo")
+    assert "what happened in the world is not taken back" in undone.out
+    assert user.run("grants", "revoke", "notes").code == 0
+    assert user.run("ask", "Why?", "--grant", "notes").code == 2
+    assert user.run("grants", "revoke", "notes").code == 2
+
+
+def test_effects_are_told_with_what_to_do() -> None:
+    """An unknown one with the command that settles it; a failed one with its reason."""
+    unknown = {**EFFECT, "state": "unknown", "outcome": {"reason": "the process that released it ended"}}
+    failed = {**EFFECT, "state": "failed", "outcome": {"error": {"message": "the grant is revoked"}}}
+    told = effects_text({"effects": [unknown, failed]})
+    assert "batos effects settle e-1-1 done (or: undone)" in told
+    assert ("the process that released it ended" in told, "the grant is revoked" in told) == (True, True)
+    assert settled_text({**EFFECT, "state": "released"}) == "e-1-1 happened."
+    assert "another mission may do it" in settled_text({**EFFECT, "state": "not_done"})
