@@ -96,6 +96,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "upward_imports",
         "cycles",
     ),
+    "audit.py": ("missions", "commits_ms", "digests_ms", "ratio"),
     "growth.py": ("bytes", "start", "end", "growth", "by_class", "packed"),
     "replay_law.py": ("kills", "paid_twice", "changed_choices", "missions", "done", "calls", "points"),
     "mission_overhead.py": (

@@ -83,6 +83,10 @@ EFFECTS: Final = "effects"
 FIRED: Final = "fired"
 #: ids of effects that wait for their release, or were begun
 STAGED: Final = "staged"
+#: the digest of the newest line about an effect, and how many there are (image/effect_log.py)
+EFFECT_LOG: Final = "effect_log"
+#: number -> a line about the outcome of an effect
+EFFECT_LINES: Final = "effect_lines"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
@@ -111,6 +115,8 @@ RECORDS: Final = (
     EFFECTS,
     FIRED,
     STAGED,
+    EFFECT_LOG,
+    EFFECT_LINES,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -165,6 +171,8 @@ class Root(TypedDict, total=False):
     effects: OOBTree[str, PersistentMapping[str, Any]]
     fired: OOBTree[str, str]
     staged: OOTreeSet[str]
+    effect_log: PersistentMapping[str, Any]
+    effect_lines: IOBTree[Mapping[str, Any]]
 
 
 def root_of(connection: Connection) -> Root:
@@ -203,12 +211,13 @@ def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
 
 def prepare(root: Root) -> bool:
     """Make the record trees that are missing; says whether any was."""
-    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES), PersistentMapping)
+    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG), PersistentMapping)
     kinds: Mapping[str, type] = {
         UNFOLDED: OOTreeSet,
         AWAITED: OOTreeSet,
         UNREMEMBERED: OOTreeSet,
         STAGED: OOTreeSet,
+        EFFECT_LINES: IOBTree,
         MISSIONS: Chronicle,
         CONVERSATIONS: Chronicle,
         DOCUMENTS: Chronicle,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from persistent.mapping import PersistentMapping
 
 from batos.errors import NotFound, Refused
-from batos.image import roots
+from batos.image import effect_log, roots
 from batos.image.roots import Root
 
 #: The kind of contribution that an effect is: {grant, oid, operation, payload, fingerprint, number}.
@@ -121,6 +121,7 @@ def become(root: Root, effect: Effect, state: EffectState, at: str, outcome: Map
         effect["outcome"] = dict(outcome)
     if state not in ("staged", "releasing"):
         root[roots.STAGED].discard(effect["effect"])
+        effect_log.append(root, effect, state, at, effect["outcome"])
     mark = _mark(effect["lineage"], effect["fingerprint"])
     if state in _FREE and root[roots.FIRED].get(mark) == effect["effect"]:
         del root[roots.FIRED][mark]

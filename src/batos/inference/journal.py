@@ -291,5 +291,10 @@ def chain_digest(record: Record, bodies: Sequence[bytes] | None = None) -> str:
     deleted.
     """
     bodies = canonical_bodies(record) if bodies is None else bodies
+    return hashlib.sha256(canonical(chained_fields(record, bodies))).hexdigest()
+
+
+def chained_fields(record: Record, bodies: Sequence[bytes]) -> dict[str, Any]:
+    """Return the fields of a record that its digest is of: in the place of each body stands that body's digest."""
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}
-    return hashlib.sha256(canonical({**_field_values(record), **digests})).hexdigest()
+    return {**_field_values(record), **digests}

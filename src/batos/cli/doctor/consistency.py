@@ -9,7 +9,7 @@ from typing import Final
 
 from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
-from batos.history import past_questions
+from batos.history import past_questions, record_chain
 from batos.image import roots
 from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
@@ -26,15 +26,12 @@ _ONE_BACKUP: Final = "Stop the server and restore image, journal and blobs toget
 
 @dataclass(slots=True)
 class _JournalContents:
-    """The journal's missions, the keys of all its calls, and the fault in it, if any."""
+    """The journal's missions, the keys of all its calls, and the faults in it."""
 
     missions: list[str] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     calls: int = 0
-    damaged: list[str] = field(default_factory=list)
-    #: Digests of the closed records, and what each says came before it.
-    digests: set[str] = field(default_factory=set)
-    before: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
 
 def findings(faces: ReadOnlyPair, root: Root) -> Iterator[Finding]:
@@ -52,29 +49,10 @@ def _journal(faces: ReadOnlyPair) -> _JournalContents:
         for name, log in (root.get(journal.MISSIONS) or {}).items():
             if not any(past_questions.NOTE in note for note in log.notes):  # those the image never had
                 kept.missions.append(name)
-            for entry in log.entries:
-                _entry(entry, name, kept)
-        head = root.get(journal.HEAD, "")
-    broken = {key for key, prev in kept.before.items() if prev and prev not in kept.digests}
-    if head and head not in kept.digests:
-        broken.add("its newest call")
-    if broken and not kept.damaged:
-        kept.damaged += [f"the call before {key[:12]}" for key in sorted(broken)]
+            kept.calls += len(log.entries)
+            kept.keys.update(entry.fields.get("key", "") for entry in log.entries)
+        kept.faults = record_chain.read_calls(root).find_faults()
     return kept
-
-
-def _entry(entry: journal.Entry, mission: str, kept: _JournalContents) -> None:
-    kept.calls += 1
-    try:
-        record = entry.record()
-    except ImageDamaged:
-        kept.keys.add(entry.fields.get("key", ""))
-        kept.damaged.append(f"{mission} at {entry.fields.get('path', 'an unknown place')}")
-        return
-    kept.keys.add(record.key)
-    if record.state != "open":
-        kept.digests.add(journal.chain_digest(record))
-        kept.before[record.key] = record.prev
 
 
 def _moment(faces: ReadOnlyPair, root: Root, kept: _JournalContents) -> Finding:
@@ -135,8 +113,8 @@ def _effects(root: Root) -> Finding:
 
 
 def _calls(kept: _JournalContents) -> Finding:
-    if not kept.damaged:
+    if not kept.faults:
         return Finding("image.journal", True, f"{count_text(kept.calls, 'call')} in the journal as they were written")
-    more = f", and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""
+    more = f", and {len(kept.faults) - 1} more" if len(kept.faults) > 1 else ""
     remedy = f"{_ONE_BACKUP} Without a backup, a mission that needs one of them asks the model again."
-    return Finding("image.journal", False, f"damaged in the journal: {kept.damaged[0]}{more}", remedy)
+    return Finding("image.journal", False, f"damaged in the journal: {kept.faults[0]}{more}", remedy)
