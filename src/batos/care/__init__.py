@@ -1,0 +1,1 @@
+"""Care of the image: it is verified and repaired, backed up and restored, and kept at a bounded size."""
