@@ -63,6 +63,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "tools": ("batos.cli.verbs.method", "List the tools that can be called."),
     "codex": ("batos.cli.verbs.codex", "Show, check and compare the codex: who the personas are."),
     "adapters": ("batos.cli.verbs.adapters", "List, check and choose the adapters that personas think with."),
+    "backup": ("batos.cli.verbs.backup_verbs", "Copy the mind to a folder, also while its server runs."),
+    "restore": ("batos.cli.verbs.backup_verbs", "Bring a backup back into an empty home."),
     "verify": ("batos.cli.verbs.care_verbs", "Read every record of the image, and name each fault."),
     "repair": ("batos.cli.verbs.care_verbs", "Mend the faults that `verify` names."),
     "audit": ("batos.cli.verbs.audit_verb", "Check that no record was changed or removed; export the records."),

@@ -1,0 +1,230 @@
+"""Backups of a home, also beside a running server, and their restoration; ZODB's own `repozo` copies the databases.
+
+The image is copied first, and the journal after it. Both are append-only, and every commit has the time in its id: the
+journal of a restored pair ends with the image's last moment, so both are of one moment, whatever was written meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ZODB.FileStorage import FileIterator
+from ZODB.scripts import repozo
+
+from batos.errors import BatosError, NotFound, Refused, UsageError
+from batos.image.ids import iso, tid_text
+from batos.image.past import moment_of
+
+#: The list of a folder's backups, a line of JSON for each.
+_LIST: Final = "backups.jsonl"
+#: Files and folders of a home that a mind needs beside its databases. Keys and tokens are no part of it.
+_BESIDE: Final = ("batos.toml", "codex", "modelfiles")
+#: The databases: the folder of a backup, and the file of a home.
+_DATABASES: Final = {"image": "live_image.fs", "journal": "journal.fs"}
+#: The folder in a home in which a restoration is made ready.
+_READY: Final = ".restoring"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup: when it was made, the last commit in it, and how repozo names its two parts."""
+
+    at: str
+    tid: str
+    image: str
+    journal: str
+    bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the backup as plain data."""
+        return {name: getattr(self, name) for name in Backup.__slots__}
+
+
+def list_backups(folder: Path) -> list[Backup]:
+    """Return the backups of a folder, the oldest first; a last line that was cut off is none."""
+    found: list[Backup] = []
+    path = folder / _LIST
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            found.append(Backup(**json.loads(line)))
+        except (ValueError, TypeError):
+            continue
+    return found
+
+
+def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], datetime]) -> Backup:
+    """Copy what was committed since the last backup in a folder, or with `full` all; return the backup.
+
+    Raises: UsageError: the folder cannot be written, or is in the home. NotFound: the home has no image in a file.
+    """
+    image, journal = (home / name for name in _DATABASES.values())
+    if not image.exists() or not journal.exists():
+        raise NotFound(f"{home} has no image in a file", field="image", remedy="`batos genesis` makes one.")
+    if folder.resolve().is_relative_to(home.resolve()):
+        raise UsageError(f"{folder} is in the home", field="folder", remedy="Name a folder elsewhere, on another disk.")
+    try:
+        for name in (*_DATABASES, "blobs", "home"):
+            (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        stamps = {name: _copy_database(home / file, folder / name, full=full) for name, file in _DATABASES.items()}
+        size = _copy_blobs(home / "blobs", folder / "blobs")
+        for name in _BESIDE:
+            _copy_beside(home / name, folder / "home" / name)
+        made = Backup(iso(clock()), _last_tid(folder / "image"), stamps["image"], stamps["journal"], size)
+        _append_line(folder / _LIST, json.dumps(made.as_dict()))
+    except OSError as error:
+        what = f"the backup cannot be written: {error}"
+        raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
+    return made
+
+
+def _copy_database(file: Path, folder: Path, *, full: bool) -> str:
+    """Copy a database by repozo, and return the time by which repozo names this state."""
+    before = {each.name for each in folder.iterdir()}
+    while any(name.startswith(time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())) for name in before):
+        time.sleep(0.1)  # repozo names its files by the second
+    _run_repozo(["-B", "-r", str(folder), "-f", str(file), *(["-F"] if full else [])])
+    names = sorted(each.name for each in folder.iterdir() if each.suffix in (".fs", ".deltafs"))
+    _sync(folder, {each.name for each in folder.iterdir()} - before)
+    return names[-1].partition(".")[0]
+
+
+def _run_repozo(arguments: list[str]) -> None:
+    """Run repozo's own functions, which raise errors where its program would leave the process."""
+    options = repozo.parseargs(arguments)
+    repozo.do_backup(options) if options.mode == repozo.BACKUP else repozo.do_recover(options)
+
+
+def _sync(folder: Path, names: set[str]) -> None:
+    for name in (*sorted(names), "."):
+        descriptor = os.open(folder / name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _last_tid(folder: Path) -> str:
+    """Return the last commit of the newest file of a backup."""
+    newest = max((each for each in folder.iterdir() if each.suffix in (".fs", ".deltafs")), key=lambda each: each.name)
+    with newest.open("rb") as file:
+        # Behind each commit stands its length, so that the last one is found from the end.
+        end = file.seek(-8, os.SEEK_END)
+        length = int.from_bytes(file.read(8), "big")
+        file.seek(end - length)
+        return tid_text(file.read(8))
+
+
+def _copy_blobs(source: Path, target: Path) -> int:
+    """Copy the blobs that a backup lacks, and return their bytes; a blob is never changed."""
+    size = 0
+    for path in sorted(source.rglob("*.blob")) if source.is_dir() else ():
+        there = target / path.relative_to(source)
+        if not there.exists():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            beside = there.with_suffix(".part")
+            shutil.copyfile(path, beside)
+            beside.replace(there)
+            size += there.stat().st_size
+    for name in (".layout",):
+        if (source / name).exists():
+            shutil.copyfile(source / name, target / name)
+    return size
+
+
+def _copy_beside(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    elif source.is_file():
+        shutil.copyfile(source, target)
+
+
+def _append_line(path: Path, line: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+# -- restoring
+
+
+def find_backup(folder: Path, at: datetime | None) -> Backup:
+    """Return the newest backup of a folder, or the newest that was made until a moment. Raises: NotFound."""
+    found = [each for each in list_backups(folder) if at is None or datetime.fromisoformat(each.at) <= at]
+    if not found:
+        when = "" if at is None else f" from {iso(at.astimezone(UTC))} or before"
+        raise NotFound(f"{folder} has no backup{when}", field="folder", remedy="`batos backup --list DIR` lists them.")
+    return found[-1]
+
+
+def restore_backup(folder: Path, home: Path, backup: Backup) -> None:
+    """Bring a backup back into a home that has no image; all of it is there at the end, or nothing.
+
+    Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
+    """
+    if any((home / name).exists() for name in _DATABASES.values()):
+        what = f"{home} has an image already"
+        raise Refused(what, field="home", remedy="Name an empty home (`--home DIR`), or move the image away.")
+    ready = home / _READY
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.rmtree(ready, ignore_errors=True)
+        ready.mkdir(mode=0o700)
+        for name, file in _DATABASES.items():
+            stamp = backup.image if name == "image" else backup.journal
+            with _explain_damage(folder):
+                _run_repozo(["-R", "-r", str(folder / name), "-o", str(ready / file), "-D", stamp, "-w"])
+            (ready / f"{file}.index").unlink(missing_ok=True)  # it may be of a later state
+        _cut_after(ready / _DATABASES["journal"], backup.tid)
+        for source, name in ((folder / "blobs", "blobs"), *((folder / "home" / each, each) for each in _BESIDE)):
+            _copy_beside(source, ready / name)
+        _settle(ready, home)
+    except OSError as error:
+        what = f"the backup cannot be restored: {error}"
+        raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
+
+
+@contextmanager
+def _explain_damage(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (repozo.RepozoError, KeyError) as error:
+        what = f"the backup in {folder} is damaged: {error}"
+        raise BatosError(what, remedy="Restore an earlier one: `batos restore DIR --at WHEN`.") from error
+
+
+def _cut_after(path: Path, tid: str) -> None:
+    """Cut a database after the last commit that is not newer than one."""
+    last, end = int(tid.partition("0x")[2], 16).to_bytes(8, "big"), 4
+    with closing(FileIterator(str(path))) as commits:
+        for commit in commits:
+            if commit.tid > last:
+                break
+            end = commit._tend + 8
+    os.truncate(path, end)
+
+
+def _settle(ready: Path, home: Path) -> None:
+    """Put what is ready in its place; the image comes last, since a home without one is restored again."""
+    for each in sorted(ready.iterdir(), key=lambda path: path.name == _DATABASES["image"]):
+        target = home / each.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        each.replace(target)
+    _sync(home, set())
+    ready.rmdir()
+
+
+def moment_text(backup: Backup) -> str:
+    """Return the moment of a backup's last commit in ISO 8601."""
+    return iso(moment_of(int(backup.tid.partition("0x")[2], 16).to_bytes(8, "big")))

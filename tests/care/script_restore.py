@@ -1,0 +1,28 @@
+"""A process that restores a backup and stops at a point, to be killed there: FOLDER HOME POINT."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.image.open_image import say
+
+from batos.care import backups
+
+
+def main(folder: Path, home: Path, point: str) -> None:
+    """Restore the newest backup."""
+    name = "_cut_after" if point == "database" else "_settle"
+
+    def stop(*_: Any) -> None:
+        say(point)
+        time.sleep(60)
+
+    setattr(backups, name, stop)
+    backups.restore_backup(folder, home, backups.find_backup(folder, None))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

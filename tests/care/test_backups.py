@@ -1,0 +1,123 @@
+"""Backups: a restored home is the home as it was, also one that was copied while missions ran, and nothing is half."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.care.test_verification import bridge, grown
+from tests.history import lived
+from tests.history.test_undoing import asked
+from tests.image.open_image import child, heard
+
+from batos.care import backups, verification
+from batos.errors import BatosError, NotFound, Refused, UsageError
+from batos.history import record_chain
+from batos.image.ids import utc_now
+from batos.image.transactions import snapshot
+from batos.testing import scripted_uvm
+
+
+async def said_by(home: Path) -> dict[str, Any]:
+    """Everything that a home says, once it is sound."""
+    async with scripted_uvm(home, bridge(), memory=False) as uvm:
+        assert verification.find_faults(uvm.image.db) == []
+        with snapshot(uvm.image.journal_db) as journal:
+            assert record_chain.read_calls(journal).find_faults() == []
+        said = lived.all_that_is_said(uvm.readings)
+    said["inspect alfred_prototype_obj"]["slots"].pop("last_audit")  # each opening writes its own
+    return said
+
+
+async def test_a_restored_home_says_what_the_home_said(tmp_path: Path) -> None:
+    """Of a full backup, of one that added to it, and of the first one again."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    await grown(home)
+    first = await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
+    before = await said_by(home)
+    async with scripted_uvm(home, bridge(), memory=False) as uvm:
+        await asked(uvm, "What is a sluice?", conversation="last")
+    second = await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
+    after = await said_by(home)
+    assert before != after
+    assert [each.at for each in backups.list_backups(folder)] == [first.at, second.at]
+    for backup, said in ((second, after), (first, before)):
+        restored = tmp_path / backup.tid.partition("x")[2]
+        await asyncio.to_thread(backups.restore_backup, folder, restored, backup)
+        assert await said_by(restored) == said
+        with pytest.raises(Refused, match="has an image"):
+            backups.restore_backup(folder, restored, backup)
+
+
+async def test_a_backup_beside_missions_that_run_is_of_one_moment(tmp_path: Path) -> None:
+    """Its journal has every call of its image's missions, and none of a mission that its image lacks."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    async with scripted_uvm(home, bridge(), memory=False) as uvm:
+        running = [asyncio.ensure_future(uvm.missions.ask({"text": f"Why {n}?", "effort": "cycle"})) for n in range(8)]
+        made = []
+        for _ in range(3):
+            await asyncio.sleep(0.1)
+            made.append(await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now))
+        await asyncio.gather(*running)
+    for number, backup in enumerate(made):
+        restored = tmp_path / str(number)
+        await asyncio.to_thread(backups.restore_backup, folder, restored, backup)
+        async with scripted_uvm(restored, bridge(), memory=False) as uvm:
+            with uvm.image.snapshot() as root, snapshot(uvm.image.journal_db) as journal:
+                assert set(journal.get("missions") or ()) <= set(root["missions"])
+            for mission in await uvm.missions.recover():
+                await uvm.missions.run(mission)
+            assert {each["status"] for each in uvm.readings.newest(99)} <= {"done"}
+
+
+@pytest.mark.parametrize("point", ["database", "settle"])
+async def test_a_killed_restoration_is_done_again(tmp_path: Path, point: str) -> None:
+    """Nothing that is half restored is taken for a home."""
+    home, folder, target = tmp_path / "home", tmp_path / "folder", tmp_path / "target"
+    await grown(home)
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    with child(Path(__file__).with_name("script_restore.py"), folder, target, point) as process:
+        assert await heard(process) == point
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not (target / "live_image.fs").exists()
+    shutil.rmtree(target / "blobs", ignore_errors=True)
+    (target / "journal.fs").unlink(missing_ok=True)
+    await asyncio.to_thread(backups.restore_backup, folder, target, backup)
+    assert await said_by(target) == await said_by(home)
+
+
+async def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
+    """By its digests; the home stays empty."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    await grown(home)
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    file = next((folder / "image").glob("*.fs"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(BatosError, match="damaged"):
+        backups.restore_backup(folder, tmp_path / "target", backup)
+    assert not (tmp_path / "target" / "live_image.fs").exists()
+
+
+async def test_what_cannot_be_backed_up_or_found_is_said(tmp_path: Path) -> None:
+    """A folder in the home, a home without an image, a moment before the first backup."""
+    with pytest.raises(NotFound, match="no image"):
+        backups.make_backup(tmp_path / "none", tmp_path / "folder", full=True, clock=utc_now)
+    home = tmp_path / "home"
+    await grown(home)
+    with pytest.raises(UsageError, match="in the home"):
+        backups.make_backup(home, home / "backups", full=True, clock=utc_now)
+    with pytest.raises(NotFound, match="no backup"):
+        backups.find_backup(tmp_path, None)
+    made = await asyncio.to_thread(backups.make_backup, home, tmp_path / "folder", full=True, clock=utc_now)
+    assert backups.find_backup(tmp_path / "folder", datetime.now(UTC)) == made
+    with pytest.raises(NotFound, match="or before"):
+        backups.find_backup(tmp_path / "folder", datetime.now(UTC) - timedelta(days=1))
+    assert backups.moment_text(made).endswith("Z")

@@ -1,0 +1,29 @@
+"""The verbs `backup` and `restore` as a person types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.processes import User
+
+
+def test_a_home_is_backed_up_and_restored_elsewhere(user: User, tmp_path: Path) -> None:
+    """Its backups are listed; a home with an image, a strange moment and an empty folder are refused."""
+    folder, other = tmp_path / "backups", tmp_path / "restored"
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    assert user.run("backup", str(folder), "--list").out == "There is no backup.\n"
+    made = user.run("backup", str(folder), "--json").document["data"]
+    assert user.run("ask", "What holds a quay?", "--effort", "reflex").code == 0
+    assert "The mind as of" in user.run("backup", str(folder)).out
+    assert len(user.run("backup", str(folder), "--list", "--json").document["data"]["backups"]) == 2
+    assert user.run("restore", str(folder)).code == 4
+    assert user.run("restore", str(folder), "--home", str(other)).code == 0
+    missions = user.run("missions", "--json", "--home", str(other)).document["data"]["missions"]
+    assert [each["text"] for each in missions] == ["What holds a quay?", "What holds a pier?"]
+    assert user.run("verify", "--home", str(other)).code == 0
+    assert user.run("audit", "verify", "--home", str(other)).code == 0
+    assert user.run("restore", str(folder), "--at", made["at"], "--home", str(tmp_path / "first")).code == 0
+    assert user.run("restore", str(folder), "--at", "last", "--home", str(tmp_path / "x")).code == 2
+    assert user.run("restore", str(tmp_path), "--home", str(tmp_path / "x")).code == 2
+    assert user.run("backup", str(user.home / "here")).code == 2
+    assert user.run("backup", str(folder), "--image", "memory://x").code in (2, 4)
