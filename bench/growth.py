@@ -1,8 +1,10 @@
-"""Bytes that a mission adds to image and journal, at the start of a home's life and after many missions.
+"""Bytes that a turn adds to image and journal, at the start of a home's life and after many turns.
 
-Missions of one process over a scripted model, with files, so that the figures are of commits alone. The missions
-are counted in ten equal parts: the first but one and the last are compared, since the first holds what is made only
-once. Then both databases are packed, and what is left is counted.
+Turns of 1 KB in conversations, by one process over a scripted model, in files, so that the figures are of commits
+alone; they are remembered and indexed as always. The turns are counted in ten equal parts: the first but one and the
+last are compared, since the first holds what is made only once. Then both databases are packed to now: `ratio` is the
+size with all history over that of the packed image. `journal_ratio` is the journal over the bytes of the prompts and
+answers in it.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from typing import Any
 from ZODB.FileStorage import FileIterator
 from ZODB.utils import get_pickle_metadata
 
+from batos.inference.canonical import canonical
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 from report import Goal, report
 
-#: Missions that run at once, parts of the run, and how much more a mission may add at the end than at the start.
+#: Missions that run at once, parts of the run, and how much more a turn may add at the end than at the start.
 AT_ONCE, PARTS, GROWTH = 8, 10, 1.1
+#: Turns of a conversation, the characters of a message, and the largest sizes beside the packed image and the words.
+TURNS, MESSAGE, RATIO, JOURNAL_RATIO = 100, 1_000, 2.5, 1.5
 FILES: Mapping[str, str] = {"image": "live_image.fs", "journal": "journal.fs"}
 #: Classes that are told of a part, those of most bytes.
 TOLD = 6
@@ -49,13 +54,33 @@ def by_class(path: Path, since: int) -> Counter[str]:
     return found
 
 
+def message(number: int) -> str:
+    """Return a message of 1 KB, no two of which are alike."""
+    text = f"What does the keeper do on night {number}? "
+    while len(text) < MESSAGE:
+        text += f"On night {number} ship {len(text)} passed the pier of Orm with {number % 97} barrels of oil. "
+    return text[:MESSAGE]
+
+
+def count_words(uvm: UVM) -> int:
+    """Return the bytes of all prompts and answers in the journal."""
+    with uvm.image.snapshot() as root:
+        missions = list(root["missions"])
+    records = uvm.journal.read(missions)
+    return sum(len(canonical(each.request.get("messages", []))) + len(canonical(each.response)) for each in records)
+
+
 async def part(uvm: UVM, first: int, many: int) -> None:
     """Ask so many questions, some at once."""
     gate = asyncio.Semaphore(AT_ONCE)
+    conversations: dict[int, str] = {}
 
     async def one(number: int) -> None:
         async with gate:
-            await uvm.missions.ask({"text": f"What does the keeper do on night {number}?", "effort": "reflex"})
+            conversation = conversations.get(number // TURNS, "new")
+            brief = {"text": message(number), "effort": "reflex", "conversation": conversation}
+            told = await uvm.missions.ask(brief)
+            conversations[number // TURNS] = told["brief"]["conversation"]
 
     await asyncio.gather(*(one(number) for number in range(first, first + many)))
 
@@ -83,9 +108,15 @@ async def measure(missions: int, home: Path) -> dict[str, Any]:
             name: {kind: round(size / many) for kind, size in by_class(home / file, starts[-2][name]).most_common(TOLD)}
             for name, file in FILES.items()
         }
+        await uvm.mission_memory.write()
+        whole, words = sizes(home), count_words(uvm)
         await asyncio.to_thread(uvm.image.db.pack)
         await asyncio.to_thread(uvm.image.journal_db.pack)
         left = sizes(home)
+        told["ratio"] = round(whole["image"] / left["image"], 3)
+        told["journal_ratio"] = round(whole["journal"] / words, 3)
+        told["bytes_per_turn_first"] = sum(told["start"].values())
+        told["bytes_per_turn_last"] = sum(told["end"].values())
         told["packed"] = {name: round((left[name] - min(began[name], left[name])) / (many * PARTS)) for name in FILES}
     return told
 
@@ -100,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="batos-growth-") as folder:
         told = asyncio.run(measure(40 if given.quick else given.missions, Path(folder)))
     goals = [Goal(f"growth of the {name}", told["growth"][name], GROWTH) for name in FILES]
+    goals += [Goal("ratio", told["ratio"], RATIO), Goal("journal_ratio", told["journal_ratio"], JOURNAL_RATIO)]
     report(told, goals, given.json)
     return 0
 

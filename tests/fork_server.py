@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -125,7 +126,8 @@ class ForkedCommand:
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it has not ended."""
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it ended just now
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask it to end."""

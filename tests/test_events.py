@@ -127,7 +127,15 @@ def faulty(request: ChatRequest) -> str | BatosError:
 
 
 #: Events that no mission of these tests tells.
-ELSEWHERE = {"txn.conflict", "vram.sample", "vram.spill", "queue.busy", "memory.vectors", "memory.folded"}
+ELSEWHERE = {
+    "txn.conflict",
+    "vram.sample",
+    "vram.spill",
+    "queue.busy",
+    "memory.vectors",
+    "memory.folded",
+    "image.packed",
+}
 
 
 async def test_a_mission_tells_by_name(tmp_path: Path) -> None:

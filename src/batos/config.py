@@ -117,6 +117,7 @@ class Settings(BaseModel):
     method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cold_days: float = Field(default=30.0, ge=0, le=36_500, description="Days without a recall until a memory is cold.")
+    history_days: float = Field(default=90.0, ge=0, le=36_500, description="Days of past states that stay; 0: all.")
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
     )

@@ -322,6 +322,13 @@ class EffectFailed(MissionPayload):
     reason: ErrorDocument
 
 
+class ImagePacked(TypedDict):
+    """States of image and journal before a moment are gone; so many bytes were freed."""
+
+    until: str
+    freed: int
+
+
 MISSION_STATUS: Final = Event("mission.status", MissionStatus)
 MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
@@ -354,6 +361,7 @@ APPROVAL_ASKED: Final = Event("approval.asked", ApprovalAsked)
 APPROVAL_ANSWERED: Final = Event("approval.answered", ApprovalAnswered)
 MEMORY_VECTORS: Final = Event("memory.vectors", MemoryVectors)
 MEMORY_FOLDED: Final = Event("memory.folded", MemoryFolded)
+IMAGE_PACKED: Final = Event("image.packed", ImagePacked)
 EFFECT_RELEASED: Final = Event("effect.released", EffectReleased)
 EFFECT_UNKNOWN: Final = Event("effect.unknown", EffectUnknown)
 EFFECT_FAILED: Final = Event("effect.failed", EffectFailed)

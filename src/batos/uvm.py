@@ -16,6 +16,7 @@ from batos.agency.sinks import SinkFactory
 from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.autotelic.curator import Curator
 from batos.autotelic.model_summaries import Ask, ModelSummaries
+from batos.care.packing import Packer, PackerParts
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import Refused
@@ -113,6 +114,7 @@ class UVM(OpenedImage):
     mission_memory: MissionMemory
     curator: Curator
     releaser: Releaser
+    packer: Packer
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
@@ -265,7 +267,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
         FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
         mission_memory, _curator(stack, opened, store, readings, missions.ask, readiness),
-        _releaser(stack, group, opened, seams.effects, lasts=copied is None),
+        _releaser(stack, group, opened, seams.effects, lasts=copied is None), _packer(stack, group, opened, workers),
     )  # fmt: skip
 
 
@@ -279,6 +281,14 @@ def _mission_memory(
     stack.push_async_callback(_finish, made.aclose)
     stack.callback(made.follow(opened.events))
     made.wake()
+    return made
+
+
+def _packer(stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, workers: Workers) -> Packer:
+    """Make what packs the image; at the end it has stopped."""
+    parts = PackerParts(opened.image, opened.events, opened.clock, workers.is_idle, opened.settings.history_days)
+    made = Packer(parts, group)
+    stack.push_async_callback(_finish, made.aclose)
     return made
 
 

@@ -67,6 +67,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "restore": ("batos.cli.verbs.backup_verbs", "Bring a backup back into an empty home."),
     "verify": ("batos.cli.verbs.care_verbs", "Read every record of the image, and name each fault."),
     "repair": ("batos.cli.verbs.care_verbs", "Mend the faults that `verify` names."),
+    "pack": ("batos.cli.verbs.care_verbs", "Free the space of past states that are older than the kept history."),
     "audit": ("batos.cli.verbs.audit_verb", "Check that no record was changed or removed; export the records."),
     "doctor": ("batos.cli.verbs.doctor", "Check Ollama, models, codex and image, and print remedies."),
     "budget": ("batos.cli.verbs.budget", "Show the memory of the models on the card, and the window that fits."),

@@ -79,6 +79,8 @@ class SoundFileStorage(FileStorage):
             raise
         finally:
             Path(f"{path}.tmp").unlink(missing_ok=True)
+        # No copy of what was packed away stays beside the file: it is meant to be gone.
+        self.pack_keep_old = False
         self._tfile.close()
         self._clear_temp()
         if self._made:
@@ -153,11 +155,12 @@ class SoundFileStorage(FileStorage):
             os.close(held)
 
     def pack(self, t: float, referencesf: Callable[..., Any], gc: bool | None = None) -> None:
-        """Pack; the file is another one afterwards."""
+        """Pack; the file is another one afterwards, unless there was nothing to take away."""
         # A crash between the two renames would leave an index that knows of more than there is.
         self._clear_index()
         super().pack(t, referencesf, gc)
-        self._hold()
+        if not os.path.samestat(Path(self._file_name).stat(), os.fstat(self._held)):
+            self._hold()
 
     def _clear_temp(self) -> None:
         """Empty the buffer that gathers a transaction's records. ZODB calls this before and after each transaction."""

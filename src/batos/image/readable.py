@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from ZODB.DB import DB
 
@@ -10,6 +11,7 @@ from batos.errors import ImageError
 from batos.image import ownership, roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
+from batos.image.storage import blobs_of
 from batos.image.transactions import snapshot
 
 
@@ -33,13 +35,20 @@ class ReadableImage:
         return found
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of both databases; blobs are beside them."""
-        return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
+        """Return the bytes of both databases, and of the blobs beside them."""
+        sizes = {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
+        return {**sizes, "blob_bytes": _size_of(blobs_of(self.uri))}
 
     def unfolded_missions(self) -> list[str]:
         """List the missions that are accepted and neither folded in nor ended."""
         with self.snapshot() as root:
             return list(root[roots.UNFOLDED])
+
+
+def _size_of(folder: Path | None) -> int:
+    """Return the bytes of the blobs in a folder."""
+    files = folder.rglob("*.blob") if folder is not None and folder.is_dir() else ()
+    return sum(each.stat().st_size for each in files)
 
 
 def is_complete(root: Root) -> bool:

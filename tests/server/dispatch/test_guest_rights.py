@@ -76,6 +76,7 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
         "embed_memories",
         "method_history",
         "method_make",
+        "pack",
         "tools",
     }
     assert ("user" in ARGS[verb].model_fields) != (verb in of_none)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.terminal.console import count_text
+from batos.cli.render.short_names import moment_text
+from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain
 
 #: Faults that are told one by one.
@@ -28,6 +29,17 @@ def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"    repair: {each['repair']}"
     if len(faults) > _TOLD:
         yield f"and {len(faults) - _TOLD} more; --json lists all."
+
+
+def packed_text(told: Mapping[str, Any]) -> str:
+    """Tell how far back the mind goes now, and what that freed."""
+    freed = sum(told["before"].values()) - sum(told["after"].values())
+    lines = [f"Past states are kept from {moment_text(told['until'])} on; {size(max(0, freed))} freed."]
+    if told["held_by"]:
+        lines.append(f"{told['held_by']} has not ended, and may still read what is newer.")
+    now = told["after"]
+    lines.append(f"image {size(now['bytes'])}, journal {size(now['journal_bytes'])}, blobs {size(now['blob_bytes'])}")
+    return "\n".join(lines)
 
 
 def repaired_text(told: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The verbs of the image's care: verify and repair."""
+"""The verbs of the image's care: verify, repair, pack."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from batos.cli.render.care_texts import repaired_text, verified_text
-from batos.cli.verb_options import VerbCall, common, run
+from batos.cli.doors.door import open_door
+from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
+from batos.cli.verb_options import VerbCall, common, run, with_server
+from batos.cli.verbs.show import ask_once
 from batos.errors import NotFound
 
 _NOWHERE = NotFound("there is no image on a disk", field="image", remedy="`batos doctor` tells where it should be.")
@@ -38,6 +40,21 @@ def _verify(called: VerbCall) -> list[dict[str, Any]]:
         raise _NOWHERE
     with open_read_only(settings.image_uri, settings.journal) as faces:
         return [each.as_dict() for each in verification.find_faults(faces.image)]
+
+
+@click.command()
+@click.option("--keep", "keep_days", metavar="DAYS", type=click.FloatRange(0, 36_500),
+              help="Days of history that stay (default: `history_days` of the settings).")  # fmt: skip
+@with_server
+def pack(called: VerbCall, keep_days: float | None) -> int:
+    """Free the space of past states that are older than the kept history.
+
+    Nothing of the present goes, and no state that an open mission may still read, nor one of the last hour. Afterwards
+    `--as-of` goes back no further; undo and redo work as before. A server packs by itself once a day.
+    """
+    args = {} if keep_days is None else {"keep_days": keep_days}
+    called.answer(run(ask_once(open_door(called), "pack", args)), packed_text)
+    return 0
 
 
 @click.command()

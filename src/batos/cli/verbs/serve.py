@@ -89,6 +89,7 @@ async def open_server(
         await uploads.close()  # what a process that was killed has left
         background_genesis = BackgroundGenesis(uvm) if settings.genesis == "auto" else None
         dispatcher = Dispatcher(uvm, uploads, background_genesis=background_genesis)
+        uvm.packer.keep_packed()
         async with Server(dispatcher, ring).serving(bind, events) as places:
             mine = _note(places)
             about = _about(settings, mine)

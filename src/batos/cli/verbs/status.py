@@ -86,6 +86,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
     if image:
         known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
+        known += f", blobs of {size(image['blob_bytes'])}" if image.get("blob_bytes") else ""
         yield f"image    {image['uri']}{known}"
         if image.get("error"):
             yield f"         {image['error']['message']}: {image['error']['remedy']}"

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue
 
 from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
+from batos.client.wire.care_shapes import PackArgs
 from batos.client.wire.dream_shapes import (
     DreamDiffArgs,
     DreamDropArgs,
@@ -319,6 +320,7 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "grants_revoke": GrantsRevokeArgs,
     "effects": EffectsArgs,
     "effects_settle": EffectsSettleArgs,
+    "pack": PackArgs,
     "undo": UndoArgs,
     "redo": RedoArgs,
     "remember": RememberArgs,

@@ -13,6 +13,7 @@ from batos import __version__
 from batos.brief import AttachmentRef, File, as_file
 from batos.brief import parse as parse_brief
 from batos.client.wire import protocol
+from batos.client.wire.care_shapes import PackArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.verb_shapes import (
     ARGS,
@@ -99,6 +100,7 @@ class Dispatcher:
             "adapters_use": self._adapters_use,
             "approve": self._approve,
             "reject": self._reject,
+            "pack": self._pack,
             **self._reader.verbs(),
             **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
@@ -249,6 +251,9 @@ class Dispatcher:
     ) -> dict[str, Any]:
         page = await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
         return as_plain(page)
+
+    async def _pack(self, given: PackArgs, *_told: object) -> dict[str, Any]:
+        return as_plain(await self._run_shielded(self.uvm.packer.pack(given.keep_days)))
 
     # -- following
 

@@ -11,8 +11,11 @@ from batos.errors import Refused
 
 #: Verbs that change what the mind is made of: only whoever is in the home sends them.
 OWNERS: Final = frozenset(
-    {"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke", "effects_settle"}
-)
+    {
+        "genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
+        "effects_settle", "pack",
+    }
+)  # fmt: skip
 #: Verbs that reach what came of something only for whoever is in the home.
 CASCADES: Final = frozenset({"memories_retract", "undo", "redo"})
 #: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.

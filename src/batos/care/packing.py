@@ -1,0 +1,150 @@
+"""Packing: states of the image and the journal that are older than the kept history go, and their space is freed.
+
+No state goes that an open mission may still read, nor one of the last hour: a question to the past, a dream or a backup
+may be under way. An undone mission is kept as data, so that a redo works after a pack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypedDict
+
+import structlog
+from ZODB.DB import DB
+
+from batos.event_payloads import IMAGE_PACKED, ImagePacked
+from batos.events import Events
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+
+_log = structlog.get_logger("batos.image")
+
+#: States that no pack takes away, in the time before now.
+LEAST_KEPT: Final = timedelta(hours=1)
+#: Seconds between two looks whether a pack is due, and the shortest time between two packs by themselves.
+_LOOKS: Final = 3600.0
+_PERIOD: Final = timedelta(days=1)
+#: The key in the root's `genesis` under which the last pack is noted: {at, until}.
+PACKED: Final = "packed"
+
+
+class PackedPage(TypedDict):
+    """The outcome of a pack: the moment from which on history is kept, and the bytes before and after it."""
+
+    until: str
+    before: dict[str, int]
+    after: dict[str, int]
+    held_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackerParts:
+    """The parts of a packer; `is_idle` tells whether no mission runs or waits, `days` of history are kept."""
+
+    image: LivingImage
+    events: Events
+    clock: Callable[[], datetime]
+    is_idle: Callable[[], bool]
+    days: float
+    least_kept: timedelta = LEAST_KEPT
+
+
+class Packer:
+    """Packs one image and its journal, when a person asks for it, and by itself once a day while nothing else runs."""
+
+    def __init__(self, parts: PackerParts, group: asyncio.TaskGroup) -> None:
+        self._parts, self._group = parts, group
+        self._packing = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    async def pack(self, days: float | None = None) -> PackedPage:
+        """Take away what is older than so many days (None: those of the settings), and return what that freed.
+
+        Missions go on meanwhile.
+        """
+        image, clock = self._parts.image, self._parts.clock
+        kept = timedelta(days=self._parts.days if days is None else days)
+        async with self._packing:
+            with image.snapshot() as root:
+                until, held_by = _limit(root, clock() - max(kept, self._parts.least_kept))
+            before = image.sizes()
+            for db in (image.db, image.journal_db):
+                await asyncio.to_thread(_pack, db, until)
+            after = image.sizes()
+            noted = {"at": iso(clock()), "until": iso(until)}
+
+            def note(root: Root) -> None:
+                root[roots.GENESIS][PACKED] = noted
+
+            await image.writer.apply(note)
+        freed = sum(before.values()) - sum(after.values())
+        self._parts.events.emit(IMAGE_PACKED, ImagePacked(until=iso(until), freed=freed))
+        return {"until": iso(until), "before": before, "after": after, "held_by": held_by}
+
+    # -- by itself
+
+    def keep_packed(self) -> None:
+        """Pack whenever it is due from now on, in the background."""
+        if self._task is None and self._parts.days > 0:
+            self._task = self._group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOKS)
+            await self.pack_if_due()
+
+    async def pack_if_due(self) -> bool:
+        """Pack if the last pack is a day old, a day of history is older than is kept, and no mission runs."""
+        if self._parts.image.refusing is not None or not self._parts.is_idle():
+            return False
+        with self._parts.image.snapshot() as root:
+            due = _is_due(root, self._parts.clock(), timedelta(days=self._parts.days))
+        if not due:
+            return False
+        try:
+            await self.pack()
+        except Exception as error:  # no reason to end the process: the next look tries again
+            _log.warning("image.not_packed", reason=str(error))
+            return False
+        return True
+
+    async def aclose(self) -> None:
+        """Stop; a pack that is under way ends first."""
+        async with self._packing:
+            if self._task is not None:
+                self._task.cancel()
+        if self._task is not None:
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+
+def _limit(root: Root, wished: datetime) -> tuple[datetime, str]:
+    """Return the moment until which states may go, and the open mission that holds it back, if one does."""
+    until, held_by = wished, ""
+    for name in root[roots.UNFOLDED]:
+        record = roots.find_record(root, name)
+        if record is not None:
+            accepted = datetime.fromisoformat(record.brief.accepted_at)
+            if accepted < until:
+                until, held_by = accepted, name
+    return until, held_by
+
+
+def _is_due(root: Root, now: datetime, kept: timedelta) -> bool:
+    last: dict[str, str] | None = root[roots.GENESIS].get(PACKED)
+    if last is None:
+        first = next(iter(roots.records_of(root)), None)
+        return first is not None and datetime.fromisoformat(first[1].brief.accepted_at) < now - kept - _PERIOD
+    until, at = (datetime.fromisoformat(last[name]) for name in ("until", "at"))
+    return now - at >= _PERIOD and now - kept - until >= _PERIOD
+
+
+def _pack(db: DB, until: datetime) -> None:
+    """Pack a database."""
+    db.pack(t=until.timestamp())

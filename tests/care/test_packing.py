@@ -1,0 +1,123 @@
+"""Packing: old states go, the present stays, and nothing goes that an open mission still reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.care.test_verification import bridge
+from tests.history import lived
+from tests.history.test_past_questions import Door
+from tests.history.test_undoing import asked
+
+from batos.care import verification
+from batos.care.packing import Packer, PackerParts
+from batos.errors import PackedAway
+from batos.history import record_chain
+from batos.image import roots
+from batos.image.transactions import snapshot
+from batos.testing import scripted_uvm
+from batos.uvm import UVM
+
+
+@dataclass
+class Clock:
+    """A clock that is set ahead."""
+
+    ahead: timedelta = field(default_factory=timedelta)
+
+    def __call__(self) -> datetime:
+        """The time."""
+        return datetime.now(UTC) + self.ahead
+
+
+@asynccontextmanager
+async def packed(home: Path, **parts: Any) -> AsyncIterator[tuple[UVM, Packer, Clock]]:
+    """A mind in files, and a packer that keeps nothing beside the present unless told otherwise."""
+    clock = Clock()
+    async with scripted_uvm(home, bridge(), memory=False, method_control=0) as uvm, asyncio.TaskGroup() as group:
+        given = {"days": 0.0, "least_kept": timedelta(), **parts}
+        packer = Packer(PackerParts(uvm.image, uvm.events, clock, uvm.workers.is_idle, **given), group)
+        yield uvm, packer, clock
+        await packer.aclose()
+
+
+async def test_a_pack_frees_what_is_old_and_changes_nothing_that_is_said(tmp_path: Path) -> None:
+    """Every answer is the same, the image is sound, the chains hold; the past before it is gone, and says so."""
+    async with packed(tmp_path) as (uvm, packer, _):
+        missions = await lived.live(uvm, 2)
+        moment = uvm.readings.mission(missions[0])["tid"]
+        before = lived.all_that_is_said(uvm.readings)
+        told = await packer.pack()
+        assert told["after"]["bytes"] < told["before"]["bytes"]
+        assert told["after"]["journal_bytes"] <= told["before"]["journal_bytes"]
+        assert await asyncio.to_thread(lambda: list(tmp_path.glob("*.old"))) == []
+        after = lived.all_that_is_said(uvm.readings)
+        assert {key for key in before if after.get(key) != before[key]} <= {"names"}  # the pack itself is noted
+        assert verification.find_faults(uvm.image.db) == []
+        with snapshot(uvm.image.journal_db) as journal:
+            assert record_chain.read_calls(journal).find_faults() == []
+        with pytest.raises(PackedAway):
+            await Door(uvm)("show", mission=missions[0], as_of=moment)
+        assert (await asked(uvm, "What is a sluice?"))["status"] == "done"
+
+
+async def test_an_open_mission_holds_a_pack_back(tmp_path: Path) -> None:
+    """It commits on the state that it began with; the pack says which one held it."""
+    async with packed(tmp_path) as (uvm, packer, _):
+        await asked(uvm, "Who winds the lamp?")
+        mission = await uvm.missions.submit({"text": "What holds a pier?", "user": "tester", "effort": "reflex"})
+        with uvm.image.transaction(mission) as transaction:
+            for number in range(5):
+                await uvm.document_store.remember([lived.document(f"{number}.md", lived.FACTS[number % 4])])
+            told = await packer.pack()
+            assert told["held_by"] == mission
+            assert len(transaction.root[roots.DOCUMENTS]) < 5
+            list(transaction.root[roots.MISSIONS].items())
+        assert (await uvm.missions.run(mission))["status"] == "done"
+        assert (await packer.pack())["held_by"] == ""
+
+
+async def test_missions_go_on_while_a_pack_runs(tmp_path: Path) -> None:
+    """Nothing of them is lost."""
+    async with packed(tmp_path) as (uvm, packer, _):
+        for number in range(20):
+            await asked(uvm, f"What is a sluice of {number}?")
+        asking = [asyncio.ensure_future(uvm.missions.ask({"text": f"Why {n}?", "effort": "reflex"})) for n in range(12)]
+        for _ in range(3):
+            await packer.pack()
+        done = await asyncio.gather(*asking)
+        assert {each["status"] for each in done} == {"done"}
+        assert len(uvm.readings.newest(99)) == 32
+        assert verification.find_faults(uvm.image.db) == []
+
+
+async def test_the_last_hour_stays_whatever_is_asked(tmp_path: Path) -> None:
+    """A question to the past may be under way."""
+    async with packed(tmp_path, least_kept=timedelta(hours=1)) as (uvm, packer, _):
+        told = await asked(uvm, "Who winds the lamp?")
+        await packer.pack(0)
+        assert (await Door(uvm)("show", mission=told["id"], as_of=told["tid"]))["id"] == told["id"]
+
+
+async def test_it_packs_by_itself_once_a_day_when_there_is_a_day_to_pack(tmp_path: Path) -> None:
+    """Not while a mission runs, not twice, and not before there is anything."""
+    async with packed(tmp_path, days=10.0) as (uvm, packer, clock):
+        assert not await packer.pack_if_due()
+        await asked(uvm, "Who winds the lamp?")
+        assert not await packer.pack_if_due()
+        clock.ahead = timedelta(days=12)
+        waiting = await uvm.missions.submit({"text": "Why?", "user": "tester"})
+        await uvm.missions.run(waiting)
+        assert await packer.pack_if_due()
+        assert not await packer.pack_if_due()
+        clock.ahead = timedelta(days=12, hours=23)
+        assert not await packer.pack_if_due()
+        clock.ahead = timedelta(days=14)
+        assert await packer.pack_if_due()
