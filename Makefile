@@ -30,7 +30,7 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format types docs bench bench-full wheel fuzz times live real clean venv
+.PHONY: crash help demo test check format types docs bench bench-full wheel fuzz times live real clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ format: $(STAMP) ## put the code into the house's form
 
 docs: $(STAMP) ## write the generated parts of docs/ anew
 	@$(BIN)/python tests/test_docs.py
+
+crash: $(STAMP) ## five kills under load, accounted for from outside (KILLS=500: a long run; ARGS="--broken ack-first")
+	@cd bench && $(abspath $(BIN))/python crash.py --kills $(or $(KILLS),5) --strict $(ARGS)
 
 wheel: $(STAMP) ## build the wheel, install it in an empty environment, run a mission from it
 	@PYTHON=$(BIN)/python scripts/wheel_check.sh

@@ -96,6 +96,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "upward_imports",
         "cycles",
     ),
+    "crash.py": ("kills", "accepted", "lost", "duplicated", "paid_twice", "parked", "verify_failures", "harm"),
     "audit.py": ("missions", "commits_ms", "digests_ms", "ratio"),
     "growth.py": (
         "bytes",

@@ -26,8 +26,10 @@ T = TypeVar("T")
 
 _log = structlog.get_logger("batos")
 
-#: The counted deaths of its process after which a mission runs alone; after one more it is parked.
+#: The counted deaths of its process after which a mission runs alone, and those that it may die alone, at one step,
+#: before it is parked: a killer who kills at random soon after each start would meet an innocent one once or twice.
 DEATHS: Final = 2
+ALONE: Final = 3
 
 #: The fields of a status that a resume resets.
 AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
@@ -171,7 +173,7 @@ class Recovery:
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
             place = replace(entry_of(mission, brief, status, DEATHS), runs_alone=deaths >= DEATHS)
-        if alone and deaths > DEATHS:
+        if alone and deaths >= DEATHS + ALONE:
             await self._image.move(mission, "parked", _parked_reason(deaths), deaths=deaths, mark=mark)
             return None
         await self._image.move(mission, "queued", _queued_again_reason(), deaths=deaths, mark=mark)
@@ -186,6 +188,6 @@ def _queued_again_reason() -> BatosError:
 def _parked_reason(deaths: int) -> BatosError:
     """Return the reason of a mission that is parked."""
     return BatosError(
-        f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",
+        f"{deaths + 1} processes ended at the same step of it, the last {ALONE} with nothing else running",
         remedy="See the log for the reason; `batos resume` tries again.",
     )

@@ -1,0 +1,153 @@
+"""A process that works as a server does, and stops at a phase to be killed there; bench/crash.py starts it.
+
+Arguments: a JSON object with `home`, `url` (of the daemon), `phase` ("" for none), `skip` (how often the phase is passed
+before), `broken` (a build that is broken on purpose). Lines of stdin are JSON: {"token", "brief"} submits a mission,
+{"ask": [missions]} tells their statuses, {"leave": true} ends. Lines of stdout: `ready`, `ack`, `status`, `at`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from batos.config import Settings
+from batos.errors import ImageBusy
+from batos.events import Events
+from batos.image.filestorage import SoundFileStorage, fsync
+from batos.image.image import LivingImage, Opening
+from batos.inference.journal import Journal, Record
+from batos.uvm import UVM, EffectSeams, Seams, open_uvm
+
+#: Events at which a phase stands, and the value that makes it this phase.
+_EVENTS: Mapping[str, str] = {"mission.accepted": "accept", "txn.commit": "publish", "mission.done": "done"}
+
+
+class Points:
+    """Stops the process at the phase that it is to be killed in."""
+
+    def __init__(self, phase: str, skip: int) -> None:
+        self._phase, self._left = phase, skip
+
+    def reach(self, phase: str) -> None:
+        """Stop here for good, if this is the phase and it was passed often enough."""
+        if phase != self._phase:
+            return
+        if self._left > 0:
+            self._left -= 1
+            return
+        say({"at": phase})
+        time.sleep(600)
+
+    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Stop at an event."""
+        if event in _EVENTS and (event != "txn.commit" or str(keys["what"]).startswith("m-")):
+            self.reach(_EVENTS[event])
+        elif event == "mission.routed":
+            self.reach("effect:before")
+        elif event == "mission.state":
+            self.reach(f"state:{keys['state']}")
+
+    async def hold(self, point: str, effect: str) -> None:
+        """Stop at a point of an effect's life."""
+        self.reach(f"effect:{point}")
+
+    def sync(self, descriptor: int) -> None:
+        """Stop in a commit, before what it wrote is on the disk."""
+        self.reach("commit")
+        fsync(descriptor)
+
+
+def say(line: Mapping[str, Any]) -> None:
+    """Tell the bench something."""
+    os.write(1, (json.dumps(line) + "\n").encode())
+
+
+def break_build(kind: str) -> None:
+    """Make this build one that loses missions, or pays twice."""
+    if kind == "ack-first":
+        accept = LivingImage.accept
+
+        async def hasty(self: LivingImage, brief: Mapping[str, Any], *rest: Any) -> str:
+            say({"ack": brief["idempotency_key"], "mission": "m-unknown"})
+            await asyncio.sleep(0.05)
+            return await accept(self, brief, *rest)
+
+        LivingImage.accept = hasty  # type: ignore[method-assign, assignment]
+    elif kind == "journal-late":
+        write = Journal.write
+        kept: dict[str, list[Record]] = {}
+
+        async def late(self: Journal, record: Record) -> None:
+            kept.setdefault(record.mission, []).append(record)
+            if len(kept[record.mission]) >= 8:
+                for each in kept.pop(record.mission):
+                    await write(self, each)
+
+        Journal.write = late  # type: ignore[method-assign]
+
+
+async def submit(uvm: UVM, token: str, brief: Mapping[str, Any]) -> None:
+    """Submit a mission, and say so once it is durable."""
+    mission = await uvm.missions.submit({**brief, "idempotency_key": token, "user": "tester"})
+    say({"ack": token, "mission": mission})
+    if uvm.readings.mission(mission)["status"] == "queued":
+        await uvm.missions.begin(mission)
+
+
+async def serve(given: Mapping[str, Any]) -> None:
+    """Recover what was left, take missions, and work until it is told to leave."""
+    points = Points(given["phase"], given["skip"])
+    settings = Settings(home=Path(given["home"]), ollama_host=given["url"], user="tester", install="never", missions=10)
+    image = settings.home / "live_image.fs"
+
+    def opened(opening: Opening) -> Opening:
+        def storage() -> Any:
+            return SoundFileStorage(str(image), blob_dir=str(settings.home / "blobs"), sync=points.sync)
+
+        return replace(opening, image_factory=storage)
+
+    seams = Seams(opening=opened, effects=EffectSeams(hold=points.hold))
+    async with open_uvm(settings, Events(log=False), seams) as uvm:
+        await uvm.readiness.genesis()
+        uvm.events.subscribe(points.on_event)
+        for mission in await uvm.missions.recover():
+            await uvm.missions.begin(mission)
+        say({"ready": True})
+        await listen(uvm)
+
+
+async def listen(uvm: UVM) -> None:
+    """Do what the lines of stdin say."""
+    reader = asyncio.StreamReader(limit=2**20)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    async with asyncio.TaskGroup() as group:
+        while line := await reader.readline():
+            told = json.loads(line)
+            if "token" in told:
+                group.create_task(submit(uvm, told["token"], told["brief"]))
+            elif "ask" in told:
+                say({"status": [uvm.readings.mission(each)["status"] for each in told["ask"]]})
+            else:
+                return
+
+
+def main() -> int:
+    """Run the process."""
+    given = json.loads(sys.argv[1])
+    break_build(given["broken"])
+    try:
+        asyncio.run(serve(given))
+    except ImageBusy:
+        return 5
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
