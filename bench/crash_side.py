@@ -1,8 +1,9 @@
 """A process that works as a server does, and stops at a phase to be killed there; bench/crash.py starts it.
 
-Arguments: a JSON object with `home`, `url` (of the daemon), `phase` ("" for none), `skip` (how often the phase is passed
-before), `broken` (a build that is broken on purpose). Lines of stdin are JSON: {"token", "brief"} submits a mission,
-{"ask": [missions]} tells their statuses, {"leave": true} ends. Lines of stdout: `ready`, `ack`, `status`, `at`.
+The argument is a JSON object with `home`, `url` (of the daemon), `phase` ("" for none), `skip` (how often the phase is
+passed before) and `broken` (a build that is broken on purpose). Lines of stdin are JSON: {"token", "brief"} submits a
+mission, {"ask": [missions]} tells their statuses, {"leave": true} ends. Lines of stdout are `ready`, `ack`, `status`
+and `at`.
 """
 
 from __future__ import annotations
@@ -107,13 +108,13 @@ async def serve(given: Mapping[str, Any]) -> None:
     settings = Settings(home=Path(given["home"]), ollama_host=given["url"], user="tester", install="never", missions=10)
     image = settings.home / "live_image.fs"
 
-    def opened(opening: Opening) -> Opening:
+    def hold_commits(opening: Opening) -> Opening:
         def storage() -> Any:
             return SoundFileStorage(str(image), blob_dir=str(settings.home / "blobs"), sync=points.sync)
 
         return replace(opening, image_factory=storage)
 
-    seams = Seams(opening=opened, effects=EffectSeams(hold=points.hold))
+    seams = Seams(opening=hold_commits, effects=EffectSeams(hold=points.hold))
     async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.readiness.genesis()
         uvm.events.subscribe(points.on_event)
