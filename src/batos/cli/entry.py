@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import keyword
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ try:
 except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
     sys.exit(130)
 
-#: verb -> (module, what it does); a verb's command is the attribute of its name there.
+#: verb -> (module, what it does); a verb's command is the attribute of its name there (of `import`: import_).
 VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.cli.verbs.genesis", "Make models and image match the codex."),
     "ask": ("batos.cli.verbs.ask", "Ask, and wait for the answer."),
@@ -65,6 +66,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "adapters": ("batos.cli.verbs.adapters", "List, check and choose the adapters that personas think with."),
     "backup": ("batos.cli.verbs.backup_verbs", "Copy the mind to a folder, also while its server runs."),
     "restore": ("batos.cli.verbs.backup_verbs", "Bring a backup back into an empty home."),
+    "export": ("batos.cli.verbs.export_verbs", "Write the whole mind to a folder, as lines of JSON."),
+    "import": ("batos.cli.verbs.export_verbs", "Make the mind of an export in an empty home."),
     "verify": ("batos.cli.verbs.care_verbs", "Read every record of the image, and name each fault."),
     "repair": ("batos.cli.verbs.care_verbs", "Mend the faults that `verify` names."),
     "pack": ("batos.cli.verbs.care_verbs", "Free the space of past states that are older than the kept history."),
@@ -95,7 +98,8 @@ class Verbs(click.Group):
                 return None  # a shell completes, it does not complain
             raise wrong_usage.no_verb(ctx, cmd_name, VERBS)
         with pause_collector():
-            found: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
+            name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+            found: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), name)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

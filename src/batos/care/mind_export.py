@@ -1,0 +1,246 @@
+"""The export of the whole mind to JSON lines, and its import into an empty home.
+
+The first line is a header; each further one is an object: `db` (image or journal), `oid`, `kind` (its class) and
+`slots` (its state). Blobs are files, named by the SHA-256 of their content. Objects keep their oids, since names of
+methods and records of origins have them; so an export of what was imported is the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from persistent import Persistent
+from ZODB.blob import Blob, FilesystemHelper
+from ZODB.utils import load_current, p64, u64, z64
+
+from batos.errors import BatosError, BriefError, Refused, UsageError
+from batos.image import object_states, roots
+from batos.image.ids import oid_text
+from batos.image.image import LivingImage
+from batos.image.read_only import ReadOnlyPair
+from batos.image.transactions import snapshot
+
+#: The files of an export.
+LINES: Final = "mind.jsonl"
+BLOBS: Final = "blobs"
+FORMAT, VERSION = "batos-image", 1
+#: Objects after which those that are loaded are let go.
+_HELD: Final = 2_000
+_AGAIN: Final = "Export the mind again."
+
+
+# -- export
+
+
+def export_mind(pair: ReadOnlyPair, folder: Path) -> dict[str, int]:
+    """Write image, journal and blobs to a folder that is empty; return how many objects and blobs there are.
+
+    Raises: UsageError: the folder is not empty, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder} is not empty", field="folder", remedy="Name an empty folder.")
+        (folder / BLOBS).mkdir()
+        beside = folder / f".{LINES}"
+        counts = {"image": 0, "journal": 0, "blobs": 0}
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(_line({"format": FORMAT, "version": VERSION}))
+            for name, db in (("image", pair.image), ("journal", pair.journal)):
+                with snapshot(db) as root:
+                    for line in _lines(root, name, pair, folder / BLOBS, counts):
+                        file.write(_line(line))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(folder / LINES)
+    except OSError as error:
+        what = f"the export cannot be written: {error}"
+        raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
+    return counts
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, sort_keys=False, separators=(",", ":")) + "\n"
+
+
+def _lines(root: Any, name: str, pair: ReadOnlyPair, blobs: Path, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+    connection = root._p_jar
+    for number, oid in enumerate(sorted(_reachable(root)), 1):
+        obj = connection.get(p64(oid))
+        line = {"db": name, "oid": oid_text(p64(oid)), "kind": object_states.kind_of(obj)}
+        if isinstance(obj, Blob):
+            line["sha256"] = _copy_blob(obj, pair, blobs)
+            counts["blobs"] += 1
+        counts[name] += 1
+        yield {**line, "slots": object_states.state_of(obj)}
+        if number % _HELD == 0:
+            connection.cacheMinimize()
+
+
+def _reachable(root: Any) -> set[int]:
+    """Return the oids of all objects that can be reached; the nodes of a tree are no objects of their own here."""
+    connection = root._p_jar
+    found, left = {u64(z64)}, [u64(z64)]
+    while left:
+        obj = connection.get(p64(left.pop()))
+        for each in _references(object_states.state_of(obj)):
+            oid = int(each.partition("0x")[2], 16)
+            if oid not in found:
+                found.add(oid)
+                left.append(oid)
+        if len(found) % _HELD == 0:
+            connection.cacheMinimize()
+    return found
+
+
+def _references(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, list):
+            left += each
+        elif isinstance(each, dict):
+            if each.keys() == {"$ref"}:
+                yield each["$ref"]
+            else:
+                left += each.values()
+
+
+def _copy_blob(blob: Blob, pair: ReadOnlyPair, folder: Path) -> str:
+    if pair.blobs is None:
+        raise BatosError(
+            "the image has blobs, and no folder of them", remedy="`batos doctor` tells where it should be."
+        )
+    oid: bytes = blob._p_oid or z64
+    _, serial = load_current(pair.image.storage, oid)
+    path = Path(FilesystemHelper(str(pair.blobs)).getBlobFilename(oid, serial))
+    digest = _sha256(path)
+    if not (folder / digest).exists():
+        shutil.copyfile(path, folder / digest)
+    return digest
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# -- import
+
+
+def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of an export with the numbers of their lines.
+
+    Raises: BriefError: the file is none of an export, or a line is damaged; the error names it.
+    """
+    try:
+        file = (folder / LINES).open(encoding="utf-8")
+    except OSError as error:
+        what = f"{folder} has no {LINES}: {error.strerror}"
+        raise BriefError(what, field="folder", remedy="Name the folder of an export.") from error
+    with file:
+        for number, text in enumerate(file, 1):
+            try:
+                line = json.loads(text)
+                if number == 1 and (line["format"], line["version"]) != (FORMAT, VERSION):
+                    what = f"{folder / LINES} is of another format or version"
+                    raise BriefError(what, field="version", remedy="Import it with the version that wrote it.")
+                if number > 1:
+                    yield number, {name: line[name] for name in ("db", "oid", "kind", "slots")} | _blob_of(line)
+            except BriefError:
+                raise
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                what = f"line {number} of {LINES} is damaged: {type(error).__name__} {error}"[:200]
+                raise BriefError(what, field=f"line {number}", remedy=_AGAIN) from error
+
+
+def _blob_of(line: dict[str, Any]) -> dict[str, Any]:
+    return {"sha256": line["sha256"]} if "sha256" in line else {}
+
+
+async def import_mind(image: LivingImage, folder: Path) -> dict[str, int]:
+    """Make the objects of an export in an image and journal that are empty; all of them, or none.
+
+    Raises: Refused: there is a mind already. BriefError: the export is damaged; the error names the line.
+    """
+    with image.snapshot() as root:
+        if roots.MISSIONS in root:
+            raise Refused(
+                "there is a mind in this home already", field="home", remedy="Name an empty home: --home DIR."
+            )
+    with snapshot(image.journal_db) as root:
+        if "missions" in root:
+            what = "the home has a journal without an image"
+            raise Refused(what, field="home", remedy="Remove what an interrupted import left, or name an empty home.")
+    counts = {"image": 0, "journal": 0, "blobs": 0}
+    # Each is made and thrown away first, so that neither is written if there is a fault in the other.
+    for name, db in (("journal", image.journal_db), ("image", image.db)):
+        with snapshot(db) as root:
+            _fill(root, name, folder, dict(counts), is_kept=False)
+    await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
+    await image.writer.apply(lambda root: _fill(root, "image", folder, counts))
+    return counts
+
+
+def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept: bool = True) -> None:
+    """Make the objects of a database; blobs are only looked at if the objects are not kept."""
+    root.clear()
+    objects: dict[str, Persistent] = {oid_text(z64): root}
+    for number, line in read_lines(folder):
+        if line["db"] == name and line["oid"] not in objects:
+            kind = object_states.class_of(str(line["kind"]))
+            objects[line["oid"]] = made = kind.__new__(kind) if kind is not Blob else Blob()
+            object_states.add_with_oid(root._p_jar, made, _oid_of(line["oid"], number))
+
+    def find(oid: str) -> Persistent:
+        if oid not in objects:
+            raise BriefError(f"{oid[:40]} is referred to and not there", field="oid", remedy=_AGAIN)
+        return objects[oid]
+
+    for number, line in read_lines(folder):
+        if line["db"] == name:
+            if "sha256" in line:
+                _check_blob(str(line["sha256"]), folder / BLOBS)
+                counts["blobs"] += 1
+            if is_kept or "sha256" not in line:
+                _set_state(objects[line["oid"]], line, number, find, folder)
+            counts[name] += 1
+
+
+def _oid_of(text: Any, number: int) -> bytes:
+    try:
+        return int(str(text).partition("oid:0x")[2], 16).to_bytes(8, "big")
+    except (ValueError, OverflowError) as error:
+        raise BriefError(f"line {number}: {str(text)[:40]!r} is no oid", field="oid", remedy=_AGAIN) from error
+
+
+def _set_state(obj: Any, line: dict[str, Any], number: int, find: object_states.FindObject, folder: Path) -> None:
+    try:
+        if isinstance(obj, Blob):
+            _fill_blob(obj, folder / BLOBS / str(line["sha256"]))
+        elif line["oid"] == oid_text(z64):
+            obj.update(object_states.decode(line["slots"], find)["data"])
+        else:
+            object_states.set_state(obj, line["slots"], find)
+    except BatosError:
+        raise
+    except Exception as error:  # a hostile state may raise anything
+        what = f"line {number} of {LINES} is no state of a {line['kind']}: {error}"[:200]
+        raise BriefError(what, field=f"line {number}", remedy=_AGAIN) from error
+
+
+def _check_blob(digest: str, folder: Path) -> None:
+    path = folder / digest
+    if not digest.isalnum() or not path.is_file() or _sha256(path) != digest:
+        raise BriefError(f"the blob {digest[:64]} is missing or changed", field="blobs", remedy=_AGAIN)
+
+
+def _fill_blob(blob: Blob, path: Path) -> None:
+    with path.open("rb") as source, blob.open("w") as target:
+        shutil.copyfileobj(source, target)

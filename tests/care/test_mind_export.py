@@ -1,0 +1,154 @@
+"""Export and import: what was imported says what was exported, and its export is the same byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from persistent.mapping import PersistentMapping
+from tests.care.test_backups import said_by
+from tests.care.test_verification import bridge, grown
+from tests.history import lived
+from tests.image.open_image import uri_of
+
+from batos.brief import as_file
+from batos.care import mind_export
+from batos.errors import BatosError, BriefError, Refused, UsageError
+from batos.image import object_states
+from batos.image.image import LivingImage, Opening
+from batos.image.read_only import open_read_only
+from batos.testing import scripted_uvm
+
+
+def exported(home: Path, folder: Path) -> dict[str, int]:
+    """Export a home."""
+    with open_read_only(uri_of(home), "") as pair:
+        return mind_export.export_mind(pair, folder)
+
+
+@asynccontextmanager
+async def emptied(home: Path) -> AsyncIterator[LivingImage]:
+    """An empty image in files."""
+    await asyncio.to_thread(home.mkdir, exist_ok=True)
+    image = await asyncio.to_thread(LivingImage, Opening(uri_of(home), ""))
+    try:
+        yield image
+    finally:
+        await asyncio.to_thread(image.close)
+
+
+async def imported(folder: Path, home: Path) -> dict[str, int]:
+    """Import an export."""
+    async with emptied(home) as image:
+        return await mind_export.import_mind(image, folder)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+async def test_an_imported_life_says_what_it_said_and_exports_the_same(tmp_path: Path, seed: int) -> None:
+    """Missions, methods, memories, vectors, files: every byte of the lines and of the blobs."""
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    async with scripted_uvm(home, bridge(), memory=False, method_control=0) as uvm:
+        await lived.live(uvm, seed)
+        await uvm.missions.ask({"text": "What is salt?"}, [as_file("salt.txt", b"Salt is white. " * 6_000)])
+    counts = await asyncio.to_thread(exported, home, tmp_path / "first")
+    assert await imported(tmp_path / "first", copy) == counts
+    assert counts["blobs"] == 1
+    await asyncio.to_thread(exported, copy, tmp_path / "second")
+    for name in (mind_export.LINES, *(f"blobs/{each.name}" for each in (tmp_path / "first" / "blobs").iterdir())):
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    one, other = await said_by(copy), await said_by(home)
+    for said in (one, other):
+        for key in [key for key in said if key.startswith("show ")]:
+            said[key][0].pop("tid", None)  # of the commit that wrote it here
+    assert one == other
+
+
+async def test_a_mind_is_not_imported_over_another(tmp_path: Path) -> None:
+    """Nor exported into a folder with something in it."""
+    await grown(tmp_path / "home")
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    with pytest.raises(UsageError, match="not empty"):
+        exported(tmp_path / "home", tmp_path / "export")
+    with pytest.raises(Refused, match="already"):
+        await imported(tmp_path / "export", tmp_path / "home")
+
+
+async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_path: Path) -> None:
+    """Cut, foreign, hostile: each is named, and another import into the same home goes well."""
+    await grown(tmp_path / "home")
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    file = tmp_path / "export" / mind_export.LINES
+    good = file.read_text().splitlines(keepends=True)
+    at = next(number for number, line in enumerate(good) if '"db":"image"' in line and "UvmObject" in line)
+    line = json.loads(good[at])
+    for number, (changed, named) in enumerate(
+        (
+            ({0: '{"format":"other","version":1}\n'}, "another format"),
+            ({0: '{"format":"batos-image","version":99}\n'}, "another format"),
+            ({at: good[at][:40] + "\n"}, f"line {at + 1}"),
+            ({at: json.dumps({**line, "kind": "os.system"}) + "\n"}, "no kind"),
+            ({at: json.dumps({**line, "kind": "builtins.eval"}) + "\n"}, "no kind"),
+            ({at: json.dumps({**line, "oid": "oid:0xzz"}) + "\n"}, "no oid"),
+            ({at: json.dumps({**line, "slots": {"a": {"$ref": "oid:0xffffff"}}}) + "\n"}, "not there"),
+            ({at: json.dumps({**line, "slots": {"a": {"$evil": 1}}}) + "\n"}, "marks no value"),
+            ({at: json.dumps({**line, "slots": 7}) + "\n"}, "no object"),
+            ({at: ""}, "not there"),
+        )
+    ):
+        file.write_text("".join(changed.get(n, each) for n, each in enumerate(good)))
+        with pytest.raises(BriefError, match=named):
+            await imported(tmp_path / "export", tmp_path / f"into{number}")
+    file.write_text("".join(good))
+    await imported(tmp_path / "export", tmp_path / "into3")
+    assert (await said_by(tmp_path / "into3"))["names"] == (await said_by(tmp_path / "home"))["names"]
+    with pytest.raises(BriefError, match="no mind"):
+        await imported(tmp_path / "absent", tmp_path / "into")
+
+
+_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+        | st.frozensets(st.integers() | st.text(max_size=3), max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_DATA)
+def test_any_value_comes_back_as_it_was(value: object) -> None:
+    """Through JSON, with its types."""
+    coded = json.loads(json.dumps(object_states.encode(value)))
+    back = object_states.decode(coded, pytest.fail)
+    assert (back, type(back)) == (value, type(value))
+
+
+_MARKS = st.sampled_from(("$ref", "$tuple", "$dict", "$set", "$bytes", "$float", "$x", "a"))
+_HOSTILE = st.recursive(
+    st.none() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_MARKS, inner, max_size=2),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(_HOSTILE)
+def test_a_hostile_value_is_refused(value: object) -> None:
+    """Nothing is called, and nothing runs for ever."""
+
+    def find(oid: str) -> PersistentMapping[str, int]:
+        if oid == "evil":
+            raise BriefError("it is not there")
+        return PersistentMapping()
+
+    try:
+        object_states.decode(value, find)
+    except (BatosError, ValueError, TypeError):
+        return

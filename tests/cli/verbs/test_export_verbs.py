@@ -1,0 +1,29 @@
+"""The verbs `export` and `import` as a person types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.processes import User
+
+
+def test_a_mind_moves_to_another_home(user: User, tmp_path: Path) -> None:
+    """With its missions, memories and codex; over another mind nothing is imported."""
+    folder, other = tmp_path / "mind", tmp_path / "other"
+    assert user.run("ask", "My cat is called Miso. What holds a pier?", "--effort", "reflex").code == 0
+    told = user.run("export", str(folder), "--json").document["data"]
+    assert (told["image"] > 10, told["journal"] > 2) == (True, True)
+    header, *lines = (json.loads(line) for line in (folder / "mind.jsonl").read_text().splitlines())
+    assert header == {"format": "batos-image", "version": 1}
+    assert len(lines) == told["image"] + told["journal"]
+    assert user.run("export", str(folder)).code == 2
+    assert user.run("import", str(folder)).code == 4
+    done = user.run("import", str(folder), "--home", str(other))
+    assert (done.code, "objects of the image" in done.out) == (0, True), done.err
+    assert "Miso" in user.run("recall", "cat Miso", "--home", str(other)).out
+    assert user.run("verify", "--home", str(other)).code == 0
+    assert user.run("audit", "verify", "--home", str(other)).code == 0
+    assert user.run("ask", "What is a sluice?", "--effort", "reflex", "--home", str(other)).code == 0
+    assert user.run("import", str(tmp_path), "--home", str(tmp_path / "x")).code == 2
+    assert user.run("export", str(tmp_path / "y"), "--home", str(tmp_path / "none")).code == 2
