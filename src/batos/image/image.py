@@ -91,7 +91,8 @@ class LivingImage(ReadableImage):
         self._newest = ""
         #: The reason why no more missions are accepted, if there is one.
         self.refusing: ImageError | None = None
-        self._blobs = IBlobStorage.providedBy(self.db.storage)
+        # A client of ZEO says so where its server keeps blobs, and needs a folder of its own for them.
+        self._blobs = IBlobStorage.providedBy(self.db.storage) and getattr(self.db.storage, "blob_dir", "") is not None
 
     def _commit_reporter(self, what: str) -> Callable[[int], None]:
         """Return a callback that reports a commit of this database and the number of changes in it."""

@@ -21,6 +21,7 @@ from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
 from batos.image.storage_quota import disk_full, is_full
+from batos.image.storage_servers import not_there, resolve_postgres, resolve_zeo
 from batos.notation import mask_passwords
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
@@ -31,9 +32,6 @@ CACHED_OBJECTS = 40_000
 #: Bytes of their records, as stored, that they hold together: a thought is a hundred times as large as a status. Loaded
 #: they take some four times as much.
 CACHED_BYTES = 16 * 2**20
-
-#: Seconds that a database server may take to answer, a whole number.
-SERVER_SECONDS = 5
 
 _FILE_KEYWORDS = ("blobstorage_dir", "quota")
 
@@ -70,9 +68,10 @@ def _normal(uri: str) -> str:
 def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> DB:
     """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy."""
     uri = _normal(uri)
-    named, keywords = _resolve(uri)
+    pool = connections + 4
+    named, keywords = _resolve(uri, pool)
     # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
-    keywords["pool_size"] = connections + 4
+    keywords["pool_size"] = pool
     keywords["cache_size"] = max(1_000, CACHED_OBJECTS // connections)
     keywords["cache_size_bytes"] = max(2**20, CACHED_BYTES // keywords["pool_size"])
     path = file_of(uri)
@@ -95,7 +94,7 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
         raise
 
 
-def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
+def _resolve(uri: str, pool: int) -> tuple[StorageFactory, dict[str, Any]]:
     """Return the function that opens the storage, and the keyword arguments of its database.
 
     Raises: ConfigError: the URI is not valid, or its storage is not installed.
@@ -107,30 +106,13 @@ def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
     if scheme == "memory" and "?" not in rest:
         return lambda: MappingStorage(rest), {}
     try:
-        return zodburi.resolve_uri(_soon(uri) if scheme == "zeo" else uri)
+        if scheme == "zeo":
+            return resolve_zeo(uri)
+        if scheme == "postgres":
+            return resolve_postgres(uri, pool)
+        return zodburi.resolve_uri(uri)
     except (KeyError, ValueError, TypeError) as error:
-        if scheme == "postgres" and isinstance(error, zodburi.NoResolverForScheme):
-            raise _without_relstorage(uri) from error
         raise _not_a_uri(uri, str(error.args[0] if error.args else error)) from error
-    except ImportError as error:
-        raise _without_relstorage(uri) from error
-
-
-def _soon(uri: str) -> str:
-    """Add a short wait to a zeo:// URI that names none, so that an absent server is noticed soon and not in half a
-    minute.
-    """
-    if "wait_timeout=" in uri:
-        return uri
-    return f"{uri}{'&' if '?' in uri else '?'}wait_timeout={SERVER_SECONDS}"
-
-
-def _without_relstorage(uri: str) -> ConfigError:
-    return ConfigError(
-        f"{uri.partition('://')[0]}:// needs a package that is not installed",
-        field="image",
-        remedy="Install `relstorage` and `psycopg2-binary` beside BAT OS.",
-    )
 
 
 def _file_factory(uri: str, path: Path) -> StorageFactory:
@@ -164,10 +146,7 @@ def _opening_error(uri: str, path: Path | None, error: Exception) -> ImageError:
             remedy="Check the path and its permissions.",
         )
     if path is None:
-        return ImageError(
-            f"no database server answers at {mask_passwords(uri)}: {mask_passwords(str(error))}",
-            remedy="Start it, or correct the address; wait_timeout in the URI says how many seconds it may take.",
-        )
+        return not_there(uri, error)
     return ImageDamaged(f"{mask_passwords(uri)} does not open ({type(error).__name__}: {error})", remedy=REMEDY)
 
 
