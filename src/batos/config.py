@@ -117,10 +117,10 @@ class Settings(BaseModel):
     method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cold_days: float = Field(default=30.0, ge=0, le=36_500, description="Days without a recall until a memory is cold.")
+    lease: float = Field(default=10.0, ge=0.5, le=600, description="Seconds until a silent node's image is taken over.")
+    standby: bool = Field(default=False, description="Wait until the node that has the image leaves or dies.")
     history_days: float = Field(default=90.0, ge=0, le=36_500, description="Days of past states that stay; 0: all.")
-    cpu_threads: int = Field(
-        default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
-    )
+    cpu_threads: int = Field(default=0, ge=0, le=4096, description="Threads of a CPU runner; 0: half of the cores.")
     vram: str = Field(default="8GiB", description="The card's memory: `8`, `8GiB`, `6500MiB`; a bare number is GiB.")
     usable: str = Field(
         default="", description="Part of the card for models; empty means vram less 1.5 GiB (runner and desktop)."

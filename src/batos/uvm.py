@@ -176,7 +176,10 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
 
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:
     """Open the image and the bridge; at the end the journal has written all, and both are closed."""
-    opening = Opening(settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events)
+    opening = Opening(
+        settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events,
+        lease=settings.lease, standby=settings.standby,
+    )  # fmt: skip
     if seams.opening is not None:
         opening = seams.opening(opening)
     # Opening reads and may scan a file: not on the loop.

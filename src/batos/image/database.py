@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ZODB.Connection import Connection
 from ZODB.DB import DB
@@ -37,6 +37,9 @@ class _CheckedConnection(Connection):
     #: True if the commit is a mission's: its transaction sets this.
     thought = False
 
+    #: True if the commit is of the lease itself.
+    leasing = False
+
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         #: Of the newest records that were committed here: the id of the commit, and what may be ids in the record.
@@ -52,7 +55,10 @@ class _CheckedConnection(Connection):
         super().tpc_begin(transaction)
 
     def commit(self, transaction: Any) -> None:
-        """Store what was changed, if the organisation is the same after it."""
+        """Store what was changed, if the organisation is the same after it, and this node has the lease."""
+        fence: Fence | None = getattr(self.db(), "fence", None)
+        if fence is not None:
+            fence.guard(self)
         uphold(self, changed_objects(self), thought=self.thought)
         super().commit(transaction)
 
@@ -112,7 +118,17 @@ class _CheckedConnection(Connection):
         return likely if commit == serial else frozenset(_LIKELY.findall(self._storage.load(oid)[0]))
 
 
+class Fence(Protocol):
+    """A guard that is asked before each commit."""
+
+    def guard(self, connection: Any) -> None:
+        """Raise an error if the connection may not commit, and let its commit fail if that changes meanwhile."""
+
+
 class LoadableDB(DB):
     """A DB whose connections check what they write."""
 
     klass = _CheckedConnection
+
+    #: Asked before each commit, where several nodes can reach the database.
+    fence: Fence | None = None

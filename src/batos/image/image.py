@@ -34,6 +34,7 @@ from batos.events import Events
 from batos.image import conversation_files, pairing, roots, storage
 from batos.image.damage import as_damage
 from batos.image.ids import iso, mission_id, tid_text, utc_now
+from batos.image.lease import ImageLease, node_name
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.roots import Root, connection_of
@@ -62,6 +63,10 @@ class Opening:
     journal_factory: storage.StorageFactory | None = None
     #: A journal that is open already: it is used, and stays open.
     journal_db: DB | None = None
+    #: Seconds of the lease on a server, whether to wait while another node has it, and this node's name.
+    lease: float = 10.0
+    standby: bool = False
+    node: str = field(default_factory=node_name)
 
 
 class LivingImage(ReadableImage):
@@ -70,7 +75,8 @@ class LivingImage(ReadableImage):
     def __init__(self, opening: Opening) -> None:
         self._clock = opening.clock
         self._events = opening.events
-        db: DB = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
+        self._standby = opening.standby
+        db = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
             journal = opening.journal_db or storage.open_database(
@@ -80,6 +86,9 @@ class LivingImage(ReadableImage):
             db.close()
             raise
         super().__init__(opening.image, db, journal)
+        #: Where several nodes can reach the image, one of them has it. A copy in memory is its process's alone.
+        leased = storage.is_shared(opening.image) and opening.image_factory is None
+        self._lease = ImageLease(db, opening.lease, opening.node) if leased else None
         self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()
         self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._commit_reporter("image"))
@@ -101,8 +110,12 @@ class LivingImage(ReadableImage):
     async def prepare(self) -> None:
         """Make what a new image lacks: its record trees, and the id that it shares with its journal.
 
-        Raises ImageError if a newer version has written it, ImageDamaged if the journal is not the image's.
+        Raises ImageError if a newer version has written it, ImageBusy if another node has it, ImageDamaged if the
+        journal is not the image's.
         """
+        if self._lease is not None:
+            await self._lease.take(standby=self._standby)
+            self._lease.keep(self._refuse)
         with self.snapshot() as root:
             whole = is_complete(root)
             missions = root[roots.MISSIONS] if whole else None
@@ -115,6 +128,10 @@ class LivingImage(ReadableImage):
         if not whole or image.pair is None:
             await self.writer.apply(lambda root: pairing.sign_image(root, pair))
 
+    def _refuse(self, error: ImageError) -> None:
+        """Accept no more missions, for this reason if there is none yet."""
+        self.refusing = self.refusing or error
+
     def close(self) -> None:
         """Finish the commits under way, then give both databases back."""
         # Last in, first out; a part that fails to close keeps no other open.
@@ -122,6 +139,8 @@ class LivingImage(ReadableImage):
             if not self._lent_journal:
                 stack.callback(self.journal_db.close)
             stack.callback(self.db.close)
+            if self._lease is not None:
+                stack.callback(self._lease.close)
             stack.callback(self.journal_writer.close)
             stack.callback(self.writer.close)
             stack.callback(self.thread.close)

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import zodburi
 from zc.lockfile import LockError
-from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
@@ -65,7 +64,7 @@ def _normal(uri: str) -> str:
     return uri.replace("postgresql://", "postgres://", 1)
 
 
-def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> DB:
+def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> LoadableDB:
     """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy."""
     uri = _normal(uri)
     pool = connections + 4
@@ -154,6 +153,11 @@ def file_of(uri: str) -> Path | None:
     """Return the path of a file:// URI, or None for other URIs."""
     scheme, _, rest = uri.partition("://")
     return Path(rest.partition("?")[0]) if scheme == "file" else None
+
+
+def is_shared(uri: str) -> bool:
+    """Test if several processes can have a storage open at once."""
+    return _normal(uri).partition("://")[0] in ("zeo", "postgres")
 
 
 def blobs_of(uri: str) -> Path | None:
