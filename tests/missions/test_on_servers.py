@@ -1,39 +1,67 @@
-"""A mind on a real database server: genesis, questions side by side, and the answers after a restart."""
+"""A mind on a real database server: questions side by side, the answers after a restart, and a node that is killed."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.image.open_image import child, heard
 from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.minds.scripted import Script, kind
 
 from batos.objects.prototype import own_slots
-from batos.testing import scripted_uvm
+from batos.testing import ScriptedBridge, scripted_uvm
+
+#: Seconds of a lease here.
+LEASE = 1.0
+
+#: Opening is a burst of CPU.
+pytestmark = pytest.mark.blocks_loop
 
 
-async def _live_there(home: Path, image: str, journal: str) -> None:
-    """Ask four questions at a time, and open the mind again."""
-    async with scripted_uvm(home, memory=False, image=image, journal=journal, missions=4) as uvm:
+@pytest.fixture(params=["zeo", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """Two storages of a ZEO server, or two databases of PostgreSQL."""
+    cache = f"?blob_dir={tmp_path / 'cache'}"
+    if request.param == "zeo":
+        with zeo_server(tmp_path) as port:
+            yield {"image": f"zeo://127.0.0.1:{port}{cache}", "journal": ""}
+        return
+    with postgres_server() as server:
+        ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
+        yield {"image": f"{server}image{cache}", "journal": f"{server}journal"}
+
+
+async def test_a_mind_lives_on_a_server(tmp_path: Path, places: dict[str, Any]) -> None:
+    """Four questions at a time are answered, and the answers are there when it is opened again."""
+    async with scripted_uvm(tmp_path / "home", memory=False, missions=4, **places) as uvm:
         asked = [uvm.missions.ask({"text": f"Question {number}?", "effort": "reflex"}) for number in range(4)]
         answers = {one["id"]: one["answer"] for one in await asyncio.gather(*asked)}
         assert all(answers.values())
-    async with scripted_uvm(home, memory=False, image=image, journal=journal, missions=4) as uvm:
+    async with scripted_uvm(tmp_path / "home", memory=False, missions=4, **places) as uvm:
         with uvm.image.snapshot() as root:
             kept = {mission: own_slots(uvm.image.find(root, mission)[2])["answer"] for mission in answers}
         assert kept == answers
 
 
-@pytest.mark.blocks_loop  # opening is a burst of CPU
-async def test_a_mind_lives_on_zeo(tmp_path: Path) -> None:
-    """Image and journal are two storages of one server."""
-    with zeo_server(tmp_path) as port:
-        await _live_there(tmp_path / "home", f"zeo://127.0.0.1:{port}?blob_dir={tmp_path / 'cache'}", "")
-
-
-@pytest.mark.blocks_loop
-async def test_a_mind_lives_in_postgres(tmp_path: Path) -> None:
-    """Image and journal are two databases."""
-    with postgres_server() as server:
-        ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
-        await _live_there(tmp_path / "home", f"{server}image?blob_dir={tmp_path / 'cache'}", f"{server}journal")
+async def test_another_node_finishes_what_a_killed_one_began(tmp_path: Path, places: dict[str, Any]) -> None:
+    """It has a home of its own, takes over within the lease and two seconds, and pays for no call again."""
+    with child(
+        Path(__file__).with_name("script_node_killed.py"), tmp_path / "first", places["image"], places["journal"], LEASE
+    ) as process:
+        while not (mission := await heard(process)).startswith("m-"):  # a line of the log
+            assert mission
+        await asyncio.to_thread(process.wait)
+        killed = time.monotonic()
+        bridge, settings = ScriptedBridge(Script()), places | {"lease": LEASE, "standby": True}
+        async with scripted_uvm(tmp_path / "second", bridge, memory=False, **settings) as uvm:
+            assert time.monotonic() - killed < LEASE + 2
+            assert await uvm.missions.recover() == [mission]
+            await uvm.missions.begin(mission)
+            assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
+    assert bridge.history
+    assert [request for request in bridge.history if kind(request) == "decomposition"] == []
