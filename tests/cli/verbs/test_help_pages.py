@@ -33,7 +33,7 @@ def test_a_page_a_part_and_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_program_gets_documents(capsys: pytest.CaptureFixture[str]) -> None:
     """With --json the topics, or one topic's text; what is not there is NotFound, exit 2."""
     assert "ask" in json.loads(said(capsys, "--json"))["data"]["verbs"]
-    assert json.loads(said(capsys, "backup", "--json"))["data"]["text"].startswith("## Backup")
+    assert json.loads(said(capsys, "settings", "--json"))["data"]["text"].startswith("## Settings")
     assert entry.run(["help", "moonstruck", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "not_found"
 
