@@ -59,15 +59,34 @@ def test_a_mission_put_again_with_another_priority_has_the_new_one() -> None:
     assert queue.first() == QueueEntry("m-2", 5)
 
 
+def test_what_runs_alone_waits_until_another_has_ended() -> None:
+    """Those with fewest deaths go first; after an end the order is that of all entries again."""
+    queue = Queue()
+    worse, bad, plain = QueueEntry("m-1", 9, deaths=3), QueueEntry("m-2", deaths=2), QueueEntry("m-3", -9, deaths=1)
+    for place in (worse, bad, plain):
+        queue.put(place)
+    order = []
+    while (first := queue.first()) is not None:
+        order.append(first)
+        queue.drop(first.mission)
+    assert order == [plain, bad, worse]
+    queue.put(plain)
+    queue.put(worse)
+    queue.see_end()
+    assert queue.first() == worse
+
+
 def test_a_place_is_what_the_brief_says() -> None:
-    """Priority, deadline and patience come from the brief; alone runs what two deaths count against."""
+    """Priority, deadline and patience come from the brief; two counted deaths make it run alone."""
     asked: dict[str, Any] = {"text": "Why?", "user": "me"}
     plain = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
     status = Status("queued", "now")
-    assert entry_of("m-1", plain, status, 2) == QueueEntry("m-1")
+    assert entry_of("m-1", plain, status) == QueueEntry("m-1")
     asked |= {"priority": 3, "deadline": "2027-01-01T00:00:00.000Z", "policy": {"wait_ollama": True}}
     given_all = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
     whole = QueueEntry("m-1", 3, "2027-01-01T00:00:00.000Z", waits_for_ollama=True)
-    assert entry_of("m-1", given_all, status, 2) == whole
+    assert entry_of("m-1", given_all, status) == whole
     status.deaths = 2
-    assert entry_of("m-1", given_all, status, 2) == replace(whole, runs_alone=True)
+    suspected = entry_of("m-1", given_all, status)
+    assert suspected == replace(whole, deaths=2)
+    assert (whole.runs_alone, suspected.runs_alone) == (False, True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from batos.image.records import Brief, Status
+
+#: The counted deaths of its process after which a mission runs alone.
+DEATHS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,13 @@ class QueueEntry:
     deadline: str | None = None
     #: Waits for the daemon instead of failing when it is away.
     waits_for_ollama: bool = False
-    #: Runs with no other mission beside it.
-    runs_alone: bool = False
+    #: The counted deaths of processes that ran it.
+    deaths: int = 0
+
+    @property
+    def runs_alone(self) -> bool:
+        """Test if no other mission may run beside it."""
+        return self.deaths >= DEATHS
 
 
 def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
@@ -32,20 +40,23 @@ def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
     return QueueEntry(mission, brief.get("priority") or 0, brief.get("deadline"), patient)
 
 
-def entry_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
-    """Return the queue entry of a mission; after `deaths_allowed` counted deaths of its process it runs alone."""
-    return replace(new_entry(mission, brief.value), runs_alone=status.deaths >= deaths_allowed)
+def entry_of(mission: str, brief: Brief, status: Status) -> QueueEntry:
+    """Return the queue entry of a mission that is stored."""
+    return replace(new_entry(mission, brief.value), deaths=status.deaths)
 
 
 class Queue:
     """Entries by priority, the highest first, then by age: ids sort in the order in which missions were accepted.
 
-    A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
+    An entry that runs alone comes after all others, those with fewest deaths first, until a mission has ended in this
+    process. Only then is it known that the process lives without it: a killer who kills at random, soon after each
+    start, would otherwise always meet the same mission. A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, str]] = []
+        self._heap: list[tuple[int, int, str]] = []
         self._places: dict[str, QueueEntry] = {}
+        self._has_seen_end = False
 
     def __len__(self) -> int:
         return len(self._places)
@@ -57,13 +68,13 @@ class Queue:
         """Add an entry; a mission that waits already keeps its place."""
         if place.mission not in self._places:
             self._places[place.mission] = place
-            heapq.heappush(self._heap, _key(place))
+            heapq.heappush(self._heap, self._key(place))
 
     def first(self) -> QueueEntry | None:
         """Return the next entry without removing it; None if nothing waits."""
         while self._heap:
-            place = self._places.get(self._heap[0][1])
-            if place is not None and _key(place) == self._heap[0]:
+            place = self._places.get(self._heap[0][-1])
+            if place is not None and self._key(place) == self._heap[0]:
                 return place
             heapq.heappop(self._heap)
         return None
@@ -72,9 +83,14 @@ class Queue:
         """Remove and return the entry of a mission; None if the mission does not wait."""
         place = self._places.pop(mission, None)
         if len(self._heap) > 2 * len(self._places) + 64:
-            self._heap = [_key(each) for each in self._places.values()]
-            heapq.heapify(self._heap)
+            self._sort()
         return place
+
+    def see_end(self) -> None:
+        """Take note that a mission has ended in this process."""
+        if not self._has_seen_end:
+            self._has_seen_end = True
+            self._sort()
 
     def clear(self) -> tuple[QueueEntry, ...]:
         """Remove and return all entries."""
@@ -82,7 +98,12 @@ class Queue:
         self._heap, self._places = [], {}
         return waited
 
+    def _sort(self) -> None:
+        """Build the heap anew."""
+        self._heap = [self._key(each) for each in self._places.values()]
+        heapq.heapify(self._heap)
 
-def _key(place: QueueEntry) -> tuple[int, str]:
-    """Return the sort key of an entry."""
-    return -place.priority, place.mission
+    def _key(self, place: QueueEntry) -> tuple[int, int, str]:
+        """Return the sort key of an entry."""
+        suspected = place.deaths if place.runs_alone and not self._has_seen_end else 0
+        return suspected, -place.priority, place.mission

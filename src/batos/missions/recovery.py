@@ -19,17 +19,16 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.missions.queue import QueueEntry, entry_of
+from batos.missions.queue import DEATHS, QueueEntry, entry_of
 from batos.objects.prototype import own_slots
 
 T = TypeVar("T")
 
 _log = structlog.get_logger("batos")
 
-#: The counted deaths of its process after which a mission runs alone, and those that it may die alone, at one step,
-#: before it is parked: a killer who kills at random soon after each start would meet an innocent one once or twice.
-DEATHS: Final = 2
-ALONE: Final = 3
+#: The counted deaths, alone and at one step, at which a mission is parked: a killer who kills at random meets an
+#: innocent one alone once or twice.
+ALONE: Final = 5
 
 #: The fields of a status that a resume resets.
 AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
@@ -133,7 +132,7 @@ class Recovery:
         # Only a mission that began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
-        return SeenMission(entry_of(mission, brief, status, DEATHS), status.word, answered, awaits)
+        return SeenMission(entry_of(mission, brief, status), status.word, answered, awaits)
 
     async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""
@@ -172,7 +171,7 @@ class Recovery:
             brief, status, _ = self._image.find(root, mission)
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
-            place = replace(entry_of(mission, brief, status, DEATHS), runs_alone=deaths >= DEATHS)
+            place = replace(entry_of(mission, brief, status), deaths=deaths)
         if alone and deaths >= DEATHS + ALONE:
             await self._image.move(mission, "parked", _parked_reason(deaths), deaths=deaths, mark=mark)
             return None

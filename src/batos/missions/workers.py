@@ -181,6 +181,8 @@ class Workers:
         del self._running[mission]
         if ending.word == "done":
             self._looks = 0  # the daemon works: the pauses start anew
+        if ending.word not in OPEN:
+            self._queue.see_end()
         if ending.word != "waiting" or self.stopping:
             self._tell(mission, ending)
         elif not isinstance(ending.error, ApprovalNeeded):
