@@ -106,7 +106,7 @@ async def test_a_parked_mission_is_resumed_afresh(tmp_path: Path) -> None:
 
 
 async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Path) -> None:
-    """A real process is killed eight times by one mission; the one beside it, counted too, is done in the fifth at the latest."""
+    """A mission kills a real process eight times; the one beside it, counted too, is done by the fifth."""
     async with thinking(tmp_path) as uvm:
         deadly, innocent = [await submit(uvm, text) for text in (DEADLY, INNOCENT)]
     began = []

@@ -50,7 +50,9 @@ class Queue:
 
     An entry that runs alone comes after all others, those with fewest deaths first, until a mission has ended in this
     process. Only then is it known that the process lives without it: a killer who kills at random, soon after each
-    start, would otherwise always meet the same mission. A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
+    start, would otherwise always meet the same mission.
+
+    A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
     """
 
     def __init__(self) -> None:
