@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.history.test_past_questions import Door
 
 from batos.errors import BatosError, BriefError, NotFound, PackedAway, Refused
+from batos.history.as_of import PastReadings
 from batos.history.moments import find_moment
 from batos.image import roots
 from batos.image.ids import iso, tid_text
 from batos.image.past import moment_of, newest_commit
 from batos.testing import scripted_uvm
+from batos.uvm import UVM
 
 
 async def test_a_moment_is_found_by_each_of_its_names(tmp_path: Path) -> None:
@@ -29,6 +33,36 @@ async def test_a_moment_is_found_by_each_of_its_names(tmp_path: Path) -> None:
         await asyncio.sleep(0.01)
         later = find_moment(uvm.readings, (at + timedelta(milliseconds=5)).isoformat())
         assert moment.tid < later.tid
+
+
+async def test_a_mission_is_remembered_at_its_own_moment(tmp_path: Path) -> None:
+    """Not before that commit, and nothing later is there; one that was undone first has the moment of its publication.
+
+    A door that may write remembers it first.
+    """
+    async with scripted_uvm(tmp_path) as uvm:
+        ask = Door(uvm)
+        missions = [str((await asked(uvm, f"The pier has {count} posts."))["id"]) for count in (3, 4)]
+        waits = find_moment(uvm.readings, missions[0])
+        assert waits.waits
+        found = await ask("memories", as_of=missions[0])
+        told = [each["mission"] for each in found["memories"]]
+        assert set(told) == set(missions), "both were remembered in one commit"
+        moment = find_moment(uvm.readings, missions[0])
+        assert (moment.waits, moment.tid > waits.tid, moment.tid) == (False, True, newest_commit(uvm.image.db))
+        assert found["as_of"] == moment.as_dict()
+        before = find_moment(uvm.readings, tid_text((int.from_bytes(moment.tid, "big") - 1).to_bytes(8, "big")))
+        assert PastReadings(uvm.readings).readings(before).memories(9)["memories"] == []
+        third = str((await asked(uvm, "The pier has 5 posts."))["id"])
+        at = find_moment(uvm.readings, third).tid
+        await ask("undo", mission=third, user="tester")
+        assert find_moment(uvm.readings, third).tid == at
+        assert find_moment(uvm.readings, missions[0]) == moment
+
+
+async def asked(uvm: UVM, text: str) -> dict[str, Any]:
+    """A mission that is answered, and not yet remembered."""
+    return dict(await uvm.missions.ask({"text": text, "effort": "reflex", "user": "tester"}))
 
 
 async def test_what_is_no_moment_is_refused(tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ class Dispatcher:
             uvm.follow_ups.keep(uvm.events)
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
-        self._reader = Reader(uvm.readings)
-        self._past = PastQuestions(uvm, self._reader.past)
+        self._reader = Reader(uvm.readings, uvm.mission_memory.write)
+        self._past = PastQuestions(uvm, self._reader)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}

@@ -12,10 +12,10 @@ from batos.errors import BriefError
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
-from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
 from batos.image.past import newest_commit
 from batos.server.dispatch.event_relay import EventRelay
+from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM, open_past
 
 #: Copies of the image that are open at once.
@@ -44,9 +44,9 @@ class PastQuestion:
 class PastQuestions:
     """Asks the mind as it was."""
 
-    def __init__(self, today: UVM, past: PastReadings) -> None:
+    def __init__(self, today: UVM, reader: Reader) -> None:
         self._today = today
-        self._past = past
+        self._reader, self._past = reader, reader.past
         self._turns = asyncio.Semaphore(MOST_OPEN)
         self._running: dict[str, UVM] = {}
         self._asking: set[asyncio.Future[Any]] = set()
@@ -75,7 +75,7 @@ class PastQuestions:
         if question.as_of is None:
             moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
         else:
-            moment = await asyncio.to_thread(self._past.find, question.as_of, question.user)
+            moment = await self._reader.find_moment(question.as_of, question.user)
         events = Events()
         async with self._turns, open_past(self._today, moment.tid, events, question.mind) as copy:
             if question.prepare is not None:

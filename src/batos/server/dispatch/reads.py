@@ -26,6 +26,7 @@ from batos.client.wire.verb_shapes import (
 from batos.errors import BriefError, NotFound
 from batos.history import dreams, past_questions, why
 from batos.history.as_of import PastReadings
+from batos.history.moments import Moment
 from batos.image.ids import iso
 from batos.image.memory_records import MemoryKind
 from batos.memory.chunk_search import RecallQuery
@@ -58,10 +59,13 @@ class DatedRequest(Protocol):
 
 
 class Reader:
-    """Reads an image for those who ask, in threads, few at a time."""
+    """Reads an image for those who ask, in threads, few at a time.
 
-    def __init__(self, readings: Readings) -> None:
-        self._of = readings
+    `remember` writes the memories of missions that wait for it; None where nothing is written.
+    """
+
+    def __init__(self, readings: Readings, remember: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._of, self._remember = readings, remember
         self._readers = asyncio.Semaphore(READERS)
         self.past = PastReadings(readings)
 
@@ -95,8 +99,16 @@ class Reader:
         """Return what reads the image as of the moment that is asked about, and what the answer says of that."""
         if given.as_of is None:
             return self._of, {}
-        moment = await self.read(self.past.find, given.as_of, given.user)
+        moment = await self.find_moment(given.as_of, given.user)
         return await self.read(self.past.readings, moment), {"as_of": moment.as_dict()}
+
+    async def find_moment(self, named: str, user: str | None) -> Moment:
+        """Return the moment that is meant; a mission that is named is remembered first."""
+        moment = await self.read(self.past.find, named, user)
+        if moment.waits and self._remember is not None:
+            await self._remember()
+            moment = await self.read(self.past.find, named, user)
+        return moment
 
     # -- missions
 
