@@ -55,8 +55,8 @@ format: $(STAMP) ## put the code into the house's form
 docs: $(STAMP) ## write the generated parts of docs/ anew
 	@$(BIN)/python tests/test_docs.py
 
-crash: $(STAMP) ## five kills under load, accounted for from outside (KILLS=500: a long run; ARGS="--broken ack-first")
-	@cd bench && $(abspath $(BIN))/python crash.py --kills $(or $(KILLS),5) --strict $(ARGS)
+crash: $(STAMP) ## five kills under load, accounted for from outside (KILLS=500: a long run; STORAGE=postgres or zeo; ARGS="--broken ack-first")
+	@cd bench && $(abspath $(BIN))/python crash.py --kills $(or $(KILLS),5) --storage $(or $(STORAGE),file) --strict $(ARGS)
 
 wheel: $(STAMP) ## build the wheel, install it in an empty environment, run a mission from it
 	@PYTHON=$(BIN)/python scripts/wheel_check.sh

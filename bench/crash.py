@@ -16,11 +16,13 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import servers_side
 from batos.care import verification
 from batos.config import Settings
 from batos.history import record_chain
@@ -94,7 +96,7 @@ def count_effects(world: World) -> tuple[int, int]:
     applied = Counter(json.dumps(data) for _, data in dict(world.posted["inbox"]).items())
     blind = Counter(json.dumps(data) for _, data in world.posted["dark"])
     duplicated = sum(count - 1 for counts in (lines, applied, blind) for count in counts.values())
-    with open_read_only(f"file://{world.home}/live_image.fs", "") as faces, faces.root() as root:
+    with open_read_only(world.image, world.journal) as faces, faces.root() as root:
         told = {each["mission"]: dict(each) for each in root["effects"].values()}
     lost = 0
     for mission in world.acked.values():
@@ -109,9 +111,9 @@ def count_effects(world: World) -> tuple[int, int]:
     return duplicated, lost
 
 
-def count_faults(home: Path) -> int:
+def count_faults(world: World) -> int:
     """Return the faults of the image, and of the chains of records."""
-    with open_read_only(f"file://{home}/live_image.fs?blobstorage_dir={home}/blobs", "") as faces:
+    with open_read_only(world.image, world.journal) as faces:
         found = len(verification.find_faults(faces.image))
         with snapshot(faces.journal) as journal, faces.root() as root:
             found += len(record_chain.read_calls(journal).find_faults())
@@ -119,11 +121,25 @@ def count_faults(home: Path) -> int:
     return found
 
 
-async def run(kills: int, broken: str, seed: int) -> dict[str, Any]:
+@contextmanager
+def storage_uris(storage: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Start the server of a storage, if it has one, and yield the URIs of image and journal there."""
+    if storage == "file":
+        yield f"file://{folder}/home/live_image.fs?blobstorage_dir={folder}/home/blobs", ""
+    elif storage == "zeo":
+        with servers_side.zeo_server(folder) as port:
+            yield f"zeo://127.0.0.1:{port}?blob_dir={folder}/cache", ""
+    else:
+        with servers_side.postgres_server() as server:
+            servers_side.ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
+            yield f"{server}image?blob_dir={folder}/cache", f"{server}journal"
+
+
+async def run(kills: int, storage: str, broken: str, seed: int) -> dict[str, Any]:
     """Kill so often, and account for everything."""
     dice = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix="batos-crash-") as folder:
-        async with Serving(Path(folder)) as world:
+    with tempfile.TemporaryDirectory(prefix="batos-crash-") as name, storage_uris(storage, Path(name)) as uris:
+        async with Serving(Path(name), *uris) as world:
             await prepare(world)
             for number in range(kills):
                 await one_kill(world, number, broken, dice)
@@ -138,7 +154,7 @@ async def run(kills: int, broken: str, seed: int) -> dict[str, Any]:
             told = {
                 "kills": len(world.kills), "accepted": len(world.acked), "lost": lost, "duplicated": duplicated,
                 "paid_twice": count_paid_twice(world), "parked": counts["parked"],
-                "verify_failures": count_faults(world.home),
+                "verify_failures": count_faults(world),
             }  # fmt: skip
             harm = sum(told[name] for name in ("lost", "duplicated", "paid_twice", "parked", "verify_failures"))
             calls = sum(map(len, world.calls.values()))
@@ -147,7 +163,7 @@ async def run(kills: int, broken: str, seed: int) -> dict[str, Any]:
 
 def count_unknown(world: World) -> int:
     """Count acknowledged keys that no mission of the image has."""
-    with open_read_only(f"file://{world.home}/live_image.fs", "") as faces, faces.root() as root:
+    with open_read_only(world.image, world.journal) as faces, faces.root() as root:
         keys = {key.partition("\0")[2] for key in root["repeats"]}
     return sum(token not in keys for token, mission in world.acked.items() if mission == "m-unknown")
 
@@ -155,7 +171,10 @@ def count_unknown(world: World) -> int:
 async def prepare(world: World) -> None:
     """Make the home, and grant what missions act by."""
     (world.folder / "notes").mkdir()
-    settings = Settings(home=world.home, ollama_host=world.url, user="tester", install="never")
+    settings = Settings(
+        home=world.home, image=world.image, journal=world.journal, ollama_host=world.url, user="tester",
+        install="never",
+    )  # fmt: skip
     async with open_uvm(settings) as uvm:
         await uvm.readiness.genesis()
         targets = (
@@ -175,14 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Kill, account, report."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--kills", type=int, default=40)
-    options.add_argument("--storage", choices=["file"], default="file")
+    options.add_argument("--storage", choices=["file", "zeo", "postgres"], default="file")
     options.add_argument("--broken", choices=["", "ack-first", "journal-late"], default="", help="a build to be found")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--strict", action="store_true", help="fail where there is harm")
     options.add_argument("--quick", action="store_true", help="a few kills: the shape alone")
     options.add_argument("--json", type=Path, help="write the document there too")
     given = options.parse_args(arguments)
-    told = asyncio.run(run(2 if given.quick else given.kills, given.broken, given.seed))
+    told = asyncio.run(run(2 if given.quick else given.kills, given.storage, given.broken, given.seed))
     report(told, [Goal("harm", told["harm"], 0)], given.json)
     return int(given.strict and told["harm"] > 0)
 

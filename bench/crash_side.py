@@ -1,9 +1,9 @@
 """A process that works as a server does, and stops at a phase to be killed there; bench/crash.py starts it.
 
-The argument is a JSON object with `home`, `url` (of the daemon), `phase` ("" for none), `skip` (how often the phase is
-passed before) and `broken` (a build that is broken on purpose). Lines of stdin are JSON: {"token", "brief"} submits a
-mission, {"ask": [missions]} tells their statuses, {"leave": true} ends. Lines of stdout are `ready`, `ack`, `status`
-and `at`.
+The argument is a JSON object with `home`, `image` and `journal` (their URIs), `url` (of the daemon), `phase` ("" for
+none), `skip` (how often the phase is passed before) and `broken` (a build broken on purpose). Lines of stdin are
+JSON: {"token", "brief"} submits a mission, {"ask": [missions]} tells their statuses, {"leave": true} ends. Lines
+of stdout are `ready`, `ack`, `status` and `at`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ZODB.Connection import Connection
+
 from batos.config import Settings
 from batos.errors import ImageBusy
 from batos.events import Events
 from batos.image.filestorage import SoundFileStorage, fsync
 from batos.image.image import LivingImage, Opening
+from batos.image.storage import file_of
 from batos.inference.journal import Journal, Record
 from batos.uvm import UVM, EffectSeams, Seams, open_uvm
 
+#: Seconds until the image of a killed process is taken over, on a server.
+LEASE = 1.0
 #: Events at which a phase stands, and the value that makes it this phase.
 _EVENTS: Mapping[str, str] = {"mission.accepted": "accept", "txn.commit": "publish", "mission.done": "done"}
 
@@ -94,6 +99,22 @@ def break_build(kind: str) -> None:
         Journal.write = late  # type: ignore[method-assign]
 
 
+def hold_commits(opening: Opening, points: Points) -> Opening:
+    """Let each commit of the image stop at its phase: in a file before its sync, on a server between its two phases."""
+    path = file_of(opening.image)
+    if path is not None:
+        blobs = str(path.with_name("blobs"))
+        return replace(opening, image_factory=lambda: SoundFileStorage(str(path), blob_dir=blobs, sync=points.sync))
+    finish = Connection.tpc_finish
+
+    def finish_late(self: Connection, transaction: Any) -> None:
+        points.reach("commit")
+        finish(self, transaction)
+
+    Connection.tpc_finish = finish_late  # type: ignore[method-assign]
+    return opening
+
+
 async def submit(uvm: UVM, token: str, brief: Mapping[str, Any]) -> None:
     """Submit a mission, and say so once it is durable."""
     mission = await uvm.missions.submit({**brief, "idempotency_key": token, "user": "tester"})
@@ -105,16 +126,11 @@ async def submit(uvm: UVM, token: str, brief: Mapping[str, Any]) -> None:
 async def serve(given: Mapping[str, Any]) -> None:
     """Recover what was left, take missions, and work until it is told to leave."""
     points = Points(given["phase"], given["skip"])
-    settings = Settings(home=Path(given["home"]), ollama_host=given["url"], user="tester", install="never", missions=10)
-    image = settings.home / "live_image.fs"
-
-    def hold_commits(opening: Opening) -> Opening:
-        def storage() -> Any:
-            return SoundFileStorage(str(image), blob_dir=str(settings.home / "blobs"), sync=points.sync)
-
-        return replace(opening, image_factory=storage)
-
-    seams = Seams(opening=hold_commits, effects=EffectSeams(hold=points.hold))
+    settings = Settings(
+        home=Path(given["home"]), image=given["image"], journal=given["journal"], ollama_host=given["url"],
+        user="tester", install="never", missions=10, lease=LEASE,
+    )  # fmt: skip
+    seams = Seams(opening=lambda opening: hold_commits(opening, points), effects=EffectSeams(hold=points.hold))
     async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.readiness.genesis()
         uvm.events.subscribe(points.on_event)

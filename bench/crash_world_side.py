@@ -35,6 +35,8 @@ class World:
     folder: Path
     emulator: Emulator
     url: str
+    image: str
+    journal: str
     inbox: str = ""
     #: The posts, by grant: each request as (key, data); and when processes were killed.
     posted: dict[str, list[tuple[str, Any]]] = field(default_factory=lambda: {"inbox": [], "dark": []})
@@ -94,7 +96,10 @@ class Process:
     @classmethod
     async def start(cls, world: World, phase: str = "", skip: int = 0, broken: str = "") -> Process:
         """Start a process that stops at a phase."""
-        given = {"home": str(world.home), "url": world.url, "phase": phase, "skip": skip, "broken": broken}
+        given = {
+            "home": str(world.home), "image": world.image, "journal": world.journal, "url": world.url, "phase": phase,
+            "skip": skip, "broken": broken,
+        }  # fmt: skip
         pipe = asyncio.subprocess.PIPE
         child = await asyncio.create_subprocess_exec(
             sys.executable, str(_SIDE), json.dumps(given), stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL,
@@ -182,8 +187,8 @@ class Process:
 class Serving:
     """The world with its emulator and the program that takes what is posted."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, image: str, journal: str) -> None:
+        self._folder, self._image, self._journal = folder, image, journal
 
     async def __aenter__(self) -> World:
         self._emulator = Emulator(Options(latency_ms=CALL * 1_000, parallel=64))
@@ -191,7 +196,8 @@ class Serving:
         url = await self._context.__aenter__()
         self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
-        self.world = World(self._folder, self._emulator, url, f"http://127.0.0.1:{port}/inbox")
+        target = f"http://127.0.0.1:{port}/inbox"
+        self.world = World(self._folder, self._emulator, url, self._image, self._journal, target)
         self._watching = asyncio.ensure_future(self._watch())
         return self.world
 
