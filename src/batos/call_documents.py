@@ -1,4 +1,4 @@
-"""The documents of single calls of a mission: the evidence that one was shown, the rule that decided in its place."""
+"""The documents of single calls of a mission: the evidence that one was shown, a slot that was read, a rule."""
 
 from __future__ import annotations
 
@@ -27,3 +27,10 @@ class RuleDocument(TypedDict):
     path: str
     decision: str
     why: str
+
+
+class SlotDocument(TypedDict):
+    """A slot of a shared object that a method read."""
+
+    oid: str
+    slot: str

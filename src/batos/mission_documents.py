@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
 
-from batos.call_documents import FocusDocument, RuleDocument
+from batos.call_documents import FocusDocument, RuleDocument, SlotDocument
 
 #: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
 ErrorDocument: TypeAlias = dict[str, Any]
@@ -248,6 +248,7 @@ class ProvenanceDocument(TypedDict, total=False):
     methods: list[RanDocument]
     generated: list[LearntDocument]
     written: list[dict[str, Any]]
+    read: list[SlotDocument]
     recalled: list[Recalled]
     omitted: OmittedDocument
     focus: list[FocusDocument]

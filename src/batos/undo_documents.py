@@ -8,7 +8,8 @@ from typing import TypedDict
 class UndoLine(TypedDict):
     """A mission that an undo takes out, with its traces; `because` tells on which other one it depends, and how.
 
-    `effects` on the world happened, or may have, and stay. `turn` is its position in its conversation, 0 if it is none.
+    `approvals` are open questions to a person, which nobody needs to answer any more. `effects` on the world
+    happened, or may have, and stay. `turn` is its position in its conversation, 0 if it is none.
     """
 
     mission: str
@@ -18,6 +19,7 @@ class UndoLine(TypedDict):
     methods: list[str]
     tools: list[str]
     slots: list[str]
+    approvals: list[str]
     effects: list[str]
     turn: int
 

@@ -42,9 +42,10 @@ async def test_a_mission_is_remembered_at_its_own_moment(tmp_path: Path) -> None
     """
     async with scripted_uvm(tmp_path) as uvm:
         ask = Door(uvm)
-        missions = [str((await asked(uvm, f"The pier has {count} posts."))["id"]) for count in (3, 4)]
-        waits = find_moment(uvm.readings, missions[0])
-        assert waits.waits
+        async with uvm.mission_memory._writing:
+            missions = [str((await asked(uvm, f"The pier has {count} posts."))["id"]) for count in (3, 4)]
+            waits = find_moment(uvm.readings, missions[0])
+            assert waits.waits
         found = await ask("memories", as_of=missions[0])
         told = [each["mission"] for each in found["memories"]]
         assert set(told) == set(missions), "both were remembered in one commit"
@@ -53,10 +54,11 @@ async def test_a_mission_is_remembered_at_its_own_moment(tmp_path: Path) -> None
         assert found["as_of"] == moment.as_dict()
         before = find_moment(uvm.readings, tid_text((int.from_bytes(moment.tid, "big") - 1).to_bytes(8, "big")))
         assert PastReadings(uvm.readings).readings(before).memories(9)["memories"] == []
-        third = str((await asked(uvm, "The pier has 5 posts."))["id"])
-        at = find_moment(uvm.readings, third).tid
-        await ask("undo", mission=third, user="tester")
-        assert find_moment(uvm.readings, third).tid == at
+        async with uvm.mission_memory._writing:
+            third = str((await asked(uvm, "The pier has 5 posts."))["id"])
+            at = find_moment(uvm.readings, third).tid
+            await ask("undo", mission=third, user="tester")
+            assert find_moment(uvm.readings, third).tid == at
         assert find_moment(uvm.readings, missions[0]) == moment
 
 

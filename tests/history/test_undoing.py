@@ -7,7 +7,7 @@ import itertools
 import json
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,28 @@ def visits(uvm: UVM) -> int:
         return int(own_slots(root["brick_prototype_obj"]).get("visits", 0))
 
 
-def said_by_all_doors(uvm: UVM) -> dict[str, str]:
+async def said_by_all_doors(uvm: UVM) -> dict[str, str]:
     """Every answer that reading the mind gives, as text."""
-    return {key: json.dumps(value, default=str) for key, value in lived.all_that_is_said(uvm.readings).items()}
+    said = await asyncio.to_thread(lived.all_that_is_said, uvm.readings)
+    return {key: json.dumps(value, default=str) for key, value in said.items()}
+
+
+async def said_by_every_verb(uvm: UVM, ask: Door) -> dict[str, str]:
+    """The same, with every verb that reads, and every object of the storage by its number."""
+    said = await said_by_all_doors(uvm)
+    for mission in [key.removeprefix("show ") for key in said if key.startswith("show ")]:
+        said[f"why {mission}"] = json.dumps(await ask("why", what=mission))
+        said[f"effects {mission}"] = json.dumps(await ask("effects", mission=mission))
+    for dream in [each["dream"] for each in (await ask("dream_list"))["dreams"]]:
+        said[f"dream_diff {dream}"] = json.dumps(await ask("dream_diff", dream=dream))
+    for verb in ("missions", "approvals", "tools", "grants", "effects", "dream_list", "status", "memories"):
+        said[verb] = json.dumps(await ask(verb))
+    with uvm.image.snapshot() as root:
+        newest = max(int.from_bytes(oid, "big") for oid in roots.connection_of(root).db().storage._data)
+    for number in range(newest + 1):
+        with suppress(NotFound):
+            said[f"inspect {number:#x}"] = json.dumps(await ask("inspect", object=f"oid:{number:#x}"))
+    return said
 
 
 async def test_nothing_of_an_undone_mission_is_reachable(tmp_path: Path) -> None:
@@ -85,7 +104,7 @@ async def test_nothing_of_an_undone_mission_is_reachable(tmp_path: Path) -> None
         told = await ask("undo", mission=gone["id"], user="tester")
         assert (told["prompt"], told["dry_run"]) == (gone["brief"]["text"], False)
         assert [(each["mission"], each["turn"]) for each in told["undone"]] == [(gone["id"], 2)]
-        after = said_by_all_doors(uvm)
+        after = await said_by_every_verb(uvm, ask)
         for key, text in after.items():
             assert gone["answer"] not in text, key
         assert any(kept["answer"] in text for text in after.values())
@@ -112,13 +131,13 @@ async def test_a_redo_brings_all_back_after_a_pack_too(tmp_path: Path) -> None:
         first = await asked(uvm, "My cat is called Miso. Who winds the lamp?", conversation="new")
         await counted(uvm)
         await ask("pin", documents=[uvm.readings.memories(9)["memories"][-1]["document"]], user="tester")
-        before = said_by_all_doors(uvm)
+        before = await said_by_all_doors(uvm)
         await ask("undo", mission=first["id"], user="tester")
-        assert said_by_all_doors(uvm).keys() != before.keys()
+        assert (await said_by_all_doors(uvm)).keys() != before.keys()
         await asyncio.to_thread(uvm.image.db.pack)
         told = await ask("redo", user="tester")
         assert (told["mission"], told["redone"], told["left"]) == (first["id"], [first["id"]], [])
-        after = said_by_all_doors(uvm)
+        after = await said_by_all_doors(uvm)
         assert {key for key in before if before[key] != after.get(key)} <= volatile(before, first["id"])
         assert uvm.readings.mission(first["id"])["answer"] == first["answer"]
         with pytest.raises(NotFound, match="no mission is undone"):
@@ -144,14 +163,14 @@ async def test_what_builds_on_it_is_listed_and_goes_only_with_a_cascade(tmp_path
         shown = await asked(uvm, "And who else winds it?", conversation="last")
         reply = await asked(uvm, "Is that sure?", in_reply_to=shown["id"])
         alone = await asked(uvm, "What is a sluice?", policy={"memory": "none"})
-        before = said_by_all_doors(uvm)
+        before = await said_by_all_doors(uvm)
         with pytest.raises(Refused, match="2 later missions build on") as refused:
             await ask("undo", mission=origin["id"], user="tester")
         assert [each.partition(":")[0] for each in refused.value.also] == [shown["id"], reply["id"]]
         assert "--cascade" in refused.value.remedy
-        assert said_by_all_doors(uvm) == before
+        assert await said_by_all_doors(uvm) == before
         planned = await ask("undo", mission=origin["id"], dry_run=True, user="tester")
-        assert said_by_all_doors(uvm) == before
+        assert await said_by_all_doors(uvm) == before
         told = await ask("undo", mission=origin["id"], cascade=True, user="tester")
         assert [each["mission"] for each in told["undone"]] == [reply["id"], shown["id"], origin["id"]]
         assert {**told, "dry_run": True} == planned
@@ -254,10 +273,11 @@ async def test_a_method_that_was_made_for_it_goes_and_its_ledger_tells(tmp_path:
 async def test_a_mission_that_is_not_remembered_yet_is_never_remembered(tmp_path: Path) -> None:
     """Nor one that is undone while its memory is being written."""
     async with mind(tmp_path) as (uvm, ask):
-        told = await uvm.missions.ask({"text": "My cat is called Miso.", "effort": "reflex", "user": "tester"})
-        missions, documents, _ = await asyncio.to_thread(uvm.mission_memory._documents)
-        assert (missions, bool(documents)) == ([told["id"]], True)
-        await ask("undo", mission=told["id"], user="tester")
+        async with uvm.mission_memory._writing:
+            told = await uvm.missions.ask({"text": "My cat is called Miso.", "effort": "reflex", "user": "tester"})
+            missions, documents, _ = await asyncio.to_thread(uvm.mission_memory._documents)
+            assert (missions, bool(documents)) == ([told["id"]], True)
+            await ask("undo", mission=told["id"], user="tester")
         await uvm.document_store.add(documents, lambda root: uvm.mission_memory._follow_corrections(root, told["id"]))
         await uvm.mission_memory.write()
         assert uvm.readings.memories(9)["documents"] == 0
@@ -308,7 +328,7 @@ async def test_any_mission_of_a_life_can_be_undone_and_brought_back(tmp_path: Pa
         missions = await lived.live(uvm, seed)
         await uvm.mission_memory.write()
         answers = {each: uvm.readings.mission(each)["answer"] for each in missions}
-        whole, memories = said_by_all_doors(uvm), memories_of(uvm)
+        whole, memories = await said_by_all_doors(uvm), memories_of(uvm)
         for _ in range(3):
             chosen = dice.choice(missions)
             if uvm.readings.mission(chosen)["status"] != "done":
@@ -316,7 +336,7 @@ async def test_any_mission_of_a_life_can_be_undone_and_brought_back(tmp_path: Pa
             told = await ask("undo", mission=chosen, cascade=True)
             gone = [each["mission"] for each in told["undone"]]
             others = {answers[each] for each in missions if each not in gone}
-            for key, text in said_by_all_doors(uvm).items():
+            for key, text in (await said_by_all_doors(uvm)).items():
                 for each in gone:
                     assert answers[each] in others or answers[each] not in text, (key, each)
             with uvm.image.snapshot() as root:
@@ -328,7 +348,7 @@ async def test_any_mission_of_a_life_can_be_undone_and_brought_back(tmp_path: Pa
                 assert (await ask("redo", mission=origin, cascade=True))["left"] == []
         assert {each: uvm.readings.mission(each)["answer"] for each in missions} == answers
         assert memories_of(uvm) == memories
-        back = said_by_all_doors(uvm)
+        back = await said_by_all_doors(uvm)
         for key in whole:
             if key.startswith(("turns", "method ")):
                 assert back[key] == whole[key] or key.startswith("method "), key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree
@@ -32,7 +32,7 @@ _OWN: Final = frozenset({"mission"})
 def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
     """Return all that a mission of a copy of the mind did, as plain data; `tid` is the commit that was copied.
 
-    `writes` are the slots of other objects that it changed, with what stood there before.
+    `writes` are the slots of other objects that it changed, with what stood there before; `reads` those that it read.
     """
     with copy.snapshot() as root:
         record = roots.mission_record(root, mission)
@@ -46,7 +46,8 @@ def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
             "files": files,
             "thought": _without_effects({slot: value for slot, value in slots.items() if slot not in _OWN}),
             "effects": [payload for kind, payload in slots.get("contributions", ()) if kind == staged_effects.KIND],
-            "writes": list(_writes(root, slots, brief["user"])),
+            "writes": (writes := list(_writes(root, slots, brief["user"]))),
+            "reads": list(_reads(root, slots, brief["user"], writes)),
             "read_at": tid_text(tid),
             "state": "open",
         }
@@ -78,6 +79,20 @@ def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[
             "value": plain_value(value) if has else None,
             "trust": trust_of(own_slots(holder), slot),
         }
+
+
+def _reads(
+    root: Root, thought: Mapping[str, Any], user: str, writes: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield each slot that a mission read and did not change, with what stands there."""
+    changed = {(each["oid"], each["slot"]) for each in writes}
+    for each in (thought.get("provenance") or {}).get("read", ()):
+        holder = find_holder(root, each["oid"])
+        if holder is not None and (each["oid"], each["slot"]) not in changed:
+            value = ownership.slot_for(own_slots(holder), each["slot"], user)
+            has = value is not ownership.ABSENT
+            data = plain_value(value) if has else None
+            yield {"oid": each["oid"], "slot": each["slot"], "had": has, "former": data, "value": data}
 
 
 def plain_value(value: Any) -> Any:
@@ -159,6 +174,7 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
     thought = dream["thought"]
     with image.snapshot() as root:
         slots = [_difference(root, dream["user"], each) for each in dream["writes"]]
+        conflicts = conflicts_in(root, dream)
     contributions = thought.get("contributions", ())
     return {
         **line_of(dream),
@@ -171,17 +187,14 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
         "effects": [
             f"{each['grant']}: {describe(each['operation'], each['payload'])}" for each in dream.get("effects", ())
         ],
-        "conflicts": [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]],
+        "conflicts": conflicts,
     }
 
 
-def _effect_line(effect: Mapping[str, Any]) -> str:
-    return f"{effect['grant']}: {describe(effect['operation'], effect['payload'])}"
-
-
 def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:
-    """List the slots that a dream changed and that are not as it found them."""
-    slots = (_difference(root, dream["user"], each) for each in dream["writes"])
+    """List the slots that a dream changed or read, and that are not as it found them."""
+    seen = (*dream["writes"], *dream.get("reads", ()))
+    slots = (_difference(root, dream["user"], each) for each in seen)
     return [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]]
 
 

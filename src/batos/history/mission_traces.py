@@ -88,10 +88,12 @@ def _given_by_others(root: Root, gone: Collection[str]) -> frozenset[str]:
 
 
 def _list_made_methods(root: Root) -> Iterator[tuple[tuple[str, int], frozenset[str]]]:
-    """Yield each revision that was made for missions and is not retired, and the missions."""
+    """Yield each revision that was made for missions and is not retired, and those of the missions that stand."""
     for key, lineage in root[roots.METHODS].items():
         for number, method in lineage.revisions.items():
-            missions = frozenset(method.provenance.get("missions", ()))
+            missions = frozenset(
+                each for each in method.provenance.get("missions", ()) if each not in root[roots.UNDONE]
+            )
             if missions and (number not in lineage.retired or lineage.active == number):
                 yield (key, number), missions
 
@@ -108,7 +110,7 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     """Return the missions that build on one, with the mission that each builds on and how; oldest commit first.
 
     A mission builds on another if it replies to it, was shown its turn or a memory of it, ran a method that was made
-    for it alone, or wrote a slot after it. Reads every mission once.
+    for it alone, or read or wrote a slot that it had written. Reads every mission once.
     """
     origin = roots.mission_record(root, mission)
     done = [(name, record) for name, record in roots.records_of(root) if record.status.word == "done"]
@@ -155,10 +157,14 @@ def _find_dependence(
     if keeping.slots:
         return None
     user, own = record.brief.value["user"], _first_writes(own_slots(record.thought)).keys()
+    read = {(each["oid"], each["slot"]) for each in (own_slots(record.thought).get("provenance") or {}).get("read", ())}
     for other, earlier in gone.items():
         if earlier.brief.value["user"] == user:
-            for oid, slot in own & _first_writes(own_slots(earlier.thought)).keys():
+            before = _first_writes(own_slots(earlier.thought)).keys()
+            for oid, slot in own & before:
                 return other, f"it wrote {slot_name(root, oid, slot)}, as {other} did before"
+            for oid, slot in read & before:
+                return other, f"it read {slot_name(root, oid, slot)}, which {other} wrote"
     return None
 
 

@@ -68,7 +68,9 @@ async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
         raise Refused(f"{dream['mission']} is promoted", field="dream", remedy="`batos undo` takes a mission back.")
 
     def change(root: Any) -> None:
-        root[dreams.DREAMS][dream["mission"]].update(state="dropped", files={}, thought={"provenance": {"methods": []}})
+        root[dreams.DREAMS][dream["mission"]].update(
+            state="dropped", files={}, reads=(), thought={"provenance": {"methods": []}}
+        )
 
     await image.journal_writer.apply(change)
 

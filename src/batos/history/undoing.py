@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from batos.errors import NotFound, Refused
-from batos.event_payloads import MISSION_STATUS, MissionStatus
+from batos.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
 from batos.events import Events
 from batos.history import undone_missions
 from batos.history.mission_traces import Keeping, find_dependents
@@ -72,6 +72,8 @@ class Undoing:
 
         async with self._store.exclusively():
             page = await self._apply(change)
+        for approval in [each.partition(" ")[0] for line in page["undone"] for each in line["approvals"]]:
+            self._events.emit(APPROVAL_ANSWERED, ApprovalAnswered(approval=approval, answer="outdated", by=None))
         self._tell((line["mission"] for line in page["undone"]), "undone")
         return page
 

@@ -14,6 +14,8 @@ from batos.errors import Refused
 from batos.history import undone_slots
 from batos.history.mission_traces import Keeping, Traces, find_traces, method_name, revision_before, slot_name
 from batos.image import (
+    approvals,
+    memory_lineage,
     memory_pins,
     memory_records,
     memory_standings,
@@ -78,6 +80,9 @@ def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:
         "methods": [f"{method_name(root, key)} revision {revision}" for key, revision in traces.methods],
         "tools": traces.tools,
         "slots": [slot_name(root, each["oid"], each["slot"]) for each in traces.slots],
+        "approvals": []
+        if act.keeping.methods
+        else [_approval_line(root, each) for each in approvals.list_made_for(root, mission, act.missions)],
         "effects": [_effect_line(each) for each in staged_effects.list_lasting(root, mission)],
         "turn": _turn(root, record, mission)[1],
     }
@@ -90,6 +95,7 @@ def undo(root: Root, mission: str, act: Act, builds_on: Sequence[str]) -> None:
     """
     record = roots.mission_record(root, mission)
     user = record.brief.value["user"]
+    asking = approvals.list_made_for(root, mission, act.missions)
     traces = find_traces(root, mission, act.missions, act.keeping)
     conversation, position = _turn(root, record, mission)
     kept = {
@@ -97,7 +103,8 @@ def undo(root: Root, mission: str, act: Act, builds_on: Sequence[str]) -> None:
         "keeping": act.keeping.names(), "conversation": conversation, "position": position,
         "unremembered": mission in root[roots.UNREMEMBERED],
         "memories": [_draw_memory(root, name) for name in traces.memories],
-        "wishes": _take_wishes(root, mission),
+        "wishes": [] if act.keeping.methods else _take_wishes(root, mission),
+        "approvals": [] if act.keeping.methods else approvals.withdraw(root, asking, act.at, act.why(mission).reason),
         "tools": list(withdrawals.withdraw_wishes(root, traces.tools)),
         "methods": list(_retire(root, mission, traces, act)),
         "slots": undone_slots.take_back(root, user, traces.slots),
@@ -132,6 +139,7 @@ def redo(root: Root, mission: str, by: str, at: str) -> list[str]:
             left.append(selector)
     for wish in kept["wishes"]:
         wishes.fold(root, mission, wish)
+    approvals.ask_again(root, kept.get("approvals", ()), why.reason)
     left += staged_effects.restage(root, kept["effects"])
     left += undone_slots.put_back(root, record.brief.value["user"], kept["slots"])
     if kept["position"]:
@@ -177,13 +185,19 @@ def _effect_line(effect: Mapping[str, Any]) -> str:
     return f"{effect['grant']}: {what} ({effect['state']} as {effect['effect']})"
 
 
+def _approval_line(root: Root, name: str) -> str:
+    asked = root[roots.APPROVALS][name]
+    return f"{name} {asked.object}.{asked.candidate['selector']}"
+
+
 def _draw_memory(root: Root, name: str) -> dict[str, Any]:
-    """Return a document as plain data, with its pin and whether it is retracted."""
+    """Return a document as plain data, with its pin, its standing and the wording that it was edited from."""
     document = asdict(memory_records.copy_of(root, name))
     return {
         "document": {**document, "chunks": [tuple(each) for each in document["chunks"]]},
         "pinned_at": memory_pins.pinned_at(root, name),
-        "is_retracted": memory_standings.standing_of(root, name) == "retracted",
+        "standing": memory_standings.standing_of(root, name),
+        "edits": tuple(own_slots(root[roots.DOCUMENTS][name]).get(memory_lineage.EDITS, ())),
     }
 
 
@@ -193,8 +207,10 @@ def _restore_standing(root: Root, kept: Mapping[str, Any], at: str) -> None:
         return
     if kept["pinned_at"]:
         memory_pins.pin(root, name, kept["pinned_at"])
-    if kept["is_retracted"]:
-        memory_standings.set_standing(root, name, "retracted")
+    if kept["edits"]:
+        setattr(root[roots.DOCUMENTS][name], memory_lineage.EDITS, kept["edits"])
+    if kept["standing"] in ("edited", "retracted"):
+        memory_standings.set_standing(root, name, kept["standing"])
 
 
 def _take_wishes(root: Root, mission: str) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -219,6 +219,37 @@ def _expire_if_late(root: Root, approval: Approval, at: str) -> bool:
 def _close(root: Root, approval: Approval, word: ApprovalWord, at: str, by: str | None, why: str | None) -> None:
     approval.become(word, at, by, why)
     root[roots.AWAITED].remove(approval.name)
+
+
+# -- going with an undone mission, and coming back
+
+
+def list_made_for(root: Root, mission: str, also: Collection[str]) -> list[str]:
+    """List the open questions of a mission, by their ids, for which no mission but it and these asked or waits."""
+    found: list[str] = []
+    for approval in open_approvals(root):
+        made_for = approval.candidate["provenance"].get("missions", ())
+        if mission in made_for and all(each in (mission, *also) for each in (*made_for, *approval.missions)):
+            found.append(approval.name)
+    return found
+
+
+def withdraw(root: Root, names: Iterable[str], at: str, why: str) -> list[str]:
+    """Close open questions as outdated for this reason, and return their ids."""
+    closed = list(names)
+    for name in closed:
+        _close(root, root[roots.APPROVALS][name], "outdated", at, None, why)
+    return closed
+
+
+def ask_again(root: Root, names: Iterable[str], why: str) -> list[str]:
+    """Open questions again that were withdrawn for this reason; return the ids of those that are open again."""
+    found = [each for each in (find_approval(root, name) for name in names) if each is not None]
+    back = [each for each in found if (each.word, each.why) == ("outdated", why)]
+    for approval in back:
+        approval.become("asked", None, None, None)
+        root[roots.AWAITED].insert(approval.name)
+    return [each.name for each in back]
 
 
 def _audit_again(candidate: Candidate) -> Candidate:

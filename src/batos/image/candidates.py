@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
@@ -53,6 +53,11 @@ class Candidate:
         """Return a copy whose provenance, and that of each of its methods, says who approved it and when."""
         methods = tuple(each.with_approval(said) for each in self.methods)
         return replace(self, provenance={**self.provenance, **said}, methods=methods)
+
+    def with_missions(self, missions: Collection[str]) -> Candidate:
+        """Return a copy whose provenance, and that of each of its methods, names the missions that it was made for."""
+        named, methods = sorted(set(missions)), tuple(each.with_missions(missions) for each in self.methods)
+        return replace(self, provenance={**self.provenance, "missions": named}, methods=methods)
 
     def as_dict(self) -> CandidateDocument:
         """Return every field as plain data of its own, with the digest; `from_dict` reads it back."""

@@ -7,9 +7,9 @@ import difflib
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
-from batos.image import capabilities, naming, ownership, roots, tools
+from batos.image import capabilities, memory_records, naming, ownership, roots, tools
 from batos.image.roots import Root
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, own_slots
 
 
 def find_object(root: Root, name: str, user: str | None = None) -> UvmObject:
@@ -63,9 +63,21 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
         found = _by_oid(root, name)
     else:
         found = capabilities.find(root, name) or tools.find_tool(root, name)
-    if not isinstance(found, UvmObject):
+    if not isinstance(found, UvmObject) or _is_forgotten(root, found):
         return None
     return found if user is None or ownership.owner(root, found) in (None, user) else None
+
+
+def _is_forgotten(root: Root, found: UvmObject) -> bool:
+    """Tell whether an object is a memory, or a part of one, that no index has any more.
+
+    The object stays in the storage until a pack, and is reached by its number alone.
+    """
+    slots = own_slots(found)
+    if slots.keys() >= {"document", "number", "text"}:
+        return memory_records.find_chunk(root, slots["number"]) is not found
+    is_document = slots.keys() >= {"user", "scope", "chunks"}
+    return is_document and root[roots.DOCUMENTS].get(slots["name"]) is not found
 
 
 def _by_oid(root: Root, name: str) -> object:

@@ -80,7 +80,7 @@ class NewDocument:
 
     `at` is when it is remembered, `said_at` when it was said or written ("": unknown). `mission`, `persona`,
     `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke. A fact has a `key`;
-    `supersedes` and `depends_on` name other facts by theirs.
+    `supersedes` and `depends_on` name other facts by theirs. An earlier wording is history: it takes no other's place.
     """
 
     name: str
@@ -104,11 +104,12 @@ class NewDocument:
     key: str = ""
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
+    is_earlier_wording: bool = False
 
     @property
     def place(self) -> str:
         """Return the source whose next document takes its place; a fact is history then, and stays."""
-        return "" if self.kind == "fact" else self.source
+        return "" if self.kind == "fact" or self.is_earlier_wording else self.source
 
     @property
     def numbers(self) -> int:
@@ -347,13 +348,17 @@ def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:
 
 
 def copy_of(root: Root, name: str) -> NewDocument:
-    """Return a document as one that can be added again, with all its texts; its standing and its pin are not in it."""
+    """Return a document as one that can be added again, with all its texts; its standing and its pin are not in it.
+
+    Of one that was edited it is an earlier wording.
+    """
     document = root[roots.DOCUMENTS][name]
     slots = own_slots(document)
     parts = (own_slots(each) for each in chunks_of(root, document))
     chunks = tuple(ChunkText(part["start"], part["heading"], part["text"]) for part in parts)
     kept = {field: slots[field] for field in _KEPT}
-    return NewDocument(**kept, at=slots["remembered_at"], chunks=chunks)
+    earlier = slots["standing"] == "edited"
+    return NewDocument(**kept, at=slots["remembered_at"], chunks=chunks, is_earlier_wording=earlier)
 
 
 def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[str]:

@@ -88,9 +88,10 @@ def install(root: Root, candidate: Candidate, at: str) -> Method:
 
     Nothing but objects of `root` is changed. The same source for the same intent, if it is the active one, is left
     as it is. Refused: no accepted verdict on exactly this source, no whole provenance, `external` without approval,
-    another intent than the slot's. NotFound: no such object.
+    another intent than the slot's, undone missions that it was made for alone. NotFound: no such object.
     """
     check(candidate)
+    _check_still_wanted(root, candidate)
     holder = find_holder(root, candidate.holder)
     lineage = lineage_of(root, holder, candidate.selector)
     intent = _current_intent(holder, candidate.selector, lineage)
@@ -253,6 +254,28 @@ def check(candidate: Candidate) -> None:
         raise _refusal(candidate, f"its provenance lacks {', '.join(missing) or 'a trust class'}", "provenance")
     if lacks_approval(provenance):
         raise _refusal(candidate, "it comes from outside and nobody approved it", "trust")
+
+
+def _check_still_wanted(root: Root, candidate: Candidate) -> None:
+    """Raise Refused for what was made for missions that were all undone meanwhile."""
+    if is_undone(root, candidate.provenance):
+        mission = candidate.provenance["missions"][0]
+        raise Refused(
+            f"{candidate.selector!r} was made for {mission}, which is undone",
+            field=candidate.selector,
+            remedy=f"`batos redo {mission}` brings it back.",
+        )
+
+
+def is_undone(root: Root, provenance: Mapping[str, Any]) -> bool:
+    """Tell whether a method was made for missions that are all undone now, their methods with them."""
+    missions = provenance.get("missions", ())
+    return bool(missions) and all(_is_undone_with_methods(root, each) for each in missions)
+
+
+def _is_undone_with_methods(root: Root, mission: str) -> bool:
+    kept = root[roots.UNDONE].get(mission) if roots.UNDONE in root else None
+    return kept is not None and "methods" not in kept["keeping"]
 
 
 def lacks_approval(provenance: Mapping[str, Any]) -> bool:

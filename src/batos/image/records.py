@@ -225,8 +225,8 @@ class Approval(Persistent):
         """
         return "expired" if self.word == "asked" and self.until <= at else self.word
 
-    def become(self, word: ApprovalWord, at: str, by: str | None, why: str | None) -> None:
-        """Answer it, once and for all."""
+    def become(self, word: ApprovalWord, at: str | None, by: str | None, why: str | None) -> None:
+        """Answer it, once and for all; "asked" takes back that nobody needed the answer any more."""
         self.word, self.answered_at, self.by, self.why = word, at, by, why
 
 

@@ -5,9 +5,12 @@ The checks of every writer's commit, a mission's among them, are in `invariants`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from batos.errors import Refused
 from batos.image import roots
-from batos.image.memory_lineage import list_builds_on
+from batos.image.lookup import by_name
+from batos.image.memory_lineage import list_builds_on, list_methods_run
 from batos.image.protection import protected_changes
 from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
@@ -111,19 +114,43 @@ def keeps_the_budget(transaction: MissionTransaction) -> None:
 def keeps_undone_missions_out(transaction: MissionTransaction) -> None:
     """Check that nothing that a thought was shown came of a mission that is undone, and that this stays so.
 
-    The status of each such mission is guarded: the commit meets a conflict if the mission is undone in between, and
-    the thought is then thought again without it.
+    The status of each such mission is guarded, and of those that a method which ran was made for: the commit meets a
+    conflict if one is undone in between, and the thought is then thought again without it.
 
     Raises: Refused: a mission that it builds on is undone.
     """
-    for name in dict.fromkeys(list_builds_on(transaction.root, transaction.mission, transaction.thought)):
-        record = roots.find_record(transaction.root, name)
-        if record is None or name == transaction.mission:
-            continue
-        if record.status.word == "undone":
+    root, thought = transaction.root, transaction.thought
+    for name in dict.fromkeys(list_builds_on(root, transaction.mission, thought)):
+        record = roots.find_record(root, name)
+        if name != transaction.mission and record is not None and record.status.word == "undone":
             what = f"it builds on {name}, which is undone"
             raise Refused(what, field="mission", remedy=f"Ask again, or bring it back: `batos redo {name}`.")
-        transaction.guard(record.status)
+        guard_missions(transaction, [name])
+    for key, revision in list_methods_run(own_slots(thought)["provenance"]):
+        lineage = root[roots.METHODS].get(key)
+        method = None if lineage is None else lineage.revisions.get(revision)
+        guard_missions(transaction, [] if method is None else method.provenance.get("missions", ()))
+
+
+def guard_missions(transaction: MissionTransaction, missions: Iterable[str]) -> None:
+    """Let the commit meet a conflict if one of these missions, but its own, is undone before it."""
+    for name in missions:
+        record = roots.find_record(transaction.root, name)
+        if name != transaction.mission and record is not None:
+            transaction.guard(record.status)
+
+
+def rests_on_what_stands(transaction: MissionTransaction) -> None:
+    """Guard the objects whose slots a thought's methods read: the commit meets a conflict if one is changed before it.
+
+    The thought is then thought again, and only calls whose prompts changed are made.
+    """
+    changed = {id(each) for each in transaction.changed_objects()}
+    read = own_slots(transaction.thought)["provenance"].get("read", ())
+    for oid in dict.fromkeys(each["oid"] for each in read):
+        holder = by_name(transaction.root, oid)
+        if holder is not None and id(holder) not in changed:
+            transaction.guard(holder)
 
 
 VOTERS = (
@@ -134,4 +161,5 @@ VOTERS = (
     leaves_the_kernels_slots,
     keeps_the_budget,
     keeps_undone_missions_out,
+    rests_on_what_stands,
 )

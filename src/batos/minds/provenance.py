@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from batos.call_documents import SlotDocument
 from batos.gate import citations
 from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
@@ -37,6 +38,11 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     if context.trace.indexed:
         thought.indexed_documents = pack(context.trace.indexed)
     thought.contributions = _contributions(context, len(standing.verdict.faults))
+
+
+def reads_of(context: MindContext) -> list[SlotDocument]:
+    """List the slots of shared objects that methods read."""
+    return [SlotDocument(oid=oid, slot=slot) for oid, slot in context.trace.read]
 
 
 def placements(session: Session) -> list[PlacementDocument]:
@@ -94,6 +100,8 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
     }
     if context.trace.rules:
         shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
+    if read := reads_of(context):
+        shown["read"] = read
     if said.was_cut:
         shown["cut"] = True
     return shown

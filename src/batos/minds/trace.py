@@ -80,6 +80,8 @@ class Trace:
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
     written: list[dict[str, Any]] = field(default_factory=list)
+    #: Slots of shared objects that methods read: (oid, slot).
+    read: dict[tuple[str, str], None] = field(default_factory=dict)
     #: Trust classes of values that methods read, recalled or were given, beside the mission's evidence.
     trusts: list[str] = field(default_factory=list)
     #: The form of the prompts that each model was sent.
@@ -107,6 +109,10 @@ class Trace:
     def note_changes(self, slots: Iterable[dict[str, Any]]) -> None:
         """Note slots that methods have changed in the image, with their former values."""
         self.written.extend(slots)
+
+    def note_reads(self, slots: Iterable[Mapping[str, str]]) -> None:
+        """Note slots of shared objects that methods have read."""
+        self.read.update({(each["oid"], each["slot"]): None for each in slots})
 
     def note_form(self, model: str, form: str) -> None:
         """Note the form of the prompts that a model is sent."""

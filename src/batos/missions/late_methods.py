@@ -79,6 +79,8 @@ class LateMethods:
         self._pause = self._patience = pause
         self._wake = parts.workers.rested
         self._making: dict[str, Any] | None = None
+        #: The mission that the running generation is for.
+        self._for = ""
         self._task: asyncio.Task[LearntDocument] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._leave = parts.events.subscribe(self._on_event)
@@ -86,8 +88,9 @@ class LateMethods:
     # -- what is heard
 
     def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Cancel the running generation when a mission is accepted or begins to run."""
-        if event == "mission.accepted" or (event == "mission.status" and keys["status"] == "running"):
+        """Cancel the running generation when a mission is accepted or begins to run, or its own one is undone."""
+        is_undone = event == "mission.status" and keys["status"] == "undone" and keys["mission"] == self._for
+        if event == "mission.accepted" or is_undone or (event == "mission.status" and keys["status"] == "running"):
             self._yield()
 
     def _yield(self) -> None:
@@ -174,6 +177,7 @@ class LateMethods:
         about the other wishes.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
+        self._for = wish["mission"]
         self._task = asyncio.ensure_future(self._make(wish))
         try:
             await asyncio.wait({self._task})

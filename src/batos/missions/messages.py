@@ -18,7 +18,7 @@ from batos.memory.evidence import Evidence
 from batos.methods.execution import method_results
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
-from batos.methods.execution.write_buffer import WriteBuffer, trust_of
+from batos.methods.execution.write_buffer import WriteBuffer, list_shared, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
@@ -146,6 +146,8 @@ async def _answer(step: _Step) -> _Result | None:
     kept = None if args else WriteBuffer(user=step.context.mission.brief.user).find(receiver, selector)
     if not args and kept is None:
         raise MessageNotUnderstood(step.message.receiver, selector)
+    if kept is not None:
+        step.context.trace.note_reads(list_shared([(kept.holder, selector)]))
     return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(found.holder), selector))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 from ZODB.POSException import ConflictError
+from ZODB.utils import p64
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
@@ -35,12 +36,14 @@ from batos.event_payloads import (
 )
 from batos.events import Events
 from batos.genesis import measures
+from batos.image import methods
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
+from batos.image.voters import guard_missions
 from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.journal import Journal, is_embedding
@@ -61,6 +64,7 @@ from batos.missions import messages
 from batos.missions.commit_turns import CommitPlace, CommitTurns
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
+from batos.objects.method import Method
 from batos.objects.prototype import own_slots
 from batos.routing import routing_decision
 from batos.routing.question_vectors import JournaledVectors
@@ -200,6 +204,8 @@ class MissionRunner:
                 attempt.stop_request.check()
             except ConflictError:
                 attempt.stop_request.check()
+                if attempt.context is not None:  # what it read changes no more under it
+                    await place.take(_oids_read(attempt.context.trace))
                 await self._start_attempt(attempt)
             else:
                 return
@@ -229,6 +235,8 @@ class MissionRunner:
                 await messages.deliver(context, interpreter, message)
             context.mission.thought.states = list(attempt.states)
             attempt.gate = own_slots(context.mission.thought)["provenance"].get("gate")
+            for method in context.trace.generated.values():
+                guard_missions(transaction, method.provenance.get("missions", ()))
             await place.take(transaction.shared_changes(context.mission.thought))
             try:
                 await transaction.commit(context.mission.thought)
@@ -331,7 +339,7 @@ class MissionRunner:
         note = partial(self._note, attempt)
         io = MissionIO(session, self.events, note, transaction.doom, self.methods, meanings, self.recollection)
         if before is not None:
-            generated, learned = before.trace.generated, before.trace.learned
+            generated, learned = _drop_undone(root, before.trace.generated), before.trace.learned
         else:
             generated, learned = {}, generation_log.read(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
@@ -368,3 +376,13 @@ class MissionRunner:
         if attempt.context is not None:
             session.follow(attempt.context.io.session)
         return session
+
+
+def _drop_undone(root: Root, generated: Mapping[tuple[str, str], Method]) -> dict[tuple[str, str], Method]:
+    """Return the methods that an earlier attempt found or made, without those whose missions are undone by now."""
+    return {slot: method for slot, method in generated.items() if not methods.is_undone(root, method.provenance)}
+
+
+def _oids_read(trace: Trace) -> list[bytes]:
+    """Return the ids of the objects whose slots methods read."""
+    return [p64(int(oid.partition("0x")[2], 16)) for oid, _ in trace.read]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 
 import pytest
@@ -127,7 +127,7 @@ async def test_what_it_fails_with_is_told_to_each() -> None:
 
 async def test_wishes_of_all_who_wait_are_known() -> None:
     """What any of those who wait wants of it can be seen before it ends, whoever began it."""
-    single_flight, seen = SingleFlight[str](), set[str]()
+    single_flight, seen = SingleFlight[str](), set[Hashable]()
     gate = asyncio.Event()
 
     async def looks(flight: Flight[str]) -> str:

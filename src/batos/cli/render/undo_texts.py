@@ -11,7 +11,7 @@ from batos.terminal.layout import plain
 
 #: Characters of a question, and entries of a kind, that are shown.
 _LINE, _SHOWN = 60, 5
-_KINDS: Final = ("memories", "methods", "tools", "slots")
+_KINDS: Final = ("memories", "methods", "tools", "slots", "approvals")
 
 
 def undone_text(told: Mapping[str, Any]) -> str:

@@ -72,6 +72,7 @@ async def run_until_unchanged(
             takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
             invocation.context.trace.note_changes(buffer.merge_down())
+            invocation.context.trace.note_reads(buffer.list_reads())
             invocation.context.trace.note_effects(buffer.list_staged())
             invocation.limits.spend(ran.seconds)
             if invocation.below is None:

@@ -10,11 +10,14 @@ part that fails changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from ZODB.utils import z64
+
 from batos.image import ownership
+from batos.image.protection import protected_slots
 from batos.image.records import SLOT_TRUST, TRUST, least_trust
 from batos.methods.execution.plain_data import Data, SizeBudget, data_of, matches, replace_leaves
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
@@ -47,10 +50,14 @@ class BufferedWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SeenValue:
-    """The value that a run first read from below its buffer; `exists` is False if there was no such slot."""
+    """The value that a run first read from below its buffer; `exists` is False if there was no such slot.
+
+    `holder` is the object that had it, or the receiver.
+    """
 
     data: Data | None
     exists: bool
+    holder: UvmObject
 
 
 class WriteBuffer:
@@ -87,7 +94,7 @@ class WriteBuffer:
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
         if (receiver, slot) not in self._seen and not self._own(receiver, slot):
-            self._seen[receiver, slot] = _SeenValue(data, held is not None)
+            self._seen[receiver, slot] = _SeenValue(data, held is not None, receiver if held is None else held.holder)
         return None if held is None else held._replace(value=data)
 
     def _own(self, receiver: UvmObject, slot: str) -> bool:
@@ -143,9 +150,30 @@ class WriteBuffer:
         below.effects.extend(self.effects)
         return []
 
+    def list_reads(self) -> list[dict[str, str]]:
+        """List the slots of committed objects that were read, {oid, slot}: none while another buffer lies below.
+
+        Slots that no method may write are left out.
+        """
+        below = () if self._below is not None else self._seen.items()
+        return list_shared((seen.holder, slot) for (_, slot), seen in below)
+
     def list_staged(self) -> list[dict[str, Any]]:
         """Return the effects that reach the mission with this merge: none while another buffer lies below."""
         return self.effects if self._below is None else []
+
+
+def list_shared(slots: Iterable[tuple[UvmObject, str]]) -> list[dict[str, str]]:
+    """List those of these slots that another mission can have written, each once, as {oid, slot}."""
+    found = {(holder, slot): None for holder, slot in slots if _is_committed(holder)}
+    fixed = {holder: protected_slots(holder) for holder, _ in found}
+    return [{"oid": reference(holder), "slot": slot} for holder, slot in found if slot not in fixed[holder]]
+
+
+def _is_committed(obj: UvmObject) -> bool:
+    """Tell whether an earlier commit has written an object."""
+    obj._p_activate()  # what is not loaded has no serial
+    return obj._p_jar is not None and obj._p_serial != z64
 
 
 def _own_slot(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals
@@ -28,8 +28,13 @@ from batos.objects.method import Method
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64
-#: The wish of a waiter whose policy lets the method be installed.
-_INSTALLS: Final = "installs"
+
+
+class _Wish(NamedTuple):
+    """The wish of a mission that waits for a method: whether its policy lets the method be installed."""
+
+    mission: str
+    installs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,8 @@ class Generations:
             if isinstance(made.result, Method):
                 return made.result
             candidate = made.result
-        return await self._install_or_ask(request, candidate)
+        made_for = {*candidate.provenance.get("missions", ()), request.mission}
+        return await self._install_or_ask(request, candidate.with_missions(made_for))
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return the error of a recent failure of this log, from memory or the journal; None if there is none."""
@@ -147,7 +153,7 @@ class Generations:
             ),
         )
         made: GenerationOutcome = await self.single_flight.run_once(
-            wanted.key, lambda flight: self._fly(flight, request), _INSTALLS if request.installs else ""
+            wanted.key, lambda flight: self._fly(flight, request), _Wish(request.mission, request.installs)
         )
         return made if request.told.get("began") else replace(made, spent=GenerationCost())
 
@@ -200,7 +206,9 @@ class Generations:
             if not cost_of(session).tokens:
                 self._quota.give_back()
             return GenerationOutcome("failed", cost_of(session), error)
-        if _INSTALLS not in flight.wishes:
+        wishes = [each for each in flight.wishes if isinstance(each, _Wish)]
+        candidate = candidate.with_missions({each.mission for each in wishes})
+        if not any(each.installs for each in wishes):
             self._remember(request.log, candidate)
             return GenerationOutcome("made", cost_of(session), candidate)
         try:

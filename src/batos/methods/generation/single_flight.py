@@ -22,8 +22,8 @@ class Flight(Generic[T]):
     """A piece of work, with the number of callers that wait for it."""
 
     waiting: int = 0
-    #: The wishes of all waiters: if one of them may install the method, it is installed.
-    wishes: set[str] = field(default_factory=set)
+    #: The wishes of all who wait, and of those who left.
+    wishes: set[Hashable] = field(default_factory=set)
 
     def raise_if_abandoned(self) -> None:
         """Raise Abandoned if nobody waits any more. The session calls this before each paid call."""
@@ -50,11 +50,13 @@ class SingleFlight(Generic[T]):
         """Test if work for the key is running, so that a caller would start nothing."""
         return key in self._flying
 
-    async def run_once(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: str = "") -> T:
+    async def run_once(
+        self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]], wish: Hashable = None
+    ) -> T:
         """Return the result of the running work for `key`, starting it if needed.
 
         An error of the work is raised to each waiter. Cancelling one waiter does not cancel the work for the others.
-        `wish` records this waiter's policy in the flight.
+        The flight keeps the `wish` of each.
         """
         while True:
             while key in self._leaving:
