@@ -18,6 +18,7 @@ from ZODB.MappingStorage import MappingStorage
 from batos.errors import BatosError, NotFound, Refused
 from batos.image import methods, roots, uses
 from batos.image.classes import class_factory
+from batos.image.erased_words import ErasedWords
 from batos.image.records import Lineage
 from batos.image.roots import root_of
 from batos.method_documents import UseDocument
@@ -427,3 +428,15 @@ class Life(RuleBasedStateMachine):
 
 TestLife = Life.TestCase
 TestLife.settings = settings(stateful_step_count=25)
+
+
+def test_an_erased_revision_is_never_active_again(root: Any) -> None:
+    """Its source is gone, and the digest of it stays."""
+    holder = root["traits_obj"]
+    first = install(root, holder, "say_", "one")
+    install(root, holder, "say_", "two")
+    digest = first.provenance["digest"]
+    methods.erase(first, ErasedWords(["one"]), AT)
+    assert (first.source, first.provenance["digest"], first.checks) == (methods.NO_SOURCE, digest, ())
+    with pytest.raises(Refused, match="is erased"):
+        methods.restore(root, lineage_of(root), 1, AT, "tester")

@@ -305,3 +305,24 @@ async def test_a_damaged_entry_is_told_and_costs_no_other() -> None:
             at.journal.read(["m-1"])
         assert "asks the model again" in damaged.value.remedy
         assert [each.path for each in at.journal.sound(["m-1"])] == ["p#2"]
+
+
+async def test_an_erased_entry_keeps_its_place_in_the_chain() -> None:
+    """Its digest is the same, its words are gone, and a mission that needs it asks again."""
+    async with desk() as at:
+        for number in (1, 2):
+            await at.journal.write(record(number, REQUEST))
+        with snapshot(at.db) as root:
+            before = [each.chain_fields() for each in root[MISSIONS]["m-1"].entries]
+
+        def erase(root: Any) -> None:
+            root[MISSIONS]["m-1"].entries[0].erase()
+            root[MISSIONS]["m-1"].entries[0].erase()
+
+        await at.writer.apply(erase)
+        with snapshot(at.db) as root:
+            entry = root[MISSIONS]["m-1"].entries[0]
+            assert ([each.chain_fields() for each in root[MISSIONS]["m-1"].entries], entry.bodies) == (before, b"")
+        first, second = at.journal.read(["m-1"])
+        assert (first.request, first.response, second.request) == ({}, None, REQUEST)
+        assert [each.path for each in at.journal.sound(["m-1"])] == ["p#2"]

@@ -190,3 +190,16 @@ def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
         assert str(home) in raised.value.message
         assert raised.value.field == "home"
         assert "--home" in raised.value.remedy
+
+
+def test_lines_are_taken_out_of_every_file_for_good(until_end: ExitStack, tmp_path: Path) -> None:
+    """The process goes on writing the same file, and files that were rotated lose their lines too."""
+    (tmp_path / "batos.log.1").write_text("old secret\nold\n", encoding="utf-8")
+    until_end.enter_context(logs.configure("error", "json", tmp_path))
+    for text in ("a secret", "plain"):
+        structlog.get_logger("batos").info("said", text=text)
+    assert logs.drop_lines(tmp_path, lambda line: "secret" not in line) == 2
+    structlog.get_logger("batos").info("said", text="more")
+    assert [each["text"] for each in lines(tmp_path)] == ["plain", "more"]
+    assert (tmp_path / "batos.log.1").read_text(encoding="utf-8") == "old\n"
+    assert logs.drop_lines_of(tmp_path / "none", lambda line: True) == 0

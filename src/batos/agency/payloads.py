@@ -76,7 +76,9 @@ def payload_of(operation: str, args: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def describe(operation: str, payload: Mapping[str, Any]) -> str:
-    """Describe an effect in a line for people."""
+    """Describe an effect in a line for people; of an erased one nothing is known."""
+    if not payload:
+        return "something that was erased"
     if operation == "effect.append":
         return f"append {len(payload['text'].encode()):,} bytes to {payload['path']}"
     text = json.dumps(payload["data"], ensure_ascii=False)

@@ -63,16 +63,17 @@ class Packer:
         self._packing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    async def pack(self, days: float | None = None) -> PackedPage:
+    async def pack(self, days: float | None = None, least_kept: timedelta | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
 
-        Missions go on meanwhile.
+        Missions go on meanwhile. `least_kept` is given by an erasure, which waits for no question to the past.
         """
         image, clock = self._parts.image, self._parts.clock
         kept = timedelta(days=self._parts.days if days is None else days)
+        least = self._parts.least_kept if least_kept is None else least_kept
         async with self._packing:
             with image.snapshot() as root:
-                until, held_by = _limit(root, clock() - max(kept, self._parts.least_kept))
+                until, held_by = _limit(root, clock() - max(kept, least))
             before = image.sizes()
             for db in (image.db, image.journal_db):
                 await asyncio.to_thread(_pack, db, until)

@@ -79,12 +79,13 @@ def read_calls(root: Any) -> Chain:
         for place, entry in enumerate(log.entries):
             name = f"the call of {mission} at {entry.fields.get('path', 'an unknown place')}"
             try:
-                record = entry.record()
+                fields = entry.chain_fields()
             except ImageDamaged:
                 chain.unreadable.append(name)
                 continue
-            if record.state != "open":
-                chain.links.append(ChainLink(journal.chain_digest(record), record.prev, name, mission, place))
+            if fields["state"] != "open":
+                digest = journal.digest_of_fields(fields)
+                chain.links.append(ChainLink(digest, str(fields["prev"]), name, mission, place))
     return chain
 
 
@@ -112,13 +113,13 @@ def links_since(root: Any, chain: Chain, moment: datetime | None) -> list[ChainL
 def export_calls(root: Any, links: Iterable[ChainLink], *, bodies: bool) -> Iterator[dict[str, Any]]:
     """Yield calls as plain data: the fields that their digest is of, and the digest; with `bodies` also these.
 
-    `request`, `response` and `partial` are the digests of the bodies.
+    `request`, `response` and `partial` are the digests of the bodies. Of an erased call only these are left.
     """
     for link in links:
-        record = root[journal.MISSIONS][link.mission].entries[link.place].record()
-        forms = journal.canonical_bodies(record)
-        told = {"kind": "call", **journal.chained_fields(record, forms), "chain": link.digest}
-        if bodies:
+        entry = root[journal.MISSIONS][link.mission].entries[link.place]
+        told = {"kind": "call", **entry.chain_fields(), "chain": link.digest}
+        if bodies and entry.digests is None:
+            record = entry.record()
             told["bodies"] = {name: getattr(record, name) for name in journal.BODIES}
         yield told
 

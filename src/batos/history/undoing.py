@@ -177,5 +177,7 @@ def _dependence_error(mission: str, dependents: list[str]) -> Refused:
 
 def _not_undone_error(root: Root, mission: str) -> Refused:
     word = roots.mission_record(root, mission).status.word
+    if word == "undone":  # and nothing is kept of it
+        return Refused(f"{mission} is erased", field="mission", remedy="Nothing brings it back. Ask again.")
     remedy = "`batos missions --status undone` lists those that are."
     return Refused(f"{mission} is {word}, not undone", field="mission", remedy=remedy)

@@ -17,6 +17,7 @@ from ZODB.POSException import POSKeyError
 from batos.errors import NotFound, Refused
 from batos.image import roots, tools, uses
 from batos.image.candidates import Candidate
+from batos.image.erased_words import MARK, ErasedWords
 from batos.image.records import TRUST, Lineage
 from batos.image.roots import Root
 from batos.method_documents import UseDocument
@@ -29,6 +30,10 @@ PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_
 #: Reasons for retiring a method because of the codex.
 ANEW: Final = "the codex declares it anew"
 NO_MORE: Final = "the codex no longer declares it"
+
+#: The source that stands in the place of one that was erased, and the key in the provenance that says when.
+NO_SOURCE: Final = "# erased\n"
+ERASED_AT: Final = "erased_at"
 
 
 # -- finding
@@ -148,6 +153,9 @@ def restore(root: Root, lineage: Lineage, revision: int, at: str, by: str) -> No
         raise NotFound(
             f"{slot} has no revision {revision}", field="revision", remedy=f"It has 1 to {made}; 0 is the intent."
         )
+    if revision and ERASED_AT in lineage.revisions[revision].provenance:
+        remedy = "Nothing brings it back: generate the method again."
+        raise Refused(f"revision {revision} of {slot} is erased", field="revision", remedy=remedy)
     if revision == lineage.active and is_sound(lineage):
         what = f"revision {revision} of {slot} is active" if revision else f"{slot} is its intent"
         raise Refused(f"{what} already", field="revision", remedy="`batos method history` lists its revisions.")
@@ -195,6 +203,17 @@ def redeclare(root: Root, holder: UvmObject, selector: str, intent: Intent | Non
         lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
     _point_at(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})
     return gone
+
+
+def erase(method: Method, words: ErasedWords, at: str) -> None:
+    """Erase a method's source, its intent's text and its checks for good; the digest of the source stays.
+
+    The method may not be active. Words in its provenance are erased too.
+    """
+    digest = hashlib.sha256(NO_SOURCE.encode()).hexdigest()
+    method.source, method.intent, method.checks = NO_SOURCE, MARK, ()
+    method.provenance = {**words.redact_value(method.provenance), ERASED_AT: at}
+    method.verdict = {"accepted": True, "faults": [], "digest": digest}
 
 
 def lift_bar(lineage: Lineage) -> None:

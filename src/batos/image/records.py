@@ -71,6 +71,10 @@ class Brief(Persistent):
         self.accepted_at = accepted_at
         self.trust = "user"
 
+    def erase(self, kept: dict[str, Any]) -> None:
+        """Leave only these fields, which have no words of the request."""
+        self.value = kept
+
 
 class Status(Persistent):
     """Where a mission stands; changed only by short transactions, never by the mission.
@@ -102,6 +106,10 @@ class Status(Persistent):
         self.word = word
         self.at = at
         self.reason = reason
+
+    def erase(self, reason: dict[str, Any]) -> None:
+        """Take out what it tells of the mission, for this reason."""
+        self.reason, self.report = reason, None
 
 
 class Attachment(Persistent):

@@ -70,16 +70,42 @@ class Entry(Persistent):
     one value of bytes is written and read many times faster than the hundred small objects that it describes.
     """
 
+    #: Set when the bodies are erased: their digests, by name.
+    digests: Mapping[str, str] | None = None
+
     def __init__(self, record: Record, bodies: Sequence[bytes]) -> None:
         self.become(record, bodies)
 
     def become(self, record: Record, bodies: Sequence[bytes]) -> None:
         """Take the record's state: an open entry's later one. `bodies` are its bodies, canonical."""
+        if self.digests is not None:
+            self.digests = None
         self.bodies = zlib.compress(b"[%b]" % b",".join(bodies), 1)
         self.fields = {name: value for name, value in _field_values(record).items() if name not in BODIES}
 
+    def erase(self) -> None:
+        """Erase what was asked and answered, for good; the digests stay, by which the chain is verified.
+
+        Raises: ImageDamaged: the call cannot be read.
+        """
+        if self.digests is None:
+            forms = canonical_bodies(self.record())
+            self.digests, self.bodies = _digests_of(forms), b""
+
+    def chain_fields(self) -> dict[str, Any]:
+        """Return the fields that its digest in the chain is of. Raises: ImageDamaged: the call cannot be read."""
+        record = self.record()
+        return chained_fields(record, canonical_bodies(record)) if self.digests is None else {
+            **_field_values(record), **self.digests,
+        }  # fmt: skip
+
     def record(self) -> Record:
-        """Read the value; ImageDamaged, naming the mission and the call, if it is not what was written."""
+        """Read the value; ImageDamaged, naming the mission and the call, if it is not what was written.
+
+        Where the bodies are erased, the record has none.
+        """
+        if self.digests is not None:
+            return Record(**self.fields, request={})
         try:
             bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
             return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
@@ -118,6 +144,10 @@ class MissionLog(Persistent):
         The log is written again with every call, and such a note is not.
         """
         self.notes = [*self.notes, *(PersistentMapping(note) if _has_parts(note) else dict(note) for note in notes)]
+
+    def replace_notes(self, notes: Iterable[Mapping[str, Any]]) -> None:
+        """Put other notes in the place of all: words of some are erased."""
+        self.notes = list(notes)
 
 
 def _has_parts(note: Mapping[str, Any]) -> bool:
@@ -160,11 +190,12 @@ class Entries:
             return [record for name in missions if name in logs for record in logs[name].records()]
 
     def sound(self, missions: Sequence[str]) -> list[Record]:
-        """Return the readable records of these missions; damaged ones are asked for again, and fail no mission."""
+        """Return the readable records of these missions; damaged and erased ones are asked for again."""
         found = []
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
-            for entry in (entry for name in missions if name in logs for entry in logs[name].entries):
+            kept = (entry for name in missions if name in logs for entry in logs[name].entries)
+            for entry in (entry for entry in kept if entry.digests is None):
                 with contextlib.suppress(ImageDamaged):
                     found.append(entry.record())
         return found
@@ -291,10 +322,18 @@ def chain_digest(record: Record, bodies: Sequence[bytes] | None = None) -> str:
     deleted.
     """
     bodies = canonical_bodies(record) if bodies is None else bodies
-    return hashlib.sha256(canonical(chained_fields(record, bodies))).hexdigest()
+    return digest_of_fields(chained_fields(record, bodies))
+
+
+def digest_of_fields(fields: Mapping[str, Any]) -> str:
+    """Return the digest of a record by the fields that `Entry.chain_fields` returns."""
+    return hashlib.sha256(canonical(fields)).hexdigest()
 
 
 def chained_fields(record: Record, bodies: Sequence[bytes]) -> dict[str, Any]:
     """Return the fields of a record that its digest is of: in the place of each body stands that body's digest."""
-    digests = {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}
-    return {**_field_values(record), **digests}
+    return {**_field_values(record), **_digests_of(bodies)}
+
+
+def _digests_of(bodies: Sequence[bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}

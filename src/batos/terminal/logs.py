@@ -8,8 +8,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -63,6 +63,44 @@ def configure(level: str, form: str, folder: Path) -> Iterator[None]:
             structlog.configure(**before)
         with suppress(OSError):  # a full disk, of which its lines have warned
             file.close()
+
+
+def drop_lines(folder: Path, is_kept: Callable[[str], bool]) -> int:
+    """Take lines out of the files of a folder for good, and return how many went.
+
+    Lines of this process wait meanwhile; a file stays the same one, so that whoever writes it goes on.
+    """
+    with ExitStack() as stack:
+        for each in logging.getLogger().handlers:
+            if isinstance(each, _File):
+                stack.enter_context(_hold(each))
+        return sum(drop_lines_of(path, is_kept) for path in sorted(folder.glob("batos.log*")))
+
+
+def drop_lines_of(path: Path, is_kept: Callable[[str], bool]) -> int:
+    """Take lines out of a file for good, and return how many went."""
+    if not path.is_file():
+        return 0
+    with path.open("r+", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        lines = file.readlines()
+        kept = [each for each in lines if is_kept(each)]
+        if len(kept) < len(lines):
+            file.seek(0)
+            file.writelines(kept)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+    return len(lines) - len(kept)
+
+
+@contextmanager
+def _hold(handler: logging.Handler) -> Iterator[None]:
+    handler.acquire()
+    try:
+        handler.flush()
+        yield
+    finally:
+        handler.release()
 
 
 def fault(error: Exception, *, loud: bool) -> None:

@@ -80,3 +80,22 @@ def test_a_fact_supersedes_the_older_one(user: User) -> None:
     assert "SUPERSEDED by d-" in history
     assert "[superseded since" in history
     assert "Bremen" in user.run("recall", "place", "--strict", "--newest").out
+
+
+def test_a_mission_is_erased_for_good(user: User) -> None:
+    """With a look at it first; a script has to be sure, and is told what the verb cannot reach."""
+    secret = "k7f3a9c1e5b2d8f4a6c0e9b7d3f1"
+    assert user.run("ask", f"My key is {secret}. What holds a pier?", "--effort", "reflex").code == 0
+    planned = user.run("forget", "--erase", "last", "--dry-run")
+    assert (planned.code, "would go   mission m-" in planned.out) == (0, True), planned.out
+    unsure = user.run("forget", "--erase", "last")
+    assert (unsure.code, "--yes" in unsure.err) == (2, True)
+    assert user.run("forget", "--yes", "d-1").code == 2
+    assert user.run("forget", "--erase", "--yes", "a b c d", "e").code == 2
+    done = user.run("forget", "--erase", secret, "--yes")
+    assert (done.code, "remedy: Make a new one" in done.out) == (0, True), done.out
+    assert not [each for each in user.home.rglob("*") if each.is_file() and secret.encode() in each.read_bytes()]
+    assert user.run("audit", "verify").code == 0
+    again = user.run("forget", "--erase", secret, "--yes", "--json")
+    assert (again.code, again.document["error"]["code"]) == (2, "not_found")
+    assert user.run("redo", "last").code == 4

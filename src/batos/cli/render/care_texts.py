@@ -11,6 +11,10 @@ from batos.terminal.layout import plain
 
 #: Faults that are told one by one.
 _TOLD: Final = 50
+#: Characters of what was named.
+_LINE: Final = 60
+#: The name of one thing of a kind.
+_ONE: Final = {"memories": "memory", "conversations": "turns", "slots": "slot", "methods": "method"}
 
 
 def verified_text(told: Mapping[str, Any]) -> str:
@@ -52,3 +56,25 @@ def repaired_text(told: Mapping[str, Any]) -> str:
     if told["left"]:
         lines += [*_fault_lines(told["left"]), f"{count_text(len(told['left']), 'fault')} left."]
     return "\n".join(lines)
+
+
+def erased_text(told: Mapping[str, Any]) -> str:
+    """List what was erased, or would be, and what may still have the words, with the remedy of each."""
+    lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {_short(told['target'])}"]
+    lines += [f"  mission  {name}: {plain(why)}" for name, why in told["missions"].items()]
+    for kind in ("memories", "conversations", "slots", "methods"):
+        lines += [f"  {_ONE[kind].ljust(8)} {plain(each)}" for each in told[kind]]
+    if told["dry_run"]:
+        return "\n".join([*lines, "Nothing is changed. Calls and lines of logs that quote it would go too."])
+    counts = ((told["calls"], "call"), (told["files"], "file"), (told["objects"], "object"), (told["lines"], "line"))
+    lines.append(f"  and      {', '.join(count_text(*each) for each in counts)}. The history before is cut.")
+    lines += [f"  found    {plain(each)}" for each in told["found"][:_TOLD]]
+    for each in told["left"]:
+        lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
+        lines.append(f"    remedy: {plain(each['remedy'])}")
+    return "\n".join(lines)
+
+
+def _short(target: str) -> str:
+    line = " ".join(plain(target).split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,8 +11,9 @@ import click
 
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
+from batos.cli.render.care_texts import erased_text
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
-from batos.cli.shared_options import given_moment, given_name
+from batos.cli.shared_options import examples, given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_files import exists
 from batos.cli.verbs.show import ask_once
@@ -56,18 +59,52 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     return 0
 
 
-@click.command()
-@click.argument("documents", metavar="DOCUMENT...", nargs=-1, required=True)
+@click.command(epilog=examples("batos forget d-01M82CY0", "batos forget --erase last --dry-run"))
+@click.argument("documents", metavar="WHAT...", nargs=-1, required=True)
+@click.option("--erase", is_flag=True, help="Erase it for good: from history, journal, files, indexes and logs too.")
+@click.option("--words", is_flag=True, help="With --erase: WHAT is words, also where it could be a name.")
+@click.option("--cascade", is_flag=True, help="With --erase: missions that build on it are erased too.")
+@click.option("--every-user", is_flag=True, help="With --erase: what others said as well, and not yours alone.")
+@click.option("--dry-run", is_flag=True, help="With --erase: only list what would go, with all that builds on it.")
+@click.option("--yes", is_flag=True, help="With --erase: do not ask. Nothing brings it back.")
 @with_server
-def forget(called: VerbCall, documents: tuple[str, ...]) -> int:
+def forget(called: VerbCall, documents: tuple[str, ...], erase: bool, yes: bool, every_user: bool, **how: bool) -> int:
     """Forget documents by their ids, or by where they came from: all that are named, or none.
 
     Their words are erased from the present image and its indexes. The answer says where older bytes still are.
+
+    With --erase, WHAT is one mission, conversation, memory, source, object, OBJECT.SLOT, or words. No history, journal,
+    file, index or log has the words afterwards; digests stay, so `batos audit verify` holds. The answer names what
+    this verb cannot reach.
     """
+    if erase:
+        return _erase(called, documents, {"user": None if every_user else called.settings.asker, **how}, is_sure=yes)
+    if yes or every_user or any(how.values()):
+        raise click.UsageError("These options go with --erase.")
     args = {"documents": [place_of(each) for each in documents], "user": called.settings.asker}
     told = run(ask_once(open_door(called), "forget", args))
     called.answer(told, forgotten_text)
     return 0
+
+
+def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is_sure: bool) -> int:
+    if len(named) != 1:
+        raise click.UsageError("--erase takes one thing. Put words in quotation marks.")
+    target = named[0] if args["words"] else place_of(named[0])
+    args = {name: value for name, value in args.items() if value is not None} | {"target": target}
+    if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
+        return 4
+    called.answer(run(ask_once(open_door(called), "erase", args)), erased_text)
+    return 0
+
+
+def _is_confirmed(called: VerbCall, args: Mapping[str, Any]) -> bool:
+    """Show what would go, and ask whether it shall. Raises: click.UsageError: there is nobody to ask."""
+    if called.console.as_json or not sys.stdin.isatty() or not sys.stderr.isatty():
+        raise click.UsageError("--erase asks before it erases: give --yes, as nobody can answer here.")
+    planned = run(ask_once(open_door(called), "erase", {**args, "dry_run": True}))
+    called.console.say(erased_text(planned))
+    return click.confirm("Erase all this for good?", err=True)
 
 
 def place_of(named: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue
 
 from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
-from batos.client.wire.care_shapes import PackArgs
+from batos.client.wire.care_shapes import EraseArgs, PackArgs
 from batos.client.wire.dream_shapes import (
     DreamDiffArgs,
     DreamDropArgs,
@@ -321,6 +321,7 @@ ARGS: Final[Mapping[str, type[StrictModel]]] = {
     "effects": EffectsArgs,
     "effects_settle": EffectsSettleArgs,
     "pack": PackArgs,
+    "erase": EraseArgs,
     "undo": UndoArgs,
     "redo": RedoArgs,
     "remember": RememberArgs,

@@ -40,6 +40,7 @@ from batos.mission_documents import as_plain
 from batos.server.dispatch import (
     adapter_choice,
     approval_answers,
+    erasing,
     memory_corrections,
     memory_curation,
     method_changes,
@@ -106,6 +107,7 @@ class Dispatcher:
             **method_changes.verbs(uvm, self._run_shielded),
             **EffectChanges(uvm, self._run_shielded).verbs(),
             **mission_undo.verbs(uvm, self._run_shielded),
+            **erasing.verbs(uvm, self._run_shielded),
             **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
             **MemoryChanges(

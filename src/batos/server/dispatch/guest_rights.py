@@ -17,7 +17,7 @@ OWNERS: Final = frozenset(
     }
 )  # fmt: skip
 #: Verbs that reach what came of something only for whoever is in the home.
-CASCADES: Final = frozenset({"memories_retract", "undo", "redo"})
+CASCADES: Final = frozenset({"memories_retract", "undo", "redo", "erase"})
 #: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.
 ANSWERS: Final = frozenset({"approve", "reject"})
 
@@ -53,8 +53,10 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     if verb not in ARGS or "user" not in ARGS[verb].model_fields:
         return args
     meant = {**args, "user": user, **({"mine": True} if verb in ANSWERS else {})}
-    if verb == "memories_restore":
-        meant["alone"] = True  # methods and answers that the home has retracted stay out
+    if verb in ("memories_restore", "erase"):
+        # Methods and answers that the home has retracted stay out; words are erased wherever they stand, and so by no
+        # guest.
+        meant["alone"] = True
     if verb == "undo":
         meant["keep"] = ["methods", *(each for each in _list(args.get("keep")) if each != "methods")]
     if isinstance(brief := args.get("brief"), Mapping):  # what is none is the shape's to refuse

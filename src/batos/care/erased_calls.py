@@ -1,0 +1,118 @@
+"""Erasure in the journal: what was asked and answered goes, the digests stay, and the chain is verified as before."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from persistent import Persistent
+
+from batos.care.erasure_plan import holds
+from batos.errors import ImageDamaged, NotFound
+from batos.history import dreams, past_questions
+from batos.history.dreams import DREAMS
+from batos.image import word_redaction
+from batos.image.erased_words import ErasedWords
+from batos.image.image import LivingImage
+from batos.inference.journal import MISSIONS, Entries, Entry, MissionLog
+from batos.methods.generation import generation_log
+
+#: Keys of a note that are about the state machine alone, and have no words.
+_PLAIN: Final = frozenset({"state", "at", "attempt"})
+
+
+def find_logs(root: Any, missions: Collection[str]) -> set[str]:
+    """Return the logs of missions: their own, and those of the generations that they began."""
+    logs = root.get(MISSIONS) or {}
+    found = set(missions)
+    for name in missions:
+        for note in logs[name].notes if name in logs else ():
+            told = note.get(generation_log.LEARNED)
+            if told and told.get("began") and told.get("generation"):
+                found.add(str(told["generation"]))
+    return found
+
+
+def erase_calls(root: Any, logs: Collection[str], quotes: ErasedWords, spared: Collection[str]) -> int:
+    """Erase all calls and notes of some logs, and the calls of others that have the words; return how many calls went.
+
+    The logs of `spared` are left as they are: their missions have the words of their own. Within a change.
+    """
+    erased = 0
+    for name, log in (root.get(MISSIONS) or {}).items():
+        if name in logs:
+            erased += sum(_erase(each) for each in log.entries)
+            log.replace_notes({key: note[key] for key in _PLAIN if key in note} for note in log.notes)
+        elif name not in spared and quotes:
+            erased += sum(_erase(each) for each in log.entries if _has(each, quotes))
+            _redact_notes(log, quotes)
+    return erased
+
+
+def _erase(entry: Entry) -> bool:
+    if entry.digests is not None:
+        return False
+    try:
+        entry.erase()
+    except ImageDamaged:  # no digest can be had of it, and nobody can read it: a backup may still have it
+        return False
+    return True
+
+
+def _has(entry: Entry, words: ErasedWords) -> bool:
+    if entry.digests is not None:
+        return False
+    try:
+        return words.are_in_bytes(zlib.decompress(entry.bodies))
+    except zlib.error:
+        return False
+
+
+def _redact_notes(log: MissionLog, words: ErasedWords) -> None:
+    if any(holds(note, words) for note in log.notes):
+        log.replace_notes([words.redact_value(dict(note)) for note in log.notes])
+
+
+def drop_dreams(root: Any, missions: Collection[str], words: ErasedWords, user: str | None) -> list[str]:
+    """Drop dreams that are named, and a user's that have the words; return their names. Within a change."""
+    kept = root.get(DREAMS) or {}
+    gone = [
+        name
+        for name, dream in kept.items()
+        if name in missions or (user in (None, dream["user"]) and holds(dream, words))
+    ]
+    for name in gone:
+        del kept[name]
+    return gone
+
+
+def redact_rest(root: Any, words: ErasedWords, spared: Collection[str], at: str) -> int:
+    """Take words out of whatever else the journal has; return how many objects were changed. Within a change."""
+    others = {oid for name in spared for oid in _records_of(root, name)}
+    holding = [oid for oid in word_redaction.find_holding(root, words) if oid not in others]
+    return word_redaction.redact_objects(root, [each for each in holding if not _is_call(root, each)], words, at)
+
+
+def _records_of(root: Any, name: str) -> Iterator[bytes]:
+    """Yield the oids of the records of a log, and of a dream of that name, but for its calls."""
+    log, dream = (root.get(MISSIONS) or {}).get(name), (root.get(DREAMS) or {}).get(name)
+    kept = [*(() if log is None else (log, *log.notes)), *(() if dream is None else (dream,))]
+    yield from (each._p_oid for each in kept if isinstance(each, Persistent) and each._p_oid is not None)
+
+
+def _is_call(root: Any, oid: bytes) -> bool:
+    return isinstance(root._p_jar.get(oid), Entry)
+
+
+def find_own_log(image: LivingImage, journal: Entries, named: str, user: str | None) -> tuple[str, str] | None:
+    """Return the id of a mission of which only the journal knows, and what was asked: a dream, a question to the past.
+
+    None: there is none of this user's.
+    """
+    try:
+        dream = dreams.read(image, named, user)
+    except NotFound:
+        asked = past_questions.find_question(journal, named, user)
+        return None if asked is None else (asked["id"], asked["brief"]["text"])
+    return dream["mission"], dream["brief"]["text"]

@@ -1,0 +1,231 @@
+"""Erasure: words go from the image with its history, from the journal, from blobs, indexes and logs; digests stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypedDict
+
+from batos.care import erased_calls, words_left
+from batos.care.erased_records import ErasedRecords, erase_records
+from batos.care.erasure_plan import ErasurePlan, find_missing, kind_of, plan_erasure, slot_lines
+from batos.care.packing import Packer
+from batos.care.words_left import RemainingPlace
+from batos.errors import BatosError, NotFound
+from batos.event_payloads import MISSION_STATUS, MissionStatus
+from batos.events import Events
+from batos.image import roots, word_redaction
+from batos.image.erased_words import ErasedWords, passages_of
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.inference.journal import Journal
+from batos.memory.document_store import DocumentStore
+
+
+class ErasedPage(TypedDict):
+    """The outcome of an erasure, or with `dry_run` of a plan: what goes, by kind, and what may still have the words.
+
+    `missions` and `memories` have the reason why each goes. `calls` and `lines` count what went from the journal and
+    from files, `objects` the other objects in which a mark stands now, `found` what a scan afterwards still found.
+    """
+
+    target: str
+    kind: str
+    dry_run: bool
+    missions: dict[str, str]
+    memories: list[str]
+    conversations: list[str]
+    slots: list[str]
+    methods: list[str]
+    files: int
+    calls: int
+    objects: int
+    lines: int
+    found: list[str]
+    left: list[RemainingPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureParts:
+    """The parts that an erasure works on; `home` has the logs."""
+
+    image: LivingImage
+    journal: Journal
+    store: DocumentStore
+    packer: Packer
+    events: Events
+    clock: Callable[[], datetime]
+    home: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRequest:
+    """A request: an id, a source, an object, a slot or words; whose things go (None: everybody's), and who asks.
+
+    `as_words` takes the target for words, `alone` takes it for none.
+    """
+
+    target: str
+    user: str | None
+    by: str
+    cascade: bool = False
+    as_words: bool = False
+    alone: bool = False
+
+    def plan(self, root: Root) -> ErasurePlan:
+        """Return the plan, within a snapshot or a change. Raises: as `plan_erasure`."""
+        kind = kind_of(root, self.target, self.user, as_words=self.as_words)
+        if kind == "words" and self.alone:
+            raise find_missing(self.target)
+        return plan_erasure(root, self.target, kind, self.user, cascade=self.cascade)
+
+
+class Erasure:
+    """Erases what requests name."""
+
+    def __init__(self, parts: ErasureParts) -> None:
+        self._parts = parts
+        self._erasing = asyncio.Lock()
+
+    async def plan(self, request: ErasureRequest) -> ErasedPage:
+        """Return what an erasure would take out, with all that builds on it; nothing is changed. Raises: as `erase`."""
+        return await asyncio.to_thread(self._planned_page, request)
+
+    def _planned_page(self, request: ErasureRequest) -> ErasedPage:
+        with self._parts.image.snapshot() as root:
+            return _page(root, self._plan(root, replace(request, cascade=True)), dry_run=True)
+
+    def _plan(self, root: Root, request: ErasureRequest) -> ErasurePlan:
+        """Return the plan of a request; of a dream, or of a question to the past, if the image has no such mission."""
+        try:
+            return request.plan(root)
+        except NotFound:
+            found = erased_calls.find_own_log(self._parts.image, self._parts.journal, request.target, request.user)
+            if found is None:
+                raise
+            name, text = found
+            words = ErasedWords(passages_of(text))
+            return ErasurePlan(name, "mission", request.user, words, logs={name: "only the journal knows it"})
+
+    async def erase(self, request: ErasureRequest) -> ErasedPage:
+        """Erase what a request names, everywhere; then cut the history, and look whether any of it is left.
+
+        Raises: NotFound: nothing has it. Refused: a mission has not ended, or, without `cascade`, others build on it.
+        """
+        parts = self._parts
+        async with self._erasing:
+            await parts.journal.drain()
+            async with parts.store.exclusively():
+                plan, page, holding = await asyncio.to_thread(self._look, request)
+                page["calls"] = await self._erase_calls(plan)
+                done = ErasedRecords() if plan.logs else await self._erase_records(request, holding)
+            self._tell(done)
+            page["lines"] = await asyncio.to_thread(words_left.erase_lines, parts.home, plan.words, [*plan.missions])
+            packed = await parts.packer.pack(0, timedelta())
+            page |= {  # type: ignore[typeddict-item]
+                name: value for name, value in asdict(done).items() if name in ("methods", "files", "objects")
+            }
+            page["memories"] = done.memories
+            page["found"] = await asyncio.to_thread(self._find_left, plan)
+            page["left"] = self._list_left(plan, done, packed["held_by"], page["found"])
+        return page
+
+    def _look(self, request: ErasureRequest) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
+        """Return the plan, the page of it, and the objects that have words that are erased everywhere."""
+        with self._parts.image.snapshot() as root:
+            plan = self._plan(root, request)
+            holding = list(word_redaction.find_holding(root, plan.words)) if plan.everywhere else []
+            page = _page(root, plan, dry_run=False)
+        if plan.everywhere and plan.is_empty and not holding and not self._find_left(plan):
+            raise find_missing(request.target)
+        return plan, page, holding
+
+    async def _erase_calls(self, plan: ErasurePlan) -> int:
+        """Erase the calls and dreams of missions that go, and what quotes them; return how many calls."""
+        spared = await asyncio.to_thread(self._list_spared, plan)
+        at = iso(self._parts.clock())
+
+        def change(root: Any) -> int:
+            missions = {*plan.missions, *plan.logs}
+            count = erased_calls.erase_calls(root, erased_calls.find_logs(root, missions), plan.words, spared)
+            erased_calls.drop_dreams(root, missions, plan.words, plan.owned)
+            if plan.everywhere:
+                erased_calls.redact_rest(root, plan.words, spared, at)
+            return count
+
+        count: int = await self._parts.image.journal_writer.apply(change)
+        return count
+
+    def _list_spared(self, plan: ErasurePlan) -> set[str]:
+        """Return the missions whose calls stay: those of other users, or with the same words of their own."""
+        with self._parts.image.snapshot() as root:
+            records = [each for each in roots.records_of(root) if each[0] not in plan.missions]
+            return {
+                name
+                for name, record in records
+                if plan.owned not in (None, record.brief.value["user"])
+                or (not plan.everywhere and plan.words.are_in_value(record.brief.value))
+            }
+
+    async def _erase_records(self, request: ErasureRequest, holding: list[bytes]) -> ErasedRecords:
+        told = request.by, iso(self._parts.clock())
+
+        def change(root: Root) -> ErasedRecords | BatosError:
+            try:
+                plan = request.plan(root)
+            except BatosError as error:  # a refusal that is raised would fail the other changes of the same commit
+                return error
+            return erase_records(root, plan, self._parts.store, holding, told)
+
+        done = await self._parts.image.writer.apply(change)
+        if isinstance(done, BatosError):
+            raise done
+        return done
+
+    def _tell(self, done: ErasedRecords) -> None:
+        with self._parts.image.snapshot() as root:
+            words = {name: roots.mission_record(root, name).status.word for name in done.missions}
+        for mission, word in words.items():
+            self._parts.events.emit(MISSION_STATUS, MissionStatus(mission=mission, status=word, reason=None))
+
+    # -- what is left
+
+    def _find_left(self, plan: ErasurePlan) -> list[str]:
+        """Return where a scan of both databases, of blobs and of the home still finds the words."""
+        if not plan.words:
+            return []
+        image, home = self._parts.image, self._parts.home
+        found = [f"image {each}" for each in words_left.find_in_records(image.db, plan.words)]
+        found += [f"journal {each}" for each in words_left.find_in_records(image.journal_db, plan.words)]
+        found += [f"blob {each.name}" for each in words_left.find_blobs(image, plan.words)]
+        return found + [str(each.relative_to(home)) for each in words_left.find_in_files(home, plan.words)]
+
+    def _list_left(
+        self, plan: ErasurePlan, done: ErasedRecords, held_by: str, found: list[str]
+    ) -> list[RemainingPlace]:
+        left: list[RemainingPlace] = []
+        if found:
+            what = f"{len(found)} records or files have words of it, which others may have said as well"
+            left.append(
+                RemainingPlace(place="this home", what=what, remedy='`batos forget "WORDS" --erase` takes words out.')
+            )
+        if held_by:
+            what = f"{held_by} was accepted meanwhile, and history from then on was kept for it"
+            left.append(RemainingPlace(place="history", what=what, remedy="Wait for it, then run the verb again."))
+        for effect in done.effects:
+            what = "it happened, and what it wrote is there still"
+            left.append(RemainingPlace(place=f"effect {effect}", what=what, remedy="Take it out there by hand."))
+        return [*left, *words_left.list_unreachable(self._parts.image.uri)]
+
+
+def _page(root: Root, plan: ErasurePlan, *, dry_run: bool) -> ErasedPage:
+    return {
+        "target": plan.target, "kind": plan.kind, "dry_run": dry_run, "missions": plan.missions | plan.logs,
+        "memories": [f"{name} {title}" for name, title in plan.memories.items()],
+        "conversations": list(plan.conversations), "slots": slot_lines(root, plan), "methods": [], "files": 0,
+        "calls": 0, "objects": 0, "lines": 0, "found": [], "left": [],
+    }  # fmt: skip
