@@ -35,6 +35,8 @@ BatosError
 │   └── Unauthorised                      a server does not know this client's token or key
 ├── ImageError                    exit 5  the image cannot be used
 │   ├── ImageBusy                 retry   another process holds it
+│   ├── OldFormat                         an older version wrote it, and nobody asked for its upgrade
+│   ├── NewFormat                         a newer version wrote it
 │   ├── ImageDamaged                      it does not open, or its root is incomplete
 │   ├── IndexDamaged                      a segment of an index of memory cannot be read
 │   ├── ForbiddenClass                    it names a class that is not on the list
@@ -388,6 +390,25 @@ class ImageBusy(ImageError):
         serve = "Run `batos serve` in a terminal of its own: then any number of clients may ask at once."
         super().__init__(f"the image {path} is held by {owner}", remedy=remedy or f"{serve} Or wait for that process.")
         self.owner = owner
+
+
+class OldFormat(ImageError):
+    """An older version wrote the image, and nobody asked for its upgrade."""
+
+    def __init__(self, number: int, known: int, *, remedy: str = "") -> None:
+        what = f"an older version wrote the image: it has format {number}, and this version works with format {known}"
+        super().__init__(what, remedy=remedy or "Run `batos upgrade`, which makes a backup first.")
+
+
+class NewFormat(ImageError):
+    """A newer version wrote the image, or its journal."""
+
+    def __init__(self, what: str, number: int, known: int, version: str) -> None:
+        by = f"BAT OS {version}" if version else "a newer version"
+        super().__init__(
+            f"{by} wrote the {what}: it has format {number}, and this version knows {known}",
+            remedy=f"Use {by} or one after it, or restore the backup that the upgrade made (`batos restore`).",
+        )
 
 
 class ImageDamaged(ImageError):

@@ -17,6 +17,7 @@ from batos.approvals.approvals import Approvals, Consequences, still_waits
 from batos.autotelic.curator import Curator
 from batos.autotelic.model_summaries import Ask, ModelSummaries
 from batos.care.packing import Packer, PackerParts
+from batos.care.upgrading import home_upgrading
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.errors import Refused
@@ -27,6 +28,7 @@ from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
 from batos.image import forget_questions, roots
+from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.overlay import Overlay
@@ -166,6 +168,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         opening = Opening(
             image.uri, settings.journal, clock=today.clock, events=events,
             image_factory=lambda: Overlay(image.db.storage, tid), journal_db=image.journal_db,
+            upgrading=Upgrading(tell=lambda what: None),
         )  # fmt: skip
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
@@ -178,7 +181,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
     """Open the image and the bridge; at the end the journal has written all, and both are closed."""
     opening = Opening(
         settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events,
-        lease=settings.lease, standby=settings.standby,
+        lease=settings.lease, standby=settings.standby, upgrading=home_upgrading(settings),
     )  # fmt: skip
     if seams.opening is not None:
         opening = seams.opening(opening)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.fork_server import ForkedCommand
 
 import batos
 from batos.events import Events
+from batos.image.evolution.evolving import Upgrading
 from batos.image.image import LivingImage, Opening
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Method
@@ -41,6 +43,11 @@ async def open_image(home: Path | None, **also: Any) -> AsyncIterator[LivingImag
         yield image
     finally:
         await asyncio.to_thread(image.close)
+
+
+def upgrading(batch: int = 500) -> Upgrading:
+    """An upgrade without a backup, at one moment."""
+    return Upgrading(tell=lambda what: None, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC), batch=batch)
 
 
 def brief(text: str = "Why is the sea salt?") -> dict[str, Any]:

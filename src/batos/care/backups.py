@@ -61,15 +61,17 @@ def list_backups(folder: Path) -> list[Backup]:
     return found
 
 
-def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], datetime]) -> Backup:
+def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], datetime], beside: bool = False) -> Backup:
     """Copy what was committed since the last backup in a folder, or with `full` all; return the backup.
+
+    With `beside` the folder may be in the home, as one that only an upgrade is undone with.
 
     Raises: UsageError: the folder cannot be written, or is in the home. NotFound: the home has no image in a file.
     """
     image, journal = (home / name for name in _DATABASES.values())
     if not image.exists() or not journal.exists():
         raise NotFound(f"{home} has no image in a file", field="image", remedy="`batos genesis` makes one.")
-    if folder.resolve().is_relative_to(home.resolve()):
+    if not beside and folder.resolve().is_relative_to(home.resolve()):
         raise UsageError(f"{folder} is in the home", field="folder", remedy="Name a folder elsewhere, on another disk.")
     try:
         for name in (*_DATABASES, "blobs", "home"):

@@ -19,8 +19,9 @@ from persistent import Persistent
 from ZODB.blob import Blob, FilesystemHelper
 from ZODB.utils import load_current, p64, u64, z64
 
-from batos.errors import BatosError, BriefError, Refused, UsageError
+from batos.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 from batos.image import object_states, roots
+from batos.image.evolution import evolving
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
@@ -41,8 +42,11 @@ _AGAIN: Final = "Export the mind again."
 def export_mind(pair: ReadOnlyPair, folder: Path) -> dict[str, int]:
     """Write image, journal and blobs to a folder that is empty; return how many objects and blobs there are.
 
-    Raises: UsageError: the folder is not empty, or cannot be written.
+    Raises: UsageError: the folder is not empty, or cannot be written. OldFormat: the image is of an older version.
     """
+    with snapshot(pair.image) as root:
+        if evolving.pending(root):
+            raise OldFormat(evolving.format_of(root), roots.FORMAT)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(folder.iterdir()):

@@ -16,9 +16,9 @@ from batos.care.references import ReferenceGraph, find_orphans, oid_of, read_gra
 from batos.image import roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
+from batos.image.readable import present_snapshot
 from batos.image.record_deletion import delete_record
 from batos.image.roots import Root, connection_of
-from batos.image.transactions import snapshot
 
 #: The most rounds of a repair: mending one fault may show another behind it.
 MOST_ROUNDS: Final = 8
@@ -28,10 +28,12 @@ def find_faults(db: DB, *, orphans: bool = True) -> list[ImageFault]:
     """Return all faults of an image. Lists and indexes are only looked at if no object is lost.
 
     With `orphans` also records that nothing ever referred to; a record that was replaced is no fault, and goes with a
-    pack. Raises: ImageDamaged: a record cannot be read at all.
+    pack. An image of an older version is checked as it would be after its upgrade.
+
+    Raises: ImageDamaged: a record cannot be read at all.
     """
     graph = read_graph(db)
-    with snapshot(db) as root:
+    with present_snapshot(db) as root:
         found = list(find_dangling(root, graph))
         if not found and all(name in root for name in roots.RECORDS):
             found = [*check_missions(root), *check_memories(root)]

@@ -66,6 +66,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "adapters": ("batos.cli.verbs.adapters", "List, check and choose the adapters that personas think with."),
     "backup": ("batos.cli.verbs.backup_verbs", "Copy the mind to a folder, also while its server runs."),
     "restore": ("batos.cli.verbs.backup_verbs", "Bring a backup back into an empty home."),
+    "upgrade": ("batos.cli.verbs.upgrade_verb", "Bring an image of an older version into the present form."),
     "export": ("batos.cli.verbs.export_verbs", "Write the whole mind to a folder, as lines of JSON."),
     "import": ("batos.cli.verbs.export_verbs", "Make the mind of an export in an empty home."),
     "verify": ("batos.cli.verbs.care_verbs", "Read every record of the image, and name each fault."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -33,13 +33,15 @@ from batos.event_payloads import (
 from batos.events import Events
 from batos.image import conversation_files, pairing, roots, storage
 from batos.image.damage import as_damage
+from batos.image.evolution import evolving
+from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.lease import ImageLease, node_name
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.roots import Root, connection_of
 from batos.image.storage_quota import disk_full, is_full
-from batos.image.transactions import MissionTransaction, Voter
+from batos.image.transactions import MissionTransaction, Voter, snapshot
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
@@ -67,6 +69,8 @@ class Opening:
     lease: float = 10.0
     standby: bool = False
     node: str = field(default_factory=node_name)
+    #: The way to upgrade an image of an older version; None: it is refused.
+    upgrading: Upgrading | None = None
 
 
 class LivingImage(ReadableImage):
@@ -76,6 +80,7 @@ class LivingImage(ReadableImage):
         self._clock = opening.clock
         self._events = opening.events
         self._standby = opening.standby
+        self._upgrading = opening.upgrading
         db = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
@@ -107,23 +112,29 @@ class LivingImage(ReadableImage):
         """Return a callback that reports a commit of this database and the number of changes in it."""
         return lambda changes: self._events.emit(TXN_COMMIT, TransactionCommit(what=what, changes=changes))
 
-    async def prepare(self) -> None:
-        """Make what a new image lacks: its record trees, and the id that it shares with its journal.
+    def snapshot(self) -> AbstractContextManager[Root]:
+        """Yield the root as of now, for reading only."""
+        return snapshot(self.db)
 
-        Raises ImageError if a newer version has written it, ImageBusy if another node has it, ImageDamaged if the
-        journal is not the image's.
+    async def prepare(self) -> None:
+        """Make what an image lacks: record trees, the id that it shares with its journal, and steps of the evolution.
+
+        Raises NewFormat if a newer version has written it, OldFormat if an older one has and there is no `upgrading`,
+        ImageBusy if another node has it, ImageDamaged if the journal is not the image's.
         """
         if self._lease is not None:
             await self._lease.take(standby=self._standby)
             self._lease.keep(self._refuse)
         with self.snapshot() as root:
             whole = is_complete(root)
-            missions = root[roots.MISSIONS] if whole else None
+            missions = root.get(roots.MISSIONS)
             self._newest = missions.maxKey() if missions else ""
         image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
         pair = pairing.agree_on_id(image, journal)
+        with self.snapshot() as root:
+            await evolving.evolve(root, self.writer, self._upgrading)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
-        if journal.pair is None:
+        if journal.pair is None or journal.format < roots.FORMAT:
             await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
         if not whole or image.pair is None:
             await self.writer.apply(lambda root: pairing.sign_image(root, pair))

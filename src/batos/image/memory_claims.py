@@ -17,6 +17,8 @@ from batos.objects.prototype import UvmObject, own_slots
 _CLAIMS: Final = "claims"
 #: The standing of a question, which claims nothing.
 ASKED: Final = "asked"
+#: Keys of facts begin so; behind it stand user, scope, family, and a number that counts down.
+_FAMILIES: Final = "k\0"
 #: Above the number of any chunk: keys count down from it, so that the newest come first.
 _LAST: Final = 10**12
 
@@ -98,6 +100,17 @@ def facts_of_family(root: Root, user: str, scope: str, family: str, most: int = 
     return [name for _, name in islice(_beginning(claims, _family_key(user, scope, family)), most)]
 
 
+def families_of_facts(root: Root, after: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield each entry of a fact behind a key: its key, the fact's name, and the family of the fact's key."""
+    claims = trees_of(root).get(_CLAIMS)
+    if claims is None:
+        return
+    for key, name in claims.items(max(after, _FAMILIES), excludemin=after > _FAMILIES):
+        if not key.startswith(_FAMILIES):
+            return
+        yield key, name, key.split("\0")[3]
+
+
 def marks_of(chunk: UvmObject) -> tuple[ClaimMark, ...]:
     """Return the marks of a chunk that are held, in their order."""
     return tuple(each for each in _all_marks(chunk) if each.is_held)
@@ -163,7 +176,7 @@ def _time_key(slots: Any) -> str:
 
 
 def _family_key(user: str, scope: str, family: str) -> str:
-    return f"k\0{user}\0{scope}\0{family}\0"
+    return f"{_FAMILIES}{user}\0{scope}\0{family}\0"
 
 
 def _subject_key(user: str, scope: str, subject: str) -> str:

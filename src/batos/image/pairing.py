@@ -9,8 +9,10 @@ from typing import Any
 
 from ZODB.DB import DB
 
+from batos import __version__
 from batos.errors import ImageDamaged
 from batos.image import roots
+from batos.image.readable import check_format
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 
@@ -24,6 +26,7 @@ class PairingSide:
     where: str
     pair: str | None
     holds_missions: bool
+    format: int = roots.FORMAT
 
 
 def image_side(db: DB) -> PairingSide:
@@ -34,9 +37,11 @@ def image_side(db: DB) -> PairingSide:
 
 
 def journal_side(db: DB) -> PairingSide:
-    """Read the journal's id and if it was used."""
+    """Read the journal's id and if it was used. Raises NewFormat if a newer version has written it."""
     with snapshot(db) as root:
-        return PairingSide(_place(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
+        check_format(root, "journal")
+        number = int(root.get("format", roots.FIRST_FORMAT))
+        return PairingSide(_place(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)), number)
 
 
 def _place(db: DB) -> str:
@@ -72,8 +77,8 @@ def _no_pair(missing: PairingSide, why: str) -> ImageDamaged:
 
 
 def sign_journal(root: MutableMapping[str, Any], pair: str) -> None:
-    """Give a journal its id."""
-    root[roots.PAIR] = pair
+    """Give a journal its id, and the format that it has in this version: no older one opens it any more."""
+    root.update({roots.PAIR: pair, "format": roots.FORMAT, "version": __version__})
 
 
 def sign_image(root: Root, pair: str) -> None:

@@ -17,6 +17,7 @@ from ZODB.utils import p64, u64, z64
 
 from batos.errors import BatosError, ImageDamaged, PackedAway
 from batos.image import roots
+from batos.image.evolution import evolving
 from batos.image.ids import iso
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Status
@@ -115,8 +116,9 @@ class PastImage(ReadableImage):
         """Yield the root as of that commit. Raises: PackedAway: it is older than what is kept."""
         try:
             with snapshot(self.db) as root:
-                if not is_complete(root):  # of a version without some record trees; what is made here is thrown away
-                    roots.prepare(root)
+                if not is_complete(root):
+                    roots.prepare(root)  # before the mind was made; what is made here is thrown away
+                    evolving.show_in_present_form(root)
                 yield root
         except (ImageDamaged, ReadConflictError, POSKeyError) as error:
             lost = error.__cause__ if isinstance(error, ImageDamaged) else error

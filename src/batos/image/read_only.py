@@ -20,9 +20,9 @@ from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
 from batos.image.database import LoadableDB
 from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
+from batos.image.readable import present_snapshot
 from batos.image.records import Attachment, missing_file_error
 from batos.image.roots import Root
-from batos.image.transactions import snapshot
 
 #: Objects that are kept in memory while one looks.
 _CACHED = 2_000
@@ -93,12 +93,12 @@ class ReadOnlyPair:
 
     @contextmanager
     def root(self) -> Iterator[Root]:
-        """Open the image's current root for reading.
+        """Open the image's current root for reading; that of an older version in the present form.
 
-        Raises: ImageDamaged: the database cannot be read.
+        Raises: NewFormat: a newer version has written it. ImageDamaged: the database cannot be read.
         """
         try:
-            with snapshot(self.image) as root:
+            with present_snapshot(self.image) as root:
                 yield root
         except Exception as error:  # a damaged file may raise anything
             damage = as_damage(error)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from ZODB.DB import DB
 
-from batos.errors import ImageError
+from batos.errors import NewFormat
 from batos.image import ownership, roots
+from batos.image.evolution import evolving
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.image.storage import blobs_of
@@ -24,8 +27,8 @@ class ReadableImage:
         self.journal_db: DB = journal_db
 
     def snapshot(self) -> AbstractContextManager[Root]:
-        """Yield the root as of now, for reading only."""
-        return snapshot(self.db)
+        """Yield the root as of now, for reading only; that of an older version in the present form."""
+        return present_snapshot(self.db)
 
     def find(self, root: Root, mission: str) -> MissionRecord:
         """Return a mission's three objects; raises NotFound."""
@@ -51,13 +54,30 @@ def _size_of(folder: Path | None) -> int:
     return sum(each.stat().st_size for each in files)
 
 
+@contextmanager
+def present_snapshot(db: DB) -> Iterator[Root]:
+    """Open the current root for reading; one that an older version wrote is shown in the present form.
+
+    Raises: NewFormat: a newer version has written it. ImageDamaged: an object cannot be read.
+    """
+    with snapshot(db) as root:
+        if not is_complete(root):
+            evolving.show_in_present_form(root)
+        yield root
+
+
 def is_complete(root: Root) -> bool:
-    """Tell whether every tree of records is there; raises ImageError if a newer version has written the image."""
+    """Tell whether every tree of records is there, in the present form.
+
+    Raises: NewFormat: a newer version has written the image.
+    """
     whole = all(name in root for name in roots.RECORDS)
-    version = root[roots.GENESIS].get("format", roots.FORMAT) if whole else roots.FORMAT
-    if version > roots.FORMAT:
-        raise ImageError(
-            f"the image has format {version} and this version of BAT OS knows {roots.FORMAT}",
-            remedy="Use the version that wrote it, or a newer one.",
-        )
-    return whole
+    check_format(root.get(roots.GENESIS, {}), "image")
+    return whole and not evolving.pending(root)
+
+
+def check_format(kept: Mapping[str, Any], what: str) -> None:
+    """Raise NewFormat if a database was written by a version whose format this one does not know."""
+    number = int(kept.get("format", roots.FIRST_FORMAT))
+    if number > roots.FORMAT:
+        raise NewFormat(what, number, roots.FORMAT, str(kept.get("version", "")))

@@ -12,6 +12,7 @@ from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 from ZODB.Connection import Connection
 
+from batos import __version__
 from batos.image.records import Approval, Attachment, Brief, Chronicle, Lineage, MissionRecord, Status
 from batos.mission_documents import WishDocument
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
@@ -128,7 +129,10 @@ _MEMORY_TREES: Final[Mapping[str, type]] = {
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION: Final = "conversation_obj"
 
-FORMAT = 1
+#: The number of the form that records have; each change of it has a step in image/evolution.
+FORMAT: Final = 4
+#: The format of an image that names none.
+FIRST_FORMAT: Final = 1
 
 
 class Root(TypedDict, total=False):
@@ -233,8 +237,8 @@ def prepare(root: Root) -> bool:
     absent = [name for name in _MEMORY_TREES if name not in root[MEMORIES]]
     if absent:  # an update with nothing would be a write all the same
         root[MEMORIES].update({name: _MEMORY_TREES[name]() for name in absent})
-    if "format" not in root[GENESIS]:
-        root[GENESIS]["format"] = FORMAT
+    if GENESIS in missing:
+        root[GENESIS].update({"format": FORMAT, "version": __version__})
     return bool(missing or absent)
 
 

@@ -35,6 +35,19 @@ def _fault_lines(faults: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"and {len(faults) - _TOLD} more; --json lists all."
 
 
+def upgraded_text(told: Mapping[str, Any]) -> str:
+    """List the steps of an upgrade that were made, or would be, and how it is undone."""
+    if not told["steps"]:
+        return f"The image has format {told['format']}, which is this version's: nothing is to be done."
+    verb = "would become" if told["dry_run"] else "became"
+    lines = [f"Format {told['format']} {verb} {told['known']}:"]
+    lines += [f"    {each['format']}  {each['what']}" for each in told["steps"]]
+    if told["backup"]:
+        place = "The backup before it would be" if told["dry_run"] else "The backup before it is"
+        lines += [f"{place} in {told['backup']}; `batos restore` undoes the upgrade with it."]
+    return "\n".join(lines)
+
+
 def packed_text(told: Mapping[str, Any]) -> str:
     """Tell how far back the mind goes now, and what that freed."""
     freed = sum(told["before"].values()) - sum(told["after"].values())

@@ -1,0 +1,146 @@
+"""Brings an image that an older version wrote into the present form, and shows one so without changing it.
+
+The first commit gives the image its new format number, so that no older version opens it any more, with a note of how
+far the steps have come. Each step then commits in batches. A process that dies in between leaves the note behind, and
+the next one goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any, Final, Protocol, TypeVar
+
+import structlog
+
+from batos import __version__
+from batos.errors import OldFormat
+from batos.image import roots
+from batos.image.evolution.steps import STEPS, EvolutionStep
+from batos.image.ids import iso, utc_now
+from batos.image.roots import Root
+
+T = TypeVar("T")
+
+_log = structlog.get_logger("batos.image")
+
+#: The keys in `genesis`: the upgrade under way, and all that were finished.
+UNDER_WAY: Final = "upgrade"
+UPGRADES: Final = "upgrades"
+#: Most records that one commit changes.
+BATCH: Final = 500
+
+
+def _tell_log(what: str) -> None:
+    _log.warning("image.upgrade", what=what)
+
+
+async def _without_backup(number: int) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrading:
+    """Says how an older image is upgraded: what is done before, and whom each step is told to.
+
+    `before` is given the format, makes a backup and returns its folder; "" means that there is none.
+    """
+
+    before: Callable[[int], Awaitable[str]] = _without_backup
+    tell: Callable[[str], None] = _tell_log
+    clock: Callable[[], datetime] = utc_now
+    batch: int = BATCH
+
+
+def format_of(root: Root) -> int:
+    """Return the format up to which all steps were made; that of this version if there is nothing yet."""
+    if roots.GENESIS not in root:
+        return roots.FORMAT
+    kept = root[roots.GENESIS]
+    under_way = kept.get(UNDER_WAY)
+    return int(kept.get("format", roots.FIRST_FORMAT) if under_way is None else under_way["done"])
+
+
+def pending(root: Root) -> tuple[EvolutionStep, ...]:
+    """Return the steps that an image lacks."""
+    number = format_of(root)
+    return tuple(step for step in STEPS if step.number > number)
+
+
+def show_in_present_form(root: Root) -> None:
+    """Make all steps that an image lacks in a snapshot, whose changes are thrown away."""
+    if roots.GENESIS not in root:
+        return
+    lacking = pending(root)
+    if lacking or any(name not in root for name in roots.RECORDS):
+        roots.prepare(root)
+        for step in lacking:
+            for _, change in list(step.find(root, "")):
+                change()
+        root[roots.GENESIS]["format"] = roots.FORMAT
+        root[roots.GENESIS].pop(UNDER_WAY, None)
+
+
+class Changes(Protocol):
+    """Makes a change of the image's root in a commit, as `image.writer.Writer` does."""
+
+    async def apply(self, change: Callable[[Root], T]) -> T:
+        """Make a change; it is durable when this returns."""
+
+
+async def evolve(root: Root, writer: Changes, upgrading: Upgrading | None) -> None:
+    """Make all steps that an image lacks; `root` is a snapshot of it. A step that is made is durable.
+
+    Raises: OldFormat: there are some, and nobody says how to upgrade.
+    """
+    before, lacking = format_of(root), pending(root)
+    is_under_way = UNDER_WAY in root.get(roots.GENESIS, {})
+    if not lacking and not is_under_way:
+        return
+    if upgrading is None:
+        raise OldFormat(before, roots.FORMAT)
+    if not is_under_way:
+        backup = await upgrading.before(before)
+        upgrading.tell(f"format {before} becomes {roots.FORMAT}; backup: {backup or 'none'}")
+        await writer.apply(partial(_begin, before=before, backup=backup, at=iso(upgrading.clock())))
+    for step in lacking:
+        changed = await _make(step, writer, upgrading.batch)
+        upgrading.tell(f"format {step.number}: {step.what} ({changed} changed)")
+    await writer.apply(_finish)
+
+
+def _begin(root: Root, *, before: int, backup: str, at: str) -> None:
+    roots.prepare(root)
+    told = {"from": before, "done": before, "backup": backup, "at": at}
+    root[roots.GENESIS].update({"format": roots.FORMAT, "version": __version__, UNDER_WAY: told})
+
+
+async def _make(step: EvolutionStep, writer: Changes, batch: int) -> int:
+    changed, after = 0, ""
+    while True:
+        made, after = await writer.apply(partial(_make_batch, step=step, after=after, most=batch))
+        changed += made
+        if made < batch:
+            return changed
+
+
+def _make_batch(root: Root, *, step: EvolutionStep, after: str, most: int) -> tuple[int, str]:
+    """Change the next records of a step; return how many they were, and the key of the last."""
+    found = list(islice(step.find(root, after), most))
+    for _, change in found:
+        change()
+    if len(found) < most:
+        kept = root[roots.GENESIS]
+        kept[UNDER_WAY] = {**kept[UNDER_WAY], "done": step.number}
+    return len(found), found[-1][0] if found else after
+
+
+def _finish(root: Root) -> None:
+    kept: MutableMapping[str, Any] = root[roots.GENESIS]
+    told: Mapping[str, Any] = kept.pop(UNDER_WAY)
+    made = {"from": told["from"], "to": roots.FORMAT, "at": told["at"], "version": __version__}
+    kept[UPGRADES] = (*kept.get(UPGRADES, ()), {**made, "backup": told["backup"]})
+    kept["format"] = roots.FORMAT
