@@ -220,7 +220,7 @@ async def test_an_image_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     async with open_image(tmp_path) as image:
         await image.writer.apply(lambda root: root[roots.GENESIS].__setitem__("format", roots.FORMAT + 1))
     before = (tmp_path / "live_image.fs").read_bytes()
-    with pytest.raises(ImageError, match="format 2"):
+    with pytest.raises(ImageError, match=f"it has format {roots.FORMAT + 1}"):
         async with open_image(tmp_path):
             pass
     assert (tmp_path / "live_image.fs").read_bytes() == before
