@@ -28,6 +28,7 @@ from batos.image.image import LivingImage
 from batos.image.memory_records import MemoryKind, NewDocument
 from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
+from batos.memory import freed_memory
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.edits import check_editable
@@ -42,6 +43,8 @@ from batos.objects.prototype import UvmObject, own_slots
 MERGED, TIER = 8, 8
 #: Bytes from which on a segment is not merged with others: ZODB warns of records of 16 MiB, and a merge is in memory.
 SEALED: Final = 4 * 2**20
+#: Bytes of text after which free memory is given back: what threads cut and merge leaves its memory scattered.
+FREED_EVERY: Final = 8 * 2**20
 #: The places that still hold the bytes of a document that was forgotten.
 STILL_HELD: Final = (
     "The present image no longer has it. Until the database is packed its history does, and so do the answers and the"
@@ -92,6 +95,8 @@ class DocumentStore:
         self._image = image
         self._clock = clock
         self._writing = asyncio.Lock()
+        #: Bytes of text that were written since free memory was given back.
+        self._written = 0
 
     async def remember(self, given: Sequence[Incoming]) -> RememberedPage:
         """Remember texts, and return what became of each.
@@ -176,7 +181,12 @@ class DocumentStore:
             also(root)
             return _StoreReport(before, outcomes)
 
-        return await self._image.writer.apply(change)
+        report = await self._image.writer.apply(change)
+        self._written += sum(each.size for each in documents)
+        if self._written >= FREED_EVERY:
+            self._written = 0
+            await asyncio.to_thread(freed_memory.give_back)
+        return report
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[None]:

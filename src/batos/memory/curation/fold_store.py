@@ -21,9 +21,10 @@ from batos.image.memory_records import ChunkRange
 from batos.image.memory_segments import VECTORS, NewSegment, trees_of
 from batos.image.records import Segment
 from batos.image.roots import Root
+from batos.memory import freed_memory
 from batos.memory.chunk_search import ChunkSearch
 from batos.memory.claims.marked_texts import marked_text
-from batos.memory.curation import extracts, freed_memory, recall_counts
+from batos.memory.curation import extracts, recall_counts
 from batos.memory.curation.extracts import FoldedText, SummaryLine
 from batos.memory.curation.region_summaries import FoldedMemory, MadeSummary, index_summary, make_summary
 from batos.memory.curation.regions import FoldCandidate, Region, cold_regions, is_worth

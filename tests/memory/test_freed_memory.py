@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.memory.curation.freed_memory import give_back
+from batos.memory.freed_memory import give_back
 
 
 def test_memory_is_given_back_where_that_can_be_done() -> None:
