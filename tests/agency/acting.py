@@ -56,13 +56,19 @@ class Acting:
 
 @asynccontextmanager
 async def acting(
-    place: Path, *, url: str = "", hold: Hold = go_on, bridge: ScriptedBridge | None = None, memory: bool = True
+    place: Path,
+    *,
+    url: str = "",
+    hold: Hold = go_on,
+    bridge: ScriptedBridge | None = None,
+    memory: bool = True,
+    **settings: Any,
 ) -> AsyncIterator[Acting]:
     """A mind with the grant `notes` for a folder, and for an address `inbox` (keyed) and `dark` (blind)."""
     home, folder = place / "home", place / "folder"
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     seams = Seams(effects=EffectSeams(hold=hold))
-    async with scripted_uvm(home, bridge, memory=memory, seams=seams, method_control=0) as uvm:
+    async with scripted_uvm(home, bridge, memory=memory, seams=seams, method_control=0, **settings) as uvm:
         ask = Door(uvm)
         if not (await ask("grants"))["grants"]:
             await ask("grants_add", kind="file", target=str(folder), name="notes", user="tester")

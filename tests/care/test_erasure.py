@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import OTHER, SECRET, ask, memory, tell, told_mind
+from tests.history import lived
 
 from batos.autotelic.curator import CurationWish
 from batos.care import verification
+from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
+from batos.care.packing import Packer
 from batos.errors import BriefError, NotFound, Refused
 from batos.history import record_chain
 from batos.image import memory_segments, roots
@@ -195,3 +201,46 @@ async def test_what_only_the_journal_knows_is_erased_too(tmp_path: Path) -> None
         assert await asyncio.to_thread(places, home) == set()
         assert faults(mind.uvm) == []
         assert (await mind.ask("dream_list", user="tester"))["dreams"] == []
+
+
+class _BrokenPacker:
+    """A packer that fails, as a killed process would."""
+
+    async def pack_to_now(self, times: int) -> Any:
+        """Fail."""
+        raise OSError("killed")
+
+
+@pytest.mark.parametrize("meant", ["words", "mission"])
+async def test_an_erasure_that_was_interrupted_is_finished_by_the_next(tmp_path: Path, meant: str) -> None:
+    """Whatever had been done: what is left is found by its words, and a mission by its id."""
+    async with told_mind(tmp_path) as (mind, home):
+        said = await ask(mind, f"My key is {SECRET}. Keep it.")
+        uvm = mind.uvm
+        broken = cast("Packer", _BrokenPacker())
+        parts = ErasureParts(
+            uvm.image, uvm.journal, uvm.document_store, broken, uvm.events, uvm.clock, home, f"file://{home}/journal.fs"
+        )
+        request = ErasureRequest(SECRET if meant == "words" else said, "tester", "tester")
+        with pytest.raises(OSError, match="killed"):
+            await Erasure(parts).erase(request)
+        assert await asyncio.to_thread(places, home) == {"live_image.fs", "journal.fs"}
+        told = await Erasure(replace(parts, packer=uvm.packer)).erase(request)
+        assert told["found"] == []
+        assert await asyncio.to_thread(places, home) == set()
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+async def test_missions_of_a_life_are_erased_one_after_the_other(tmp_path: Path, seed: int) -> None:
+    """After each the image is sound, the chains verify, and no file of the home has its question."""
+    async with told_mind(tmp_path) as (mind, home):
+        missions = await lived.live(mind.uvm, seed)
+        await mind.uvm.mission_memory.write()
+        dice = random.Random(seed)
+        for mission in dice.sample(missions, 3):
+            text = mind.uvm.readings.mission(mission)["brief"]["text"]
+            await mind.ask("erase", target=mission, cascade=True, user="tester")
+            if "Miso" in text:  # the other questions are asked more than once
+                assert await asyncio.to_thread(files_with, home, text.encode()) == set()
+            assert verification.find_faults(mind.uvm.image.db) == []
+            assert faults(mind.uvm) == []

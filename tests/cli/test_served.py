@@ -396,3 +396,16 @@ def test_each_look_at_the_past_shows_what_was(user: User, tmp_path: Path) -> Non
         assert len((client.turns(conversation, as_of=mission["id"]))["turns"]) == 1
         asked = client.ask("What was asked?", effort="reflex", as_of=mission["id"])
         assert (asked.status, asked["as_of"]["mission"]) == ("done", mission["id"])
+
+
+def test_words_are_erased_through_the_server(user: User) -> None:
+    """While it runs: its own log, its journal and its image lose them, and the screen of missions stays."""
+    secret = "q7f3a9c1e5b2d8f4a6c0e9b7d3f1"
+    mission = user.run("ask", f"My key is {secret}. {QUESTION}", *REFLEX, "--json").documents[-1]["data"]["id"]
+    with Client(user.home) as client:
+        until(lambda: any(mission in str(each) for each in client.call("memories")["memories"]))
+    told = user.run("forget", "--erase", secret, "--yes", "--json")
+    assert (told.code, mission in told.document["data"]["missions"], told.document["data"]["found"]) == (0, True, [])
+    assert not [each for each in user.home.rglob("*") if each.is_file() and secret.encode() in each.read_bytes()]
+    assert user.run("show", mission, "--json").document["data"]["status"] == "undone"
+    assert user.run("audit", "verify").code == 0

@@ -120,9 +120,25 @@ def postgres_server(sessions: int = 100) -> Iterator[str]:
         ):
             try:
                 await_port(process, port, log)
-                yield f"postgres://batos@127.0.0.1:{port}/"
+                address = f"postgres://batos@127.0.0.1:{port}/"
+                await_start(address)
+                yield address
             finally:
                 process.terminate()  # that is its fast shutdown: sessions end, and so does the server
+
+
+def await_start(address: str) -> None:
+    """Wait until a server that listens takes sessions: a loaded machine may be between the two for a while."""
+    error = import_module("psycopg2").OperationalError
+    end = time.monotonic() + 20
+    while True:
+        try:
+            ask_postgres(address, "SELECT 1")
+            return
+        except error as refused:
+            if "starting up" not in str(refused) or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
 
 
 def ask_postgres(address: str, *statements: str) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.image.servers import ask_postgres, free_port, postgres_server, zeo_se
 
 from batos.errors import ConfigError, ImageError
 from batos.image.storage import open_database
-from batos.image.storage_servers import check_postgres, resolve_postgres, resolve_zeo
+from batos.image.storage_servers import check_postgres, resolve_postgres, resolve_zeo, vacuum_postgres
 
 
 @contextmanager
@@ -88,6 +89,24 @@ def test_an_image_keeps_its_history() -> None:
         open_database("postgres://ada@127.0.0.1:1/image?keep_history=false", connections=1)
 
 
+def vacuum_tells_what_it_could_not(server: str) -> None:
+    """A table that is never free, and what belongs to another account, are named with the remedy."""
+    ask_postgres(server, "CREATE TABLE kept (x text)", "CREATE ROLE guest LOGIN")
+    vacuum_postgres(f"{server}postgres")
+    guest = server.replace("batos@", "guest@")
+    with pytest.raises(ImageError, match="may not write all tables anew"):
+        vacuum_postgres(f"{guest}postgres")
+    with pytest.raises(ImageError, match="no database server answers"):
+        vacuum_postgres(f"{server}nowhere")
+    holder = import_module("psycopg2").connect(server.replace("postgres://", "postgresql://") + "postgres")
+    with holder.cursor() as cursor:
+        cursor.execute("SELECT * FROM kept")
+        with pytest.raises(ImageError, match="not written anew") as refused:
+            vacuum_postgres(f"{server}postgres", tries=2)
+    assert "VACUUM FULL" in str(refused.value.remedy)
+    holder.close()
+
+
 def test_a_postgres_server_is_asked_if_an_image_can_live_there() -> None:
     """Its version, its sessions, what it does to long transactions, and if the database is there."""
     with postgres_server(sessions=20) as server:
@@ -100,6 +119,7 @@ def test_a_postgres_server_is_asked_if_an_image_can_live_there() -> None:
         assert few.value.field == "missions"
         with pytest.raises(ImageError, match="does not exist"):
             open_database(server + "nowhere", connections=1)
+        vacuum_tells_what_it_could_not(server)
         ask_postgres(server, "ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '1min'")
         with pytest.raises(ConfigError, match="idle in a transaction"):
             open_database(address, connections=1)

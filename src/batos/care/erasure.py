@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -17,7 +17,7 @@ from batos.care.words_left import RemainingPlace
 from batos.errors import BatosError, NotFound
 from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
-from batos.image import roots, word_redaction
+from batos.image import roots, storage_erasure, word_redaction
 from batos.image.erased_words import ErasedWords, passages_of
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -51,7 +51,7 @@ class ErasedPage(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ErasureParts:
-    """The parts that an erasure works on; `home` has the logs."""
+    """The parts that an erasure works on; `home` has the logs, `journal_uri` is where the journal's database is."""
 
     image: LivingImage
     journal: Journal
@@ -60,6 +60,7 @@ class ErasureParts:
     events: Events
     clock: Callable[[], datetime]
     home: Path
+    journal_uri: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +125,17 @@ class Erasure:
                 page["calls"] = await self._erase_calls(plan)
                 done = ErasedRecords() if plan.logs else await self._erase_records(request, holding)
             self._tell(done)
-            page["lines"] = await asyncio.to_thread(words_left.erase_lines, parts.home, plan.words, [*plan.missions])
-            packed = await parts.packer.pack(0, timedelta())
+            page["lines"] = await asyncio.to_thread(
+                words_left.erase_lines, parts.home, plan.words, [*plan.missions, *plan.logs]
+            )
+            packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
+            unfreed = await asyncio.to_thread(self._free_space)
             page |= {  # type: ignore[typeddict-item]
                 name: value for name, value in asdict(done).items() if name in ("methods", "files", "objects")
             }
             page["memories"] = done.memories
             page["found"] = await asyncio.to_thread(self._find_left, plan)
-            page["left"] = self._list_left(plan, done, packed["held_by"], page["found"])
+            page["left"] = [*unfreed, *self._list_left(done, packed["held_by"], page["found"])]
         return page
 
     def _look(self, request: ErasureRequest) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
@@ -204,9 +208,17 @@ class Erasure:
         found += [f"blob {each.name}" for each in words_left.find_blobs(image, plan.words)]
         return found + [str(each.relative_to(home)) for each in words_left.find_in_files(home, plan.words)]
 
-    def _list_left(
-        self, plan: ErasurePlan, done: ErasedRecords, held_by: str, found: list[str]
-    ) -> list[RemainingPlace]:
+    def _free_space(self) -> list[RemainingPlace]:
+        """Free what storages on servers keep beside a pack; return those that could not."""
+        image = self._parts.image
+        told = (
+            storage_erasure.free_space(db, uri)
+            for db, uri in ((image.db, image.uri), (image.journal_db, self._parts.journal_uri))
+        )
+        remedy = "Run VACUUM FULL in both databases as their owner."
+        return [RemainingPlace(place="PostgreSQL's tables", what=why, remedy=remedy) for why in told if why]
+
+    def _list_left(self, done: ErasedRecords, held_by: str, found: list[str]) -> list[RemainingPlace]:
         left: list[RemainingPlace] = []
         if found:
             what = f"{len(found)} records or files have words of it, which others may have said as well"

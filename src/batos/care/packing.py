@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypedDict
 
 import structlog
+from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 
 from batos.event_payloads import IMAGE_PACKED, ImagePacked
@@ -21,6 +22,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.past import newest_commit
 from batos.image.roots import Root
 
 _log = structlog.get_logger("batos.image")
@@ -30,6 +32,8 @@ LEAST_KEPT: Final = timedelta(hours=1)
 #: Seconds between two looks whether a pack is due, and the shortest time between two packs by themselves.
 _LOOKS: Final = 3600.0
 _PERIOD: Final = timedelta(days=1)
+#: Seconds after a commit at which it is surely in a pack: a number of seconds is not as exact as a commit's id.
+_LATER: Final = 0.001
 #: The key in the root's `genesis` under which the last pack is noted: {at, until}.
 PACKED: Final = "packed"
 
@@ -63,20 +67,32 @@ class Packer:
         self._packing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    async def pack(self, days: float | None = None, least_kept: timedelta | None = None) -> PackedPage:
+    async def pack(self, days: float | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
 
-        Missions go on meanwhile. `least_kept` is given by an erasure, which waits for no question to the past.
+        Missions go on meanwhile.
         """
-        image, clock = self._parts.image, self._parts.clock
         kept = timedelta(days=self._parts.days if days is None else days)
-        least = self._parts.least_kept if least_kept is None else least_kept
+        return await self._pack_both(self._parts.clock() - max(kept, self._parts.least_kept))
+
+    async def pack_to_now(self, times: int) -> PackedPage:
+        """Take away all but the present, so many times, as an erasure needs; return what the last one freed.
+
+        A question to the past that is under way may fail.
+        """
+        for _ in range(times - 1):
+            await self._pack_both(None)
+        return await self._pack_both(None)
+
+    async def _pack_both(self, wished: datetime | None) -> PackedPage:
+        """Pack image and journal to a moment (None: to the newest commit of each), if no open mission holds it back."""
+        image, clock = self._parts.image, self._parts.clock
         async with self._packing:
             with image.snapshot() as root:
-                until, held_by = _limit(root, clock() - max(kept, least))
+                until, held_by = _limit(root, wished or clock())
             before = image.sizes()
             for db in (image.db, image.journal_db):
-                await asyncio.to_thread(_pack, db, until)
+                await asyncio.to_thread(_pack, db, until, to_newest=wished is None and not held_by)
             after = image.sizes()
             noted = {"at": iso(clock()), "until": iso(until)}
 
@@ -146,6 +162,9 @@ def _is_due(root: Root, now: datetime, kept: timedelta) -> bool:
     return now - at >= _PERIOD and now - kept - until >= _PERIOD
 
 
-def _pack(db: DB, until: datetime) -> None:
-    """Pack a database."""
-    db.pack(t=until.timestamp())
+def _pack(db: DB, until: datetime, *, to_newest: bool) -> None:
+    """Pack a database; `to_newest` also beyond the moment, where a server's clock is ahead of ours."""
+    moment = until.timestamp()
+    if to_newest:
+        moment = max(moment, TimeStamp(newest_commit(db)).timeTime() + _LATER)
+    db.pack(t=moment)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypedDict
 
 from ZODB.DB import DB
 
+from batos.image import storage_erasure
 from batos.image.erased_words import ErasedWords
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
@@ -61,9 +62,8 @@ def find_in_files(home: Path, words: ErasedWords) -> Iterator[Path]:
 
 def find_blobs(image: LivingImage, words: ErasedWords) -> Iterator[Path]:
     """Yield the files of blobs that have the words."""
-    storage: Any = image.db.storage
-    folder = getattr(storage, "blob_dir", None) or getattr(getattr(storage, "fshelper", None), "base_dir", None)
-    for path in sorted(Path(folder).rglob("*.blob")) if folder else ():
+    folder = storage_erasure.blob_folder(image.db.storage)
+    for path in sorted(folder.rglob("*.blob")) if folder is not None else ():
         if words.are_in_bytes(path.read_bytes()):
             yield path
 
@@ -91,9 +91,30 @@ def list_unreachable(uri: str) -> list[RemainingPlace]:
 
 
 def _below(scheme: str) -> Iterator[RemainingPlace]:
-    if scheme == "file":
+    yield RemainingPlace(
+        place="the disk",
+        what="freed blocks keep their bytes until they are used again, and snapshots of the file system too",
+        remedy="Delete the snapshots; `fstrim` a solid-state disk, or keep the data on an encrypted one.",
+    )
+    if scheme == "zeo":
         yield RemainingPlace(
-            place="the disk",
-            what="freed blocks keep their bytes until they are used again, and snapshots of the file system too",
-            remedy="Delete the snapshots; `fstrim` a solid-state disk, or keep the home on an encrypted one.",
+            place="caches of other nodes",
+            what="the files of caches (*.zec) and of blobs of other clients may have records",
+            remedy="Stop those nodes, delete the files, and start them again.",
+        )
+    if scheme in ("postgres", "postgresql"):
+        yield RemainingPlace(
+            place="PostgreSQL's log of writes",
+            what="files of pg_wal, and their archive, have what was written until now",
+            remedy="Set wal_recycle = off, run CHECKPOINT twice with pg_switch_wal() between; delete archived files.",
+        )
+        yield RemainingPlace(
+            place="replicas",
+            what="one that replays the log has the words until it is there; one by logical replication keeps them",
+            remedy="Wait until it has caught up and repeat there what was said of the log; VACUUM FULL a logical one.",
+        )
+        yield RemainingPlace(
+            place="the logs of PostgreSQL",
+            what="statements that failed, or were slow, may stand there with their values",
+            remedy="Delete those files.",
         )

@@ -52,6 +52,9 @@ def newest_commit(db: DB) -> bytes:
     if poll is not None:
         poll()
     tid: bytes = db.lastTransaction() or z64
+    if poll is not None:
+        # The poll began a transaction, which would hold the server's tables until the next one.
+        db.storage.afterCompletion()
     return tid
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,6 +27,9 @@ OLDEST_POSTGRES: Final = 130_000
 
 #: Sessions of one database beside those of its connections: those of commits, and of a pack.
 _SESSIONS_BESIDE: Final = 4
+#: Tries to lock a table that is not free, and the seconds between two of them.
+_TRIES: Final = 30
+_PAUSE: Final = 0.2
 #: Port of a zeo:// URI that names none.
 _ZEO_PORT: Final = 9991
 
@@ -160,9 +164,8 @@ def check_postgres(uri: str, sessions: int, oldest: int = OLDEST_POSTGRES) -> No
         )
 
 
-def _ask(parts: SplitResult) -> tuple[int, int, int, int, bool]:
-    """Return a server's version, its limit of sessions, the reserved and used ones, and if it ends idle ones."""
-    driver = import_module("psycopg2")
+def _connect(parts: SplitResult) -> Any:
+    """Open a session of a PostgreSQL server."""
     given = {
         "host": parts.hostname,
         "port": parts.port,
@@ -171,7 +174,12 @@ def _ask(parts: SplitResult) -> tuple[int, int, int, int, bool]:
         "dbname": parts.path[1:],
         "connect_timeout": SERVER_SECONDS,
     }
-    connection = driver.connect(**{name: value for name, value in given.items() if value})
+    return import_module("psycopg2").connect(**{name: value for name, value in given.items() if value})
+
+
+def _ask(parts: SplitResult) -> tuple[int, int, int, int, bool]:
+    """Return a server's version, its limit of sessions, the reserved and used ones, and if it ends idle ones."""
+    connection = _connect(parts)
     try:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -185,6 +193,51 @@ def _ask(parts: SplitResult) -> tuple[int, int, int, int, bool]:
             return connection.server_version, limit, reserved, used, ends
     finally:
         connection.close()
+
+
+def vacuum_postgres(uri: str, tries: int = _TRIES) -> None:
+    """Let PostgreSQL write the files of all tables anew, so that none has what was deleted; also of large objects.
+
+    Each table is locked meanwhile. A table that is not free within a second is tried again: nobody waits longer.
+    Raises: ImageError: the server does not answer, a table was never free, or the account may not do it.
+    """
+    errors = import_module("psycopg2").Error
+    shown = mask_passwords(uri)
+    try:
+        connection = _connect(urlsplit(uri))
+    except errors as error:
+        raise not_there(uri, error) from error
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1s'")
+            cursor.execute(
+                "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables "
+                "WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1"
+            )
+            for table in (*(row[0] for row in cursor.fetchall()), "pg_catalog.pg_largeobject"):
+                _vacuum(cursor, table, tries)
+    except errors as error:
+        what = f"the tables at {shown} were not written anew: {str(error).strip()}"
+        raise ImageError(what, remedy="Run VACUUM FULL there.") from error
+    finally:
+        connection.close()
+    if any("skipping" in each for each in connection.notices):
+        what = f"the account at {shown} may not write all tables anew"
+        raise ImageError(what, remedy="Run VACUUM FULL there as the owner of the database.")
+
+
+def _vacuum(cursor: Any, table: str, tries: int) -> None:
+    not_free = import_module("psycopg2.errors").LockNotAvailable
+    for left in reversed(range(tries)):
+        try:
+            cursor.execute(f"VACUUM FULL {table}")
+        except not_free:
+            if not left:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def not_there(uri: str, error: Exception) -> ImageError:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 import transaction
 from transaction.interfaces import NoTransaction
 from ZODB.DB import DB
+from ZODB.mvccadapter import HistoricalStorageAdapter
 from ZODB.utils import before2at, z64
 
 from batos.concurrency.commit_thread import CommitThread
@@ -153,5 +154,13 @@ def snapshot(db: DB) -> Iterator[Any]:
     finally:
         try:
             manager.abort()
+            _leave_past(connection)
         finally:
             connection.close()
+
+
+def _leave_past(connection: Any) -> None:
+    """End the server's transaction of a connection to the past: ZODB keeps it open, and with it locks of tables."""
+    storage = connection._storage
+    if isinstance(storage, HistoricalStorageAdapter) and hasattr(storage._storage, "afterCompletion"):
+        storage._storage.afterCompletion()

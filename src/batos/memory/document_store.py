@@ -48,7 +48,7 @@ FREED_EVERY: Final = 8 * 2**20
 #: The places that still hold the bytes of a document that was forgotten.
 STILL_HELD: Final = (
     "The present image no longer has it. Until the database is packed its history does, and so do the answers and the"
-    " journal entries of missions that used it."
+    " journal entries of missions that used it. `batos forget --erase` erases these too."
 )
 
 #: A change of the image.

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.client.wire.care_shapes import EraseArgs
+from batos.image.storage import journal_uri
 from batos.mission_documents import as_plain
 from batos.uvm import UVM
 
@@ -20,9 +21,9 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Callable[..., Awaitable[dict
 
     @cache
     def work() -> Erasure:
-        home = uvm.settings.home
+        home, journal = uvm.settings.home, journal_uri(uvm.image.uri, uvm.settings.journal)
         return Erasure(
-            ErasureParts(uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home)
+            ErasureParts(uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal)
         )
 
     async def erase(given: EraseArgs, *_told: object) -> dict[str, Any]:
