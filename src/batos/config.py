@@ -120,6 +120,7 @@ class Settings(BaseModel):
     lease: float = Field(default=10.0, ge=0.5, le=600, description="Seconds until a silent node's image is taken over.")
     standby: bool = Field(default=False, description="Wait until the node that has the image leaves or dies.")
     history_days: float = Field(default=90.0, ge=0, le=36_500, description="Days of past states that stay; 0: all.")
+    journal_days: float = Field(default=0.0, ge=0, le=36_500, description="Days that words of calls stay; 0: always.")
     cpu_threads: int = Field(default=0, ge=0, le=4096, description="Threads of a CPU runner; 0: half of the cores.")
     vram: str = Field(default="8GiB", description="The card's memory: `8`, `8GiB`, `6500MiB`; a bare number is GiB.")
     usable: str = Field(

@@ -319,9 +319,10 @@ class AttemptDocument(TypedDict, total=False):
 
 @final
 class EmbeddedInput(TypedDict, total=False):
-    """The text of an embedding."""
+    """The text of an embedding; of an erased call there is none."""
 
     input: Any
+    erased: bool
 
 
 class GeneratedFor(TypedDict, total=False):
@@ -331,13 +332,14 @@ class GeneratedFor(TypedDict, total=False):
 
 
 class PromptDocument(TypedDict):
-    """A call with its exact prompt; an embedding has an `input` instead of messages; a generation's a `method`."""
+    """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
 
     path: str
     method: NotRequired[str]
     model: str
     digest: str
     state: str
+    erased: NotRequired[bool]
     input: NotRequired[Any]
     messages: list[dict[str, Any]]
     format: Any

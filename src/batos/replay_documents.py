@@ -8,7 +8,8 @@ from typing import TypedDict
 class ReplayDocument(TypedDict):
     """The differences of a replay: calls by their steps, then pairs (before, after), then lines with a minus or a plus.
 
-    `same` calls were served from the journal, `made` ones were asked of a model, `gone` ones were not needed.
+    `same` calls were served from the journal, `made` ones were asked of a model, `gone` ones were not needed. The words
+    of so many calls of the mission are `erased`: these could not be served.
     """
 
     of: str
@@ -16,6 +17,7 @@ class ReplayDocument(TypedDict):
     same: list[str]
     made: list[str]
     gone: list[str]
+    erased: int
     models: list[list[str]]
     personas: list[list[str]]
     carried: list[int]

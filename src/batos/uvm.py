@@ -292,7 +292,11 @@ def _mission_memory(
 
 def _packer(stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, workers: Workers) -> Packer:
     """Make what packs the image; at the end it has stopped."""
-    parts = PackerParts(opened.image, opened.events, opened.clock, workers.is_idle, opened.settings.history_days)
+    settings = opened.settings
+    parts = PackerParts(
+        opened.image, opened.events, opened.clock, workers.is_idle, settings.history_days,
+        journal_days=settings.journal_days,
+    )  # fmt: skip
     made = Packer(parts, group)
     stack.push_async_callback(_finish, made.aclose)
     return made

@@ -17,6 +17,7 @@ import structlog
 from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 
+from batos.care.journal_retention import erase_old_words
 from batos.event_payloads import IMAGE_PACKED, ImagePacked
 from batos.events import Events
 from batos.image import roots
@@ -45,11 +46,16 @@ class PackedPage(TypedDict):
     before: dict[str, int]
     after: dict[str, int]
     held_by: str
+    #: Calls whose words are erased, since their missions ended so long ago.
+    erased: int
 
 
 @dataclass(frozen=True, slots=True)
 class PackerParts:
-    """The parts of a packer; `is_idle` tells whether no mission runs or waits, `days` of history are kept."""
+    """The parts of a packer; `is_idle` tells whether no mission runs or waits, `days` of history are kept.
+
+    The words of calls stay for `journal_days` after the end of their missions; 0: always.
+    """
 
     image: LivingImage
     events: Events
@@ -57,6 +63,7 @@ class PackerParts:
     is_idle: Callable[[], bool]
     days: float
     least_kept: timedelta = LEAST_KEPT
+    journal_days: float = 0.0
 
 
 class Packer:
@@ -66,6 +73,7 @@ class Packer:
         self._parts, self._group = parts, group
         self._packing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._next_erasure = parts.clock()
 
     async def pack(self, days: float | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
@@ -91,6 +99,7 @@ class Packer:
             with image.snapshot() as root:
                 until, held_by = _limit(root, wished or clock())
             before = image.sizes()
+            erased = await self._erase_words()
             for db in (image.db, image.journal_db):
                 await asyncio.to_thread(_pack, db, until, to_newest=wished is None and not held_by)
             after = image.sizes()
@@ -102,19 +111,41 @@ class Packer:
             await image.writer.apply(note)
         freed = sum(before.values()) - sum(after.values())
         self._parts.events.emit(IMAGE_PACKED, ImagePacked(until=iso(until), freed=freed))
-        return {"until": iso(until), "before": before, "after": after, "held_by": held_by}
+        return {"until": iso(until), "before": before, "after": after, "held_by": held_by, "erased": erased}
+
+    async def _erase_words(self) -> int:
+        """Erase the words of calls whose missions ended longer ago than they are kept; return how many calls."""
+        if not self._parts.journal_days:
+            return 0
+        before = self._parts.clock() - timedelta(days=self._parts.journal_days)
+        return await erase_old_words(self._parts.image, before)
 
     # -- by itself
 
     def keep_packed(self) -> None:
-        """Pack whenever it is due from now on, in the background."""
-        if self._task is None and self._parts.days > 0:
+        """Pack, and erase the words of old calls, whenever it is due from now on, in the background."""
+        if self._task is None and (self._parts.days > 0 or self._parts.journal_days > 0):
             self._task = self._group.create_task(self._work())
 
     async def _work(self) -> None:
         while True:
             await asyncio.sleep(_LOOKS)
-            await self.pack_if_due()
+            await self.erase_if_due()
+            if self._parts.days > 0:
+                await self.pack_if_due()
+
+    async def erase_if_due(self) -> bool:
+        """Erase the words of old calls if this process did not do so within a day, and no mission runs."""
+        now = self._parts.clock()
+        if self._parts.image.refusing is not None or not self._parts.is_idle() or now < self._next_erasure:
+            return False
+        try:
+            await self._erase_words()
+        except Exception as error:  # no reason to end the process: the next look tries again
+            _log.warning("journal.not_erased", reason=str(error))
+            return False
+        self._next_erasure = now + _PERIOD
+        return True
 
     async def pack_if_due(self) -> bool:
         """Pack if the last pack is a day old, a day of history is older than is kept, and no mission runs."""

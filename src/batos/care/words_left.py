@@ -73,7 +73,7 @@ def list_unreachable(uri: str) -> list[RemainingPlace]:
     places = [
         RemainingPlace(
             place="backups and exports",
-            what="each one that was made before has the words",
+            what="each one that was made before has the words, and so has that of an upgrade in the home",
             remedy="Make a new one (`batos backup FOLDER --full`), then delete the older ones.",
         ),
         RemainingPlace(

@@ -71,6 +71,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], journal: Entrie
         "same": [paths.get(key, key) for key in others if key in keys],
         "made": [paths.get(key, key) for key in others if key not in keys],
         "gone": [paths.get(key, key) for key in keys if key not in others],
+        "erased": journal.count_erased([before["id"]]),
         "models": [sorted(old.get("models", ())), sorted(new.get("models", ()))],
         "personas": [_personas(before), _personas(after)],
         "carried": [_count_carried(old), _count_carried(new)],

@@ -45,9 +45,11 @@ def records_of(asking: Asking, mission: str) -> list[Record]:
 
 
 def make_calls(asking: Asking, mission: str) -> Iterator[WhyNode]:
-    """Yield each call of a mission; the last word is that of the last one."""
+    """Yield each call of a mission; the last word is that of the last one. Erased ones are told in one line."""
     for each in records_of(asking, mission):
         yield make_call(each)
+    if erased := asking.journal.count_erased([mission]):
+        yield make_node("call", f"{erased} of its calls, whose words are erased; their digests are in the journal")
 
 
 def explain_recalled(asking: Asking, brief: Mapping[str, Any], known: ProvenanceDocument) -> Iterator[WhyNode]:

@@ -121,6 +121,9 @@ class Entry(Persistent):
 class MissionLog(Persistent):
     """The calls that a mission paid for and the transitions of its state, in order."""
 
+    #: Set to False when the words of all calls are erased; without it each call is looked at.
+    has_words = True
+
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.notes: list[Mapping[str, Any]] = []
@@ -128,6 +131,8 @@ class MissionLog(Persistent):
     def put(self, record: Record, bodies: Sequence[bytes] | None = None) -> None:
         """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already."""
         bodies = canonical_bodies(record) if bodies is None else bodies
+        if not self.has_words:
+            self.has_words = True
         for entry in reversed(self.entries):
             if entry.fields["key"] == record.key and entry.fields["state"] == "open":
                 entry.become(record, bodies)
@@ -144,6 +149,17 @@ class MissionLog(Persistent):
         The log is written again with every call, and such a note is not.
         """
         self.notes = [*self.notes, *(PersistentMapping(note) if _has_parts(note) else dict(note) for note in notes)]
+
+    def erase_words(self) -> int:
+        """Erase what was asked and answered in all calls that can be read; return how many these were."""
+        erased = 0
+        for entry in self.entries:
+            if entry.digests is None:
+                with contextlib.suppress(ImageDamaged):
+                    entry.erase()
+                    erased += 1
+        self.has_words = False
+        return erased
 
     def replace_notes(self, notes: Iterable[Mapping[str, Any]]) -> None:
         """Put other notes in the place of all: words of some are erased."""
@@ -199,6 +215,13 @@ class Entries:
                 with contextlib.suppress(ImageDamaged):
                     found.append(entry.record())
         return found
+
+    def count_erased(self, missions: Sequence[str]) -> int:
+        """Return the number of calls of these missions whose words are erased."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            found = (logs[name].entries for name in missions if name in logs)
+            return sum(entry.digests is not None for entries in found for entry in entries)
 
     def models(self, missions: Sequence[str]) -> frozenset[str]:
         """Return the models that these missions have begun to think with; no body of a record is opened for it."""

@@ -227,7 +227,7 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
             "model": record.model,
             "digest": record.digest,
             "state": record.state,
-            **(EmbeddedInput(input=record.request["input"]) if is_embedding(record) else EmbeddedInput()),
+            **_input_of(record),
             "messages": list(record.request.get("messages", ())),
             "format": record.request.get("format"),
             "options": record.request.get("options"),
@@ -239,6 +239,12 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
         }
         for record in records
     ]
+
+
+def _input_of(record: Record) -> EmbeddedInput:
+    if not record.request:
+        return EmbeddedInput(erased=True)
+    return EmbeddedInput(input=record.request["input"]) if is_embedding(record) else EmbeddedInput()
 
 
 def root_names(root: Root) -> RootNames:

@@ -54,6 +54,8 @@ def packed_text(told: Mapping[str, Any]) -> str:
     lines = [f"Past states are kept from {moment_text(told['until'])} on; {size(max(0, freed))} freed."]
     if told["held_by"]:
         lines.append(f"{told['held_by']} has not ended, and may still read what is newer.")
+    if told["erased"]:
+        lines.append(f"The words of {count_text(told['erased'], 'call')} are erased: their missions ended long ago.")
     now = told["after"]
     lines.append(f"image {size(now['bytes'])}, journal {size(now['journal_bytes'])}, blobs {size(now['blob_bytes'])}")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.cli.render.short_names import local_time
+from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table
 
 
@@ -42,6 +43,10 @@ def replay_text(told: Mapping[str, Any]) -> str:
     calls = f"{len(told['same'])} from the journal, {len(told['made'])} made anew, {len(told['gone'])} not needed"
     lines = [f"replay   {told['mission']} of {told['of']}", f"calls    {calls}"]
     lines += [f"made     {each}" for each in told["made"]]
+    if told["erased"]:
+        lines.append(
+            f"erased   the words of {count_text(told['erased'], 'call')} are gone, and none was served for them"
+        )
     for name in ("personas", "models"):
         before, after = (", ".join(each) or "none" for each in told[name])
         lines += [f"{name.ljust(8)} {before} -> {after}"] if before != after else []

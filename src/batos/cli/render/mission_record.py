@@ -145,6 +145,9 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
     for call in calls:
         lines.append(f"\n=== {call_name(call)} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
+        if call.get("erased"):
+            lines.append("--- the words of this call are erased; their digests are in the journal")
+            continue
         path = call["path"].partition("/again")[0]
         if path in omitted and "method" not in call:
             lines.append(f"--- not shown: {count_text(omitted[path], 'further sentence')} of the documents")
