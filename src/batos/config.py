@@ -108,10 +108,7 @@ class Settings(BaseModel):
     hour_generations: int = Field(default=60, ge=0, le=100_000, description="Most generations that begin in an hour.")
     cell_workers: int = Field(default=2, ge=1, le=64, description="Processes that generated methods run in.")
     method_control: int = Field(
-        default=10,
-        ge=0,
-        le=10**6,
-        description="Every so many uses of a method, one is interpreted as its control; 0: none.",
+        default=10, ge=0, le=10**6, description="Uses of a method until one is interpreted as its control; 0: none."
     )
     method_active: int = Field(default=16, ge=1, le=10_000, description="Most active methods that one object has.")
     method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
