@@ -108,8 +108,9 @@ async def test_an_upgrade_makes_a_backup_by_which_it_is_undone(tmp_path: Path) -
     assert (planned["format"], [each["format"] for each in planned["steps"]]) == (1, [2, 3, 4])
     tell: list[str] = []
     await upgrade(settings, home_upgrading(settings, None, tell.append))
-    assert tell[0] == f"format 1 becomes {roots.FORMAT}; backup: {backup_folder(home)}"
-    assert [each.split(":")[0] for each in tell[1:]] == ["format 2", "format 3", "format 4"]
+    assert tell[0] == f"format 1: a backup is made in {backup_folder(home)}"
+    assert tell[1] == f"format 1 becomes {roots.FORMAT}; backup: {backup_folder(home)}"
+    assert [each.split(":")[0] for each in tell[2:]] == ["format 2", "format 3", "format 4"]
     after = await asyncio.to_thread(plan_upgrade, settings, None)
     assert (after["format"], after["steps"], after["backup"]) == (roots.FORMAT, [], "")
     assert after["upgrades"][0]["backup"] == str(backup_folder(home))

@@ -23,6 +23,7 @@ from batos.care.mind_export import LINES, export_mind
 from batos.errors import NewFormat, OldFormat
 from batos.image import memory_claims, roots, uses, wishes
 from batos.image.evolution import evolving
+from batos.image.evolution.evolving import Upgrading
 from batos.image.evolution.fact_families import find_facts
 from batos.image.evolution.forged_wishes import find_wishes
 from batos.image.evolution.ledger_sums import find_lineages
@@ -246,3 +247,15 @@ def test_a_later_wish_for_the_same_tool_stays() -> None:
 def test_each_step_says_what_it_does() -> None:
     """Its sentence is of the present."""
     assert all(re.fullmatch(r"[a-z][a-z ]+", step.what) for step in STEPS)
+
+
+async def test_a_long_step_is_told_now_and_then() -> None:
+    """Here after twenty facts."""
+    told: list[str] = []
+    root = make_root(([], [False] * 45, []))
+    await evolving.evolve(root, Dying(root, -1), Upgrading(tell=told.append, batch=1))
+    assert [each for each in told if each.startswith("format 3")] == [
+        "format 3: 20 changed so far",
+        "format 3: 40 changed so far",
+        "format 3: facts name the family of their key (45 changed)",
+    ]

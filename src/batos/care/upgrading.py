@@ -13,7 +13,7 @@ from batos.config import Settings
 from batos.errors import OldFormat
 from batos.image import roots
 from batos.image.evolution import evolving
-from batos.image.evolution.evolving import Upgrading
+from batos.image.evolution.evolving import Upgrading, tell_log
 from batos.image.ids import utc_now
 from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
@@ -27,18 +27,18 @@ def backup_folder(home: Path) -> Path:
     return home / f"{BEFORE}{roots.FORMAT}"
 
 
-def home_upgrading(
-    settings: Settings, folder: Path | None = None, tell: Callable[[str], None] | None = None
-) -> Upgrading:
+def home_upgrading(settings: Settings, folder: Path | None = None, tell: Callable[[str], None] = tell_log) -> Upgrading:
     """Return how a home's image is upgraded: behind a backup, in a folder of the home if none is named."""
 
     async def make_backup(number: int) -> str:
         if settings.image or settings.journal:
             remedy = "Back up image and journal by the tools of their storage, then run `batos upgrade --no-backup`."
             raise OldFormat(number, roots.FORMAT, remedy=remedy)
-        return await asyncio.to_thread(_back_up, settings.home, folder or backup_folder(settings.home), utc_now)
+        place = folder or backup_folder(settings.home)
+        tell(f"format {number}: a backup is made in {place}")
+        return await asyncio.to_thread(_back_up, settings.home, place, utc_now)
 
-    return Upgrading(make_backup, *(() if tell is None else (tell,)))
+    return Upgrading(make_backup, tell)
 
 
 def _back_up(home: Path, folder: Path, clock: Callable[[], datetime]) -> str:

@@ -61,5 +61,7 @@ def test_differences_are_told() -> None:
     """Pairs only where they differ."""
     pairs = {"models": [["a"], ["b"]], "personas": [["BRICK"], ["BRICK"]], "carried": [1, 0]}
     lines = {"recalled": ["- d-1"], "written": [], "answer": ["- Yes.", "+ No."]}
-    told = replay_text({"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], **pairs, **lines})
+    told = replay_text(
+        {"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], "erased": 2, **pairs, **lines}
+    )
     assert ("models   a -> b" in told, "personas" in told, "answer   + No." in told) == (True, False, True)

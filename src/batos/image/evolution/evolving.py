@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final, Protocol, TypeVar
 
 import structlog
@@ -30,11 +30,13 @@ _log = structlog.get_logger("batos.image")
 #: The keys in `genesis`: the upgrade under way, and all that were finished.
 UNDER_WAY: Final = "upgrade"
 UPGRADES: Final = "upgrades"
-#: Most records that one commit changes.
+#: Most records that one commit changes, and the number of commits after which a long step is told.
 BATCH: Final = 500
+_TOLD: Final = 20
 
 
-def _tell_log(what: str) -> None:
+def tell_log(what: str) -> None:
+    """Write a step of an upgrade into the log."""
     _log.warning("image.upgrade", what=what)
 
 
@@ -50,7 +52,7 @@ class Upgrading:
     """
 
     before: Callable[[int], Awaitable[str]] = _without_backup
-    tell: Callable[[str], None] = _tell_log
+    tell: Callable[[str], None] = tell_log
     clock: Callable[[], datetime] = utc_now
     batch: int = BATCH
 
@@ -107,7 +109,7 @@ async def evolve(root: Root, writer: Changes, upgrading: Upgrading | None) -> No
         upgrading.tell(f"format {before} becomes {roots.FORMAT}; backup: {backup or 'none'}")
         await writer.apply(partial(_begin, before=before, backup=backup, at=iso(upgrading.clock())))
     for step in lacking:
-        changed = await _make(step, writer, upgrading.batch)
+        changed = await _make(step, writer, upgrading)
         upgrading.tell(f"format {step.number}: {step.what} ({changed} changed)")
     await writer.apply(_finish)
 
@@ -118,13 +120,16 @@ def _begin(root: Root, *, before: int, backup: str, at: str) -> None:
     root[roots.GENESIS].update({"format": roots.FORMAT, "version": __version__, UNDER_WAY: told})
 
 
-async def _make(step: EvolutionStep, writer: Changes, batch: int) -> int:
+async def _make(step: EvolutionStep, writer: Changes, upgrading: Upgrading) -> int:
     changed, after = 0, ""
-    while True:
-        made, after = await writer.apply(partial(_make_batch, step=step, after=after, most=batch))
+    for number in count(1):
+        made, after = await writer.apply(partial(_make_batch, step=step, after=after, most=upgrading.batch))
         changed += made
-        if made < batch:
-            return changed
+        if made < upgrading.batch:
+            break
+        if number % _TOLD == 0:
+            upgrading.tell(f"format {step.number}: {changed} changed so far")
+    return changed
 
 
 def _make_batch(root: Root, *, step: EvolutionStep, after: str, most: int) -> tuple[int, str]:
