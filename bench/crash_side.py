@@ -30,7 +30,7 @@ from batos.inference.journal import Journal, Record
 from batos.uvm import UVM, EffectSeams, Seams, open_uvm
 
 #: Seconds until the image of a killed process is taken over, on a server.
-LEASE = 1.0
+LEASE = 2.0
 #: Events at which a phase stands, and the value that makes it this phase.
 _EVENTS: Mapping[str, str] = {"mission.accepted": "accept", "txn.commit": "publish", "mission.done": "done"}
 
@@ -136,6 +136,7 @@ async def serve(given: Mapping[str, Any]) -> None:
         uvm.events.subscribe(points.on_event)
         for mission in await uvm.missions.recover():
             await uvm.missions.begin(mission)
+        uvm.sharing.take_up()
         say({"ready": True})
         await listen(uvm)
 

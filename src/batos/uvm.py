@@ -54,6 +54,7 @@ from batos.missions.progress import RunningMissions
 from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
+from batos.missions.sharing import Sharing
 from batos.missions.worker_runs import PAUSES, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
@@ -104,6 +105,7 @@ class UVM(OpenedImage):
     readings: Readings
     workers: Workers
     missions: Missions
+    sharing: Sharing
     approvals: Approvals
     method_runtime: OpenedRuntime
     readiness: Readiness
@@ -141,7 +143,7 @@ class UVM(OpenedImage):
 
 @asynccontextmanager
 async def open_uvm(settings: Settings, events: Events | None = None, seams: Seams | None = None) -> AsyncIterator[UVM]:
-    """Open the image (it is this process's alone until the end) and the bridge; closes both.
+    """Open the image (in a file it is this process's alone until the end) and the bridge; closes both.
 
     Every part is built once all that it needs is there, and closed in the reverse order.
     """
@@ -181,7 +183,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
     """Open the image and the bridge; at the end the journal has written all, and both are closed."""
     opening = Opening(
         settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events,
-        lease=settings.lease, standby=settings.standby, upgrading=home_upgrading(settings),
+        lease=settings.lease, upgrading=home_upgrading(settings),
     )  # fmt: skip
     if seams.opening is not None:
         opening = seams.opening(opening)
@@ -229,14 +231,13 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
-    digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
+    digests, thinking, lasts = dict[str, str](), dict[object, frozenset[str]](), copied is None
     reconciler = _reconciler(opened, thinking, copied)
     lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
-    publisher = Publisher(image.writer, {**APPLIERS, "method": lifecycle.fold}, clock)
+    publisher = Publisher(image.shared, {**APPLIERS, "method": lifecycle.fold}, clock)
     readings = Readings(settings, image, opened.journal, lifecycle, clock)
 
-    # The one circle: a mission that runs may ask a person, and the answer wakes missions. No worker works before all
-    # is built, so that the readiness, which is built below, may be named here.
+    # The one circle: a mission may ask a person, whose answer wakes missions. No worker works before all is built.
     async def perform(mission: str, stop_request: StopRequest) -> None:
         await readiness.perform(mission, stop_request)
 
@@ -249,6 +250,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, partial(still_waits, image), prepare)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
+    sharing = Sharing(image, workers, missions.recovery, events)
     store = DocumentStore(image, clock)
     then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
@@ -260,8 +262,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         readings.recollection,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    mission_memory = _mission_memory(stack, group, opened, store, lasts=copied is None)
-    stack.push_async_callback(_finish, workers.stop)
+    mission_memory = _mission_memory(stack, group, opened, store, sharing, lasts=lasts)
+    _share(stack, group, workers, sharing)
     late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
     learning = LateMethods(late, group, seams.pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
@@ -270,15 +272,28 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
-        reconciler, lifecycle, publisher, readings, workers, missions, approvals, method_runtime, readiness,
-        FollowUps(image, missions, group), learning, running_missions, counters, store, backfill,
-        mission_memory, _curator(stack, opened, store, readings, missions.ask, readiness),
-        _releaser(stack, group, opened, seams.effects, lasts=copied is None), _packer(stack, group, opened, workers),
+        reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
+        FollowUps(image, missions, group), learning, running_missions, counters, store, backfill, mission_memory,
+        _curator(stack, opened, store, readings, missions.ask, readiness),
+        _releaser(stack, group, opened, seams.effects, sharing, lasts=lasts), _packer(stack, group, opened, workers),
     )  # fmt: skip
 
 
+def _share(stack: AsyncExitStack, group: asyncio.TaskGroup, workers: Workers, sharing: Sharing) -> None:
+    """Let other nodes have a part in the missions; at the end the workers have stopped, and then that has."""
+    sharing.keep(group)
+    stack.push_async_callback(sharing.aclose)
+    stack.push_async_callback(_finish, workers.stop)
+
+
 def _mission_memory(
-    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, store: DocumentStore, *, lasts: bool
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    opened: OpenedImage,
+    store: DocumentStore,
+    sharing: Sharing,
+    *,
+    lasts: bool,
 ) -> MissionMemory:
     """Make what remembers answered missions; at the end all of them are, in an image that `lasts`."""
     made = MissionMemory(opened.image, store, opened.clock, group)
@@ -286,6 +301,7 @@ def _mission_memory(
         return made
     stack.push_async_callback(_finish, made.aclose)
     stack.callback(made.follow(opened.events))
+    sharing.call_when_published(made.wake)
     made.wake()
     return made
 
@@ -303,7 +319,13 @@ def _packer(stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage
 
 
 def _releaser(
-    stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, seams: EffectSeams, *, lasts: bool
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    opened: OpenedImage,
+    seams: EffectSeams,
+    sharing: Sharing,
+    *,
+    lasts: bool,
 ) -> Releaser:
     """Make what releases effects; in a copy nothing is released, and at the end what waits is."""
     parts = ReleaserParts(opened.image, opened.events, opened.clock, seams.sinks, seams.hold)
@@ -312,6 +334,7 @@ def _releaser(
         return made
     stack.push_async_callback(_finish, made.aclose)
     stack.callback(made.follow(opened.events))
+    sharing.call_when_published(made.wake)
     made.wake()
     return made
 

@@ -31,9 +31,10 @@ from batos.errors import ForbiddenClass
 from batos.image import roots
 from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
-from batos.image.image import INLINE_BYTES, LivingImage
+from batos.image.image import LivingImage
 from batos.image.records import Archive, Segment
 from batos.image.roots import named_objects
+from batos.image.stored_files import INLINE_BYTES
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
 from batos.objects import containers

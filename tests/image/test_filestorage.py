@@ -16,7 +16,8 @@ from tests.image.power_cut_disk import Losing
 from batos.errors import InternalError
 from batos.image import roots
 from batos.image.filestorage import SoundFileStorage
-from batos.image.image import INLINE_BYTES, LivingImage
+from batos.image.image import LivingImage
+from batos.image.stored_files import INLINE_BYTES
 
 
 def content(size: int) -> tuple[str, bytes]:

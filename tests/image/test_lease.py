@@ -1,4 +1,4 @@
-"""One node has an image on a server; another takes over when it dies or sleeps, and the sleeper commits nothing."""
+"""Several nodes have an image on a server; one that dies or sleeps loses its lease, and a sleeper commits nothing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.image.open_image import brief, dump, heard, interpreter, open_image
+from tests.image.open_image import answer, brief, dump, heard, interpreter, open_image, thought_in
 from tests.image.servers import ask_postgres, postgres_server, zeo_server
 
-from batos.errors import ImageBusy
-from batos.image import roots
+from batos.errors import ConfigError, ImageError, Refused
+from batos.image import claims, roots
+from batos.image.ids import utc_now
+from batos.image.image import LivingImage
+from batos.image.publisher import Publisher
 
 #: Seconds of a lease here.
 LEASE = 1.0
@@ -37,9 +41,32 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
 
 
 def node(places: tuple[str, str], **also: Any) -> Any:
-    """A node that waits for its turn."""
+    """A node of an image."""
     image, journal = places
-    return open_image(None, **{"image": image, "journal": journal, "lease": LEASE, "standby": True, **also})
+    return open_image(None, **{"image": image, "journal": journal, "lease": LEASE, **also})
+
+
+@pytest.fixture
+async def two(places: tuple[str, str]) -> AsyncIterator[tuple[LivingImage, LivingImage]]:
+    """Two nodes in this process; the first publishes."""
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(node(places, node="first"))
+        yield first, await stack.enter_async_context(node(places, node="second"))
+
+
+async def think(image: LivingImage, mission: str) -> None:
+    """Commit an answer of a mission that runs."""
+    with image.transaction(mission) as thinking:
+        await thinking.commit(answer(thought_in(image, thinking, mission)))
+
+
+async def until_ended(image: LivingImage, fence: int) -> None:
+    """Wait until the lease of a node has been ended."""
+    while True:
+        with image.snapshot() as root:
+            if root[roots.NODES][fence]["ended"]:
+                return
+        await asyncio.sleep(0.02)
 
 
 async def told(sleeper: subprocess.Popen[str]) -> str:
@@ -52,57 +79,119 @@ async def told(sleeper: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("places", ["zeo", "postgres"], indirect=True)
 async def test_a_sleeper_commits_nothing(places: tuple[str, str]) -> None:
-    """It is stopped for two leases, and another takes over; awake, each of its writers is refused."""
-    with interpreter("script_node.py", LEASE, *places) as sleeper:
-        mission = await heard(sleeper)
-        os.kill(sleeper.pid, signal.SIGSTOP)
-        stopped = time.monotonic()
-        async with node(places) as image:
-            taken = time.monotonic() - stopped
-            assert LEASE * 0.5 < taken < LEASE + 1
+    """It is stopped for two leases, and loses its own; awake, each of its writers is refused."""
+    async with node(places) as image:
+        with interpreter("script_node.py", LEASE, *places) as sleeper:
+            mission = await heard(sleeper)
+            with image.snapshot() as root:
+                fence = roots.mission_record(root, mission).status.claim
+            os.kill(sleeper.pid, signal.SIGSTOP)
+            stopped = time.monotonic()
+            await asyncio.wait_for(until_ended(image, fence), 2 * LEASE + 1)
+            assert time.monotonic() - stopped > LEASE * 0.5
             theirs = await image.accept(brief())
-            await asyncio.sleep(2 * LEASE - taken)
+            await asyncio.sleep(2 * LEASE - (time.monotonic() - stopped))
             before = dump(image)
             os.kill(sleeper.pid, signal.SIGCONT)
             assert sleeper.stdin is not None
             sleeper.stdin.write("\n")
             sleeper.stdin.flush()
             said = [await told(sleeper) for _ in range(3)]
-            # Its snapshot is of before: the claim is what has changed. A later one sees whose the image is.
+            # Its snapshot is of before: its record is what has changed. A later one sees that the lease has ended.
             assert said[0] in ("refused ReadConflictError", "refused VoteReadConflictError")
             assert said[1:] == ["refused ImageError"] * 2
-            # The beats of the new node go on; nothing else has changed.
+            # The beats of the other node go on; nothing else has changed.
             with image.snapshot() as root:
-                beat = root["lease"]["beat"]._p_oid
+                beat = root[roots.NODES][image.fence]["beat"]._p_oid
                 assert set(root[roots.MISSIONS]) == {mission, theirs}
                 assert roots.mission_record(root, mission).status.word == "running"
+                assert claims.left_by_the_dead(root) == {fence: [mission]}
             now = dump(image)
             assert {oid for oid in now if now[oid] != before.get(oid)} <= {beat}
 
 
-async def test_a_node_that_lives_keeps_the_image(places: tuple[str, str]) -> None:
-    """Another that does not wait is told who has it; when it leaves, the next has it at once."""
-    async with node(places, node="first") as image:
+async def test_nodes_work_at_once(two: tuple[LivingImage, LivingImage]) -> None:
+    """Each accepts, and of several claims of one mission one holds; no other node can end it or begin it."""
+    missions = [await image.accept(brief()) for image in two]
+    taken = await asyncio.gather(*(image.claim(missions) for image in two))
+    assert sorted(taken[0] + taken[1]) == sorted(missions)
+    for mission in missions:
+        other = two[mission in taken[0]]
+        with pytest.raises(Refused, match="runs at another node"):
+            await other.move(mission, "failed")
+        with pytest.raises(Refused, match="runs at another node"):
+            await other.move(mission, "running")
+    with two[0].snapshot() as root:
+        assert list(root[roots.QUEUED]) == []
+        assert roots.count_by_status(root) == {"running": 2}
+        assert root[roots.TALLY]["running"] == 2
+
+
+async def test_commits_that_meet_are_made_again(two: tuple[LivingImage, LivingImage]) -> None:
+    """Forty acceptances at two nodes at once are all there, and counted."""
+    missions = await asyncio.gather(*(image.accept(brief()) for _ in range(20) for image in two))
+    with two[0].snapshot() as root:
+        assert set(root[roots.MISSIONS]) == set(root[roots.QUEUED]) == set(missions)
+        assert root[roots.TALLY]["queued"] == len(missions) == 40
+
+
+async def test_one_node_publishes(two: tuple[LivingImage, LivingImage]) -> None:
+    """The other waits for it, or asks for the part and gets it; a commit of one that gave it away is refused."""
+    first, second = two
+    assert (first.publishing.is_here, second.publishing.is_here) == (True, False)
+    mission = await second.accept(brief())
+    await second.move(mission, "running")
+    await think(second, mission)
+    waiting = asyncio.create_task(Publisher(second.shared, {}, utc_now).fold(mission))
+    assert await Publisher(first.shared, {}, utc_now).fold(mission)
+    assert not await waiting
+    async with second.publishing.here():
+        assert not first.publishing.is_here
+        taking = asyncio.create_task(first.shared.apply(lambda root: root[roots.STATISTICS].update(told=1)))
+        await asyncio.sleep(0.3)
+        assert not taking.done()  # nobody takes it while it is held
+    await taking
+    assert (first.publishing.is_here, second.publishing.is_here) == (True, False)
+    assert second.lease is not None
+    second.lease.publishes = True  # what it believed before
+    await second.shared.apply(lambda root: root[roots.STATISTICS].update(told=2))
+    with first.snapshot() as root:
+        assert root[roots.STATISTICS]["told"] == 2
+        assert root[roots.PUBLISHER]["fence"] == second.fence
+
+
+async def test_a_node_that_leaves_is_no_node_at_once(places: tuple[str, str]) -> None:
+    """The next publishes without waiting for a lease."""
+    async with node(places) as first:
+        async with node(places) as second:
+            await second.accept(brief())
+            await second.shared.apply(lambda root: None)
+            assert not first.publishing.is_here
         began = time.monotonic()
-        with pytest.raises(ImageBusy, match="first") as busy:
-            async with node(places, standby=False):
-                pass
-        assert LEASE < time.monotonic() - began < 2 * LEASE + 1
-        assert "standby" in busy.value.remedy
-        await image.accept(brief())
-    began = time.monotonic()
+        async with first.publishing.here():
+            assert time.monotonic() - began < LEASE / 2
+
+
+async def test_what_nobody_renews_is_stale_by_the_own_clock(places: tuple[str, str]) -> None:
+    """A node that has not renewed for a lease does no effect, before any other can have ended it."""
+    now = 0.0
     async with node(places) as image:
-        assert time.monotonic() - began < LEASE / 2
-        await image.accept(brief())
+        assert image.lease is not None
+        image.lease._clock = lambda: now
+        image.lease.renew()
+        image.publishing.check_fresh()
+        now = LEASE
+        with pytest.raises(ImageError, match="lease"):
+            image.publishing.check_fresh()
 
 
-async def test_a_dead_nodes_image_is_taken_over(places: tuple[str, str]) -> None:
-    """Within the lease and a second, what it had accepted is there."""
-    with interpreter("script_node.py", LEASE, *places) as process:
-        mission = await heard(process)
-        process.kill()
-        killed = time.monotonic()
-        async with node(places) as image:
-            assert time.monotonic() - killed < LEASE + 1
-            with image.snapshot() as root:
-                assert mission in root[roots.MISSIONS]
+@pytest.mark.parametrize("places", ["postgres"], indirect=True)
+async def test_nodes_have_no_more_sessions_than_the_server(places: tuple[str, str]) -> None:
+    """A node that would need more than the others leave is told so, though few are open yet."""
+    async with node(places, missions=32):
+        with pytest.raises(ConfigError, match="may be needed by other nodes") as refused:
+            async with node(places, missions=32):
+                pass
+        assert "max_connections" in refused.value.remedy
+        async with node(places, missions=2):
+            pass

@@ -28,11 +28,12 @@ from batos.errors import ImageError, PackedAway, Refused
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
-from batos.image.image import INLINE_BYTES, LivingImage
+from batos.image.image import LivingImage
 from batos.image.overlay import Overlay
 from batos.image.past import PastImage, newest_commit, published_at
 from batos.image.publisher import Publisher
 from batos.image.storage import open_database
+from batos.image.stored_files import INLINE_BYTES
 from batos.objects.prototype import own_slots
 
 #: The tests commit on the loop, as no program does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -10,9 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.image.open_image import brief, open_image
 from tests.image.servers import ask_postgres, free_port, postgres_server, zeo_server
 
-from batos.errors import ConfigError, ImageError
+from batos.errors import ConfigError, ImageDamaged, ImageError
 from batos.image.storage import open_database
 from batos.image.storage_servers import check_postgres, resolve_postgres, resolve_zeo, vacuum_postgres
 
@@ -123,3 +125,21 @@ def test_a_postgres_server_is_asked_if_an_image_can_live_there() -> None:
         ask_postgres(server, "ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '1min'")
         with pytest.raises(ConfigError, match="idle in a transaction"):
             open_database(address, connections=1)
+
+
+@pytest.mark.blocks_loop  # opening is a burst of CPU
+async def test_no_password_is_told(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither by the error for a journal that is another image's nor by any line of a log, though it has blanks."""
+    caplog.set_level(logging.DEBUG)
+    with postgres_server() as server:
+        ask_postgres(server, *(f"CREATE DATABASE {name}" for name in ("image", "journal", "other", "others")))
+        near = server.replace("batos@", "batos:the%20lamp%20secret@")
+        async with open_image(None, image=f"{near}image", journal=f"{near}journal") as image:
+            await image.accept(brief())
+        async with open_image(None, image=f"{near}other", journal=f"{near}others") as image:
+            await image.accept(brief())
+        with pytest.raises(ImageDamaged, match="not of one home") as damaged:
+            async with open_image(None, image=f"{near}image", journal=f"{near}others"):
+                pass
+    told = [str(damaged.value), damaged.value.remedy, caplog.text, *capfd.readouterr()]
+    assert not [each for each in told if "secret" in each or "lamp" in each]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,19 +48,16 @@ async def test_a_mind_lives_on_a_server(tmp_path: Path, places: dict[str, Any]) 
 
 
 async def test_another_node_finishes_what_a_killed_one_began(tmp_path: Path, places: dict[str, Any]) -> None:
-    """It has a home of its own, takes over within the lease and two seconds, and pays for no call again."""
+    """It has a home of its own, takes over when the lease has ended, and pays for no call again."""
     with child(
         Path(__file__).with_name("script_node_killed.py"), tmp_path / "first", places["image"], places["journal"], LEASE
     ) as process:
         while not (mission := await heard(process)).startswith("m-"):  # a line of the log
             assert mission
         await asyncio.to_thread(process.wait)
-        killed = time.monotonic()
-        bridge, settings = ScriptedBridge(Script()), places | {"lease": LEASE, "standby": True}
-        async with scripted_uvm(tmp_path / "second", bridge, memory=False, **settings) as uvm:
-            assert time.monotonic() - killed < LEASE + 2
-            assert await uvm.missions.recover() == [mission]
-            await uvm.missions.begin(mission)
+        bridge = ScriptedBridge(Script())
+        async with scripted_uvm(tmp_path / "second", bridge, memory=False, **places, lease=LEASE) as uvm:
+            uvm.sharing.take_up()
             assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
     assert bridge.history
     assert [request for request in bridge.history if kind(request) == "decomposition"] == []

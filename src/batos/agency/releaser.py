@@ -21,7 +21,7 @@ import structlog
 
 from batos.agency.granting import open_sink
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
-from batos.errors import BatosError
+from batos.errors import BatosError, ImageError
 from batos.event_payloads import (
     EFFECT_FAILED,
     EFFECT_RELEASED,
@@ -68,7 +68,7 @@ class ReleaserParts:
 
 
 class Releaser:
-    """Releases the effects of one image; only one process holds an image, so each effect has one releaser."""
+    """Releases the effects of one image, at the node that publishes: each effect has one releaser."""
 
     def __init__(self, parts: ReleaserParts, group: asyncio.TaskGroup) -> None:
         self._parts, self._group = parts, group
@@ -118,12 +118,16 @@ class Releaser:
     async def release_all(self) -> bool:
         """Release all effects that wait, in their order; return whether some of them are to be tried again later."""
         async with self._releasing:
-            if self._image.refusing is not None:
+            if self._image.refusing is not None or not self._image.publishing.is_here:
                 return False
+            return await self._release_here()
+
+    async def _release_here(self) -> bool:
+        async with self._image.publishing.here():  # no other node begins an effect meanwhile
             with self._image.snapshot() as root:
                 names = staged_effects.list_waiting(root)
             delayed = [await self._release(name) for name in names]
-        return any(delayed)
+            return any(delayed)
 
     async def aclose(self) -> None:
         """Release what still waits, once: what cannot be released now waits for the next process."""
@@ -159,13 +163,24 @@ class Releaser:
             return False
         await self._parts.hold("begun", effect["effect"])
         try:
-            outcome = await asyncio.to_thread(sink.release, effect)
+            outcome = await asyncio.to_thread(self._let_happen, sink, effect)
         except (EffectRefused, EffectDelayed) as error:
             return await self._record_fault(effect, error)
         except Exception as error:  # whether it happened is what nobody knows
             return await self._resolve(effect, sink, str(error) or type(error).__name__)
         await self._parts.hold("done", effect["effect"])
         return await self._record_release(effect, outcome)
+
+    def _let_happen(self, sink: Sink, effect: Mapping[str, Any]) -> Outcome:
+        """Do an effect, unless this node was silent for so long since it began that another may do it now.
+
+        A node that is stopped between the check and the effect, for longer than its lease, does it all the same.
+        """
+        try:
+            self._image.publishing.check_fresh()
+        except ImageError as error:
+            raise EffectDelayed(error.message, remedy="The node that publishes now does it.") from error
+        return sink.release(effect)
 
     async def _begin(self, effect: Mapping[str, Any]) -> bool:
         """Record that an attempt begins; False if the effect was withdrawn meanwhile."""
@@ -179,7 +194,7 @@ class Releaser:
             staged_effects.become(root, found, "releasing", at)
             return True
 
-        return await self._image.writer.apply(change)
+        return await self._image.shared.apply(change)
 
     async def _recover(self, effect: dict[str, Any], sink: Sink | None) -> bool:
         """Decide about an effect that an ended process began, by the class of its sink."""
@@ -254,6 +269,6 @@ class Releaser:
                 found["attempts"] += 1  # an attempt that was not even begun
             staged_effects.become(root, found, state, at, outcome)
 
-        await self._image.writer.apply(change)
+        await self._image.shared.apply(change)
         if state != "staged":
             await self._parts.hold("recorded", effect["effect"])

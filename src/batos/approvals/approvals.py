@@ -215,7 +215,7 @@ class Approvals:
 
     async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> ApprovalAnswers:
         """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
-        given = await asyncio.gather(*(self._image.writer.apply(change) for change in changes))
+        given = await asyncio.gather(*(self._image.shared.apply(change) for change in changes))
         answers = tuple(answer for answer in given if answer is not None)
         for answer in answers:
             if answer.changed:

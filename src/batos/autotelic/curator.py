@@ -124,4 +124,4 @@ class Curator:
         """Write the recalls that were noted since the last time."""
         noted, at = self._tally.take(), iso(self._clock())
         if noted and self._image.refusing is None:
-            await self._image.writer.apply(lambda root: recall_counts.count_recalls(root, noted, at))
+            await self._image.shared.apply(lambda root: recall_counts.count_recalls(root, noted, at))

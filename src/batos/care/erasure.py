@@ -118,7 +118,7 @@ class Erasure:
         Raises: NotFound: nothing has it. Refused: a mission has not ended, or, without `cascade`, others build on it.
         """
         parts = self._parts
-        async with self._erasing:
+        async with self._erasing, parts.image.publishing.here():  # one node at a time
             await parts.journal.drain()
             async with parts.store.exclusively():
                 plan, page, holding = await asyncio.to_thread(self._look, request)
@@ -185,7 +185,7 @@ class Erasure:
                 return error
             return erase_records(root, plan, self._parts.store, holding, told)
 
-        done = await self._parts.image.writer.apply(change)
+        done = await self._parts.image.shared.apply(change)
         if isinstance(done, BatosError):
             raise done
         return done

@@ -188,7 +188,7 @@ async def import_mind(image: LivingImage, folder: Path) -> dict[str, int]:
         with snapshot(db) as root:
             _fill(root, name, folder, dict(counts), is_kept=False)
     await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
-    await image.writer.apply(lambda root: _fill(root, "image", folder, counts))
+    await image.shared.apply(lambda root: _fill(root, "image", folder, counts))
     return counts
 
 

@@ -95,7 +95,7 @@ class Packer:
     async def _pack_both(self, wished: datetime | None) -> PackedPage:
         """Pack image and journal to a moment (None: to the newest commit of each), if no open mission holds it back."""
         image, clock = self._parts.image, self._parts.clock
-        async with self._packing:
+        async with self._packing, image.publishing.here():  # one node at a time
             with image.snapshot() as root:
                 until, held_by = _limit(root, wished or clock())
             before = image.sizes()
@@ -108,7 +108,7 @@ class Packer:
             def note(root: Root) -> None:
                 root[roots.GENESIS][PACKED] = noted
 
-            await image.writer.apply(note)
+            await image.shared.apply(note)
         freed = sum(before.values()) - sum(after.values())
         self._parts.events.emit(IMAGE_PACKED, ImagePacked(until=iso(until), freed=freed))
         return {"until": iso(until), "before": before, "after": after, "held_by": held_by, "erased": erased}
@@ -136,8 +136,9 @@ class Packer:
 
     async def erase_if_due(self) -> bool:
         """Erase the words of old calls if this process did not do so within a day, and no mission runs."""
-        now = self._parts.clock()
-        if self._parts.image.refusing is not None or not self._parts.is_idle() or now < self._next_erasure:
+        now, image = self._parts.clock(), self._parts.image
+        is_due = now >= self._next_erasure and image.publishing.is_here
+        if image.refusing is not None or not self._parts.is_idle() or not is_due:
             return False
         try:
             await self._erase_words()
@@ -149,9 +150,10 @@ class Packer:
 
     async def pack_if_due(self) -> bool:
         """Pack if the last pack is a day old, a day of history is older than is kept, and no mission runs."""
-        if self._parts.image.refusing is not None or not self._parts.is_idle():
+        image = self._parts.image
+        if image.refusing is not None or not image.publishing.is_here or not self._parts.is_idle():
             return False
-        with self._parts.image.snapshot() as root:
+        with image.snapshot() as root:
             due = _is_due(root, self._parts.clock(), timedelta(days=self._parts.days))
         if not due:
             return False

@@ -65,7 +65,7 @@ async def repair(image: LivingImage) -> tuple[list[ImageFault], list[ImageFault]
         records = [each for each in able if each.kind == "orphan record"]
         changes = [each for each in able if each.kind != "orphan record"]
         if changes:
-            await image.writer.apply(partial(_mend_all, changes))
+            await image.shared.apply(partial(_mend_all, changes))
         else:
             with image.snapshot() as root:
                 _mend_all(records, root)

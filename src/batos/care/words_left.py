@@ -118,3 +118,9 @@ def _below(scheme: str) -> Iterator[RemainingPlace]:
             what="statements that failed, or were slow, may stand there with their values",
             remedy="Delete those files.",
         )
+    if scheme in ("zeo", "postgres", "postgresql"):
+        yield RemainingPlace(
+            place="other nodes",
+            what="the logs and caches in the homes of other nodes may have them",
+            remedy="Delete the folder `logs` of each, and the folder that `blob_dir` names.",
+        )

@@ -56,5 +56,5 @@ class Auditing:
             found = compare(done.codex, done.profile, done.listed, done.inventory, done.chosen, known)
             findings = self.audit(root, done.codex, found, done.profile, extra)
         shown = [finding.as_dict() for finding in findings]
-        at = await self.image.writer.apply(lambda root: register.keep_audit(root, shown, iso(self.clock())))
+        at = await self.image.shared.apply(lambda root: register.keep_audit(root, shown, iso(self.clock())))
         return findings, at

@@ -37,7 +37,7 @@ async def measure_missing(plan: Plan, daemon: GenesisDaemon, image: LivingImage,
         known = measures.recorded_measures(root)
     found = await take(plan, daemon, known, tell)
     if found != known:
-        await image.writer.apply(lambda root: measures.record(root, found))
+        await image.shared.apply(lambda root: measures.record(root, found))
 
 
 async def take(plan: Plan, daemon: GenesisDaemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:

@@ -28,7 +28,7 @@ async def record_forms(image: LivingImage, plan: Plan, settings: Settings) -> li
         found = choose_forms(root, plan, settings)
         if found == graph.recorded_forms(root):
             return []
-    return await image.writer.apply(lambda root: graph.record_forms(root, found))
+    return await image.shared.apply(lambda root: graph.record_forms(root, found))
 
 
 def _form(persona: str, plan: Plan, settings: Settings, known: Mapping[str, Measure]) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
-from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
+from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, Refused, RequestRejected
 from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
 from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register
@@ -167,7 +167,7 @@ class Reconciler:
             heed = budget_check.refuse_too_large(before, self.settings, tell)
             await provision.fetch(before, self.daemon, heed, patience=self.settings.progress_seconds)
         outdated = before.needs_pull or self.turn.locked()
-        async with self.turn:
+        async with self.turn, self.image.publishing.here():  # one node at a time
             todo = await self._make_plan() if outdated else before
             after = await self._carry_out(todo, tell, pull="needed")
             changes = await self._record(after, tell)
@@ -189,8 +189,12 @@ class Reconciler:
         Makes at most two requests if nothing changed, because the version is asked for once.
 
         Raises: AdapterError: the adapter chosen for a persona is broken. ModelMissing: a base must be pulled first.
+        Refused: others have the image too, and its codex is not that of this home.
         """
         found = await self._make_plan()
+        known = found.known
+        if self.image.lease is not None and known is not None and known.codex_digest not in (None, found.codex.digest):
+            raise _other_codex()
         broken = _chosen_faults(found)
         if broken:
             refused = adapter_check.refusal(broken)
@@ -201,7 +205,7 @@ class Reconciler:
         if any(step.name for step in found.steps_of("create")):
             found = await self._carry_out(found, self.progress_relay(None), pull="none")
             await self._record(found, None)
-        elif found.steps_of("graph"):
+        elif found.steps_of("graph") and not (self.image.lease is not None and _is_alike(found)):
             await self._record(found, None)
         elif found is not self._formed:  # a setting, or a card that was read since, may ask for another form
             await record_forms(self.image, found, self.settings)
@@ -307,7 +311,7 @@ class Reconciler:
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
             return changes + repository.record(root, done.inventory, made, done.adapters.values()), gone
 
-        changes, gone = await self.image.writer.apply(change)
+        changes, gone = await self.image.shared.apply(change)
         for each in gone:
             self.events.emit(METHOD_RETIRED, each)
         if changes and tell is not None:
@@ -370,6 +374,20 @@ def _chosen_faults(found: Plan) -> list[AdapterFault]:
     """List the faults of adapters that were chosen for personas."""
     given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
     return [each for each in found.inventory.faults if (each.persona, each.name.casefold()) in given]
+
+
+def _is_alike(found: Plan) -> bool:
+    """Tell whether the image has all that missions here need; what it has beyond that another node may need."""
+    known = found.known
+    return known is not None and known.used == found.models and found.recipes.keys() <= known.models.keys()
+
+
+def _other_codex() -> Refused:
+    return Refused(
+        "the codex of this home is not that of the image, which other nodes have too",
+        field="codex",
+        remedy="Copy the codex folder of a node that has it, or run `batos genesis` here: then the image has this one.",
+    )
 
 
 def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:

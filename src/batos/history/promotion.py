@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from ZODB.POSException import ConflictError
 from ZODB.utils import z64
 
 from batos.errors import BatosError, Refused
@@ -21,9 +20,6 @@ from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.prototype import UvmObject
-
-#: The most tries while missions commit changes of the same objects.
-_MOST_TRIES: Final = 20
 
 
 async def promote(image: LivingImage, publisher: Publisher, events: Events, dream: Mapping[str, Any]) -> None:
@@ -45,16 +41,11 @@ async def promote(image: LivingImage, publisher: Publisher, events: Events, drea
             _write(image, root, dream)
         return refusal
 
-    for tries in range(1, _MOST_TRIES + 1):
-        try:
-            refusal = await image.writer.apply(change)
-            break
-        except ConflictError:
-            if tries == _MOST_TRIES:
-                raise
-    if refusal is not None:
-        raise refusal
-    await publisher.fold(mission)
+    async with image.publishing.here():
+        refusal = await image.shared.apply(change)
+        if refusal is not None:
+            raise refusal
+        await publisher.fold(mission)
     await image.journal_writer.apply(lambda root: root[dreams.DREAMS][mission].update(state="promoted"))
     with image.snapshot() as root:
         tid = tid_text(roots.mission_record(root, mission).thought._p_serial)
@@ -94,7 +85,7 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> None:
     mission, at = dream["mission"], dream["accepted_at"]
     image.insert(root, dict(dream["brief"]), at, dream["files"])
     record = roots.mission_record(root, mission)
-    roots.move_tally(root, record.status.word, "running")
+    roots.move_tally(root, mission, record.status.word, "running")
     record.status.become("running", at)
     for slot, value in dream["thought"].items():
         setattr(record.thought, slot, value)

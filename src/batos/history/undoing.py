@@ -127,7 +127,7 @@ class Undoing:
             except Refused as error:
                 return error
 
-        told = await self._image.writer.apply(attempt)
+        told = await self._image.shared.apply(attempt)
         if isinstance(told, Refused):
             raise told
         return told

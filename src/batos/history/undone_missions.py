@@ -262,5 +262,5 @@ def _empty_thought(record: MissionRecord) -> dict[str, Any]:
 
 
 def _become(root: Root, record: MissionRecord, word: Any, at: str, reason: dict[str, Any] | None) -> None:
-    roots.move_tally(root, record.status.word, word)
+    roots.move_tally(root, record.brief.value["id"], record.status.word, word)
     record.status.become(word, at, reason)

@@ -40,6 +40,9 @@ class _CheckedConnection(Connection):
     #: True if the commit is of the lease itself.
     leasing = False
 
+    #: True if the commit is of what the publisher alone writes.
+    publishing = False
+
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         #: Of the newest records that were committed here: the id of the commit, and what may be ids in the record.
@@ -132,3 +135,6 @@ class LoadableDB(DB):
 
     #: Asked before each commit, where several nodes can reach the database.
     fence: Fence | None = None
+
+    #: Where it is, for people, if its storage's own name may have a password in it.
+    place: str = ""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ZODB.blob import Blob
 from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, Refused
+from batos.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
 from batos.event_payloads import (
     MISSION_ACCEPTED,
     MISSION_STATUS,
@@ -31,15 +30,16 @@ from batos.event_payloads import (
     TransactionConflict,
 )
 from batos.events import Events
-from batos.image import conversation_files, pairing, roots, storage
+from batos.image import claims, conversation_files, pairing, roots, storage, stored_files
 from batos.image.damage import as_damage
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import iso, mission_id, tid_text, utc_now
-from batos.image.lease import ImageLease, node_name
+from batos.image.lease import NodeLease, node_name
 from batos.image.readable import ReadableImage, is_complete
-from batos.image.records import Attachment, Brief, Status, StatusWord
-from batos.image.roots import Root, connection_of
+from batos.image.records import Brief, Status, StatusWord
+from batos.image.roots import Root
+from batos.image.shared_writer import Publishing, SharedWriter
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.transactions import MissionTransaction, Voter, snapshot
 from batos.image.voters import VOTERS
@@ -47,9 +47,6 @@ from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
 
 T = TypeVar("T")
-
-#: Attachments up to this many bytes are kept in the record, longer ones as blobs.
-INLINE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +62,8 @@ class Opening:
     journal_factory: storage.StorageFactory | None = None
     #: A journal that is open already: it is used, and stays open.
     journal_db: DB | None = None
-    #: Seconds of the lease on a server, whether to wait while another node has it, and this node's name.
+    #: Seconds of the lease of a node on a server, and this node's name.
     lease: float = 10.0
-    standby: bool = False
     node: str = field(default_factory=node_name)
     #: The way to upgrade an image of an older version; None: it is refused.
     upgrading: Upgrading | None = None
@@ -79,24 +75,30 @@ class LivingImage(ReadableImage):
     def __init__(self, opening: Opening) -> None:
         self._clock = opening.clock
         self._events = opening.events
-        self._standby = opening.standby
         self._upgrading = opening.upgrading
         db = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
-            journal = opening.journal_db or storage.open_database(
+            journal = opening.journal_db or storage.open_journal(
                 uri, connections=opening.missions, factory=opening.journal_factory
             )
         except BaseException:
             db.close()
             raise
         super().__init__(opening.image, db, journal)
-        #: Where several nodes can reach the image, one of them has it. A copy in memory is its process's alone.
+        #: Where several nodes can reach the image, each has a lease. A copy in memory is its process's alone.
         leased = storage.is_shared(opening.image) and opening.image_factory is None
-        self._lease = ImageLease(db, opening.lease, opening.node) if leased else None
+        self.lease: NodeLease | None = None
+        if leased:
+            sessions = storage.sessions_of(opening.image, opening.journal, opening.missions)
+            self.lease = NodeLease(db, opening.lease, opening.node, sessions)
+        self.publishing = Publishing(self.lease)
         self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()
-        self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._commit_reporter("image"))
+        parts = self.db, self.thread, self.translate, self._commit_reporter("image")
+        self.writer: Writer[Root] = Writer(*parts)
+        #: Writes what the publisher alone writes. Where there is one node, all changes may share commits.
+        self.shared: Writer[Root] = SharedWriter(self.publishing, *parts) if leased else self.writer
         self.journal_writer: Writer[Any] = Writer(
             self.journal_db, self.thread, self.translate, self._commit_reporter("journal")
         )
@@ -120,24 +122,41 @@ class LivingImage(ReadableImage):
         """Make what an image lacks: record trees, the id that it shares with its journal, and steps of the evolution.
 
         Raises NewFormat if a newer version has written it, OldFormat if an older one has and there is no `upgrading`,
-        ImageBusy if another node has it, ImageDamaged if the journal is not the image's.
+        ConfigError if its server has too few sessions for one more node, ImageDamaged if the journal is not the
+        image's.
         """
-        if self._lease is not None:
-            await self._lease.take(standby=self._standby)
-            self._lease.keep(self._refuse)
+        if self.lease is not None:
+            await asyncio.to_thread(self.lease.join)
+            self.lease.keep(self._refuse)
+        if not all(self._look()[1:]):
+            async with self.publishing.here():  # one node makes what is missing
+                await self._make_whole()
         with self.snapshot() as root:
-            whole = is_complete(root)
-            missions = root.get(roots.MISSIONS)
+            missions = root[roots.MISSIONS]
             self._newest = missions.maxKey() if missions else ""
-        image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
-        pair = pairing.agree_on_id(image, journal)
+
+    async def _make_whole(self) -> None:
+        pair, has_image, has_journal = self._look()
         with self.snapshot() as root:
             await evolving.evolve(root, self.writer, self._upgrading)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
-        if journal.pair is None or journal.format < roots.FORMAT:
+        if not has_journal:
             await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
-        if not whole or image.pair is None:
+        if not has_image:
             await self.writer.apply(lambda root: pairing.sign_image(root, pair))
+
+    def _look(self) -> tuple[str, bool, bool]:
+        """Return the id of image and journal, and whether each is complete, in the present form, and has it."""
+        with self.snapshot() as root:
+            whole = is_complete(root)
+        image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
+        has_journal = journal.pair is not None and journal.format >= roots.FORMAT
+        return pairing.agree_on_id(image, journal), whole and image.pair is not None, has_journal
+
+    @property
+    def fence(self) -> int:
+        """Return the number of this node's lease; 0: the image is this process's alone."""
+        return 0 if self.lease is None else self.lease.fence
 
     def _refuse(self, error: ImageError) -> None:
         """Accept no more missions, for this reason if there is none yet."""
@@ -150,10 +169,11 @@ class LivingImage(ReadableImage):
             if not self._lent_journal:
                 stack.callback(self.journal_db.close)
             stack.callback(self.db.close)
-            if self._lease is not None:
-                stack.callback(self._lease.close)
+            if self.lease is not None:
+                stack.callback(self.lease.close)
             stack.callback(self.journal_writer.close)
             stack.callback(self.writer.close)
+            stack.callback(self.shared.close)
             stack.callback(self.thread.close)
 
     # -- accepting
@@ -184,8 +204,7 @@ class LivingImage(ReadableImage):
             # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
             given = self._admit(root, dict(brief, id=name), at, contents, limit)
             if runs and not isinstance(given, Busy) and given[0] == name:
-                roots.move_tally(root, "queued", "running")
-                roots.mission_record(root, name).status.become("running", at)
+                self._run(root, name, roots.mission_record(root, name).status, at)
             return given
 
         given = await self.writer.apply(change)
@@ -226,33 +245,17 @@ class LivingImage(ReadableImage):
             raise InternalError(f"the new id {name} is taken")
         attachments = root[roots.ATTACHMENTS]
         for sha256, data in files.items():
-            if not _is_kept(attachments, sha256):
-                attachments[sha256] = self._attachment(root, sha256, data)
+            if not stored_files.is_kept(attachments, sha256):
+                attachments[sha256] = stored_files.make(root, sha256, data, as_blob=self._blobs)
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         missions[name] = (Brief(brief, at), Status("queued", at), thought)
-        roots.move_tally(root, None, "queued")
+        roots.move_tally(root, name, None, "queued")
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
             conversation = roots.conversation(root, brief["conversation"], brief["user"])
             conversation_files.keep(conversation, brief.get("attachments", ()))
         root[roots.UNFOLDED].insert(name)
-
-    def _attachment(self, root: Root, sha256: str, data: bytes) -> Attachment:
-        if hashlib.sha256(data).hexdigest() != sha256:
-            raise InternalError("an attachment's content is not what its digest says")
-        if len(data) <= INLINE_BYTES or not self._blobs:
-            return Attachment(sha256, len(data), data, None)
-        blob = Blob()
-        # A blob of no connection would be written to the system's temporary folder: that may be another disk, and
-        # what a killed process left there nobody would remove.
-        connection_of(root).add(blob)
-        with blob.open("w") as file:
-            # The file has no buffer: on a full disk one write takes what fits, and only the next one is an error.
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-        return Attachment(sha256, len(data), None, blob)
 
     # -- a mission's transaction and status
 
@@ -296,11 +299,15 @@ class LivingImage(ReadableImage):
 
         def change(root: Root) -> int:
             _, status, thought = self.find(root, mission)
+            claims.check_here(root, mission, status, self.fence)
             _check_move(mission, status, thought, word)
             if only is not None and status.word not in only:
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
-            roots.move_tally(root, status.word, word)
-            status.become(word, at, shown)
+            if word == "running":
+                self._run(root, mission, status, at, shown)
+            else:
+                roots.move_tally(root, mission, status.word, word)
+                status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
             unfolded = root[roots.UNFOLDED]
@@ -316,12 +323,39 @@ class LivingImage(ReadableImage):
             told["attempt"] = attempts
         self._events.emit(MISSION_STATUS, told)
 
+    def _run(self, root: Root, mission: str, status: Status, at: str, reason: dict[str, Any] | None = None) -> None:
+        """Let a mission run, here if several nodes have the image, as a change of the writer's."""
+        roots.move_tally(root, mission, status.word, "running")
+        status.become("running", at, reason)
+        if self.lease is not None:
+            claims.claim(root, self.fence, mission, status)
+
+    async def claim(self, missions: Collection[str]) -> list[str]:
+        """Let missions run here, in a short transaction; return those that no other node was quicker with."""
+        at = iso(self._clock())
+
+        def change(root: Root) -> list[tuple[str, int]]:
+            taken = []
+            for name in missions:
+                record = roots.find_record(root, name)
+                if record is not None and record.status.word == "queued":
+                    self._run(root, name, record.status, at)
+                    taken.append((name, record.status.attempts))
+            return taken
+
+        taken = await self.writer.apply(change)
+        for name, attempts in taken:
+            told = MissionStatus(mission=name, status="running", reason=None, attempt=attempts)
+            self._events.emit(MISSION_STATUS, told)
+        return [name for name, _ in taken]
+
     async def again(self, mission: str, reason: BatosError) -> None:
         """Count another attempt of a mission that runs, in a short transaction; Refused: it does not run."""
         shown, at = reason.as_dict(), iso(self._clock())
 
         def change(root: Root) -> int:
             _, status, _ = self.find(root, mission)
+            claims.check_here(root, mission, status, self.fence)
             if status.word != "running":
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             status.become("running", at)
@@ -351,19 +385,6 @@ class LivingImage(ReadableImage):
             self.refusing = self.refusing or gave_up
             return gave_up
         return as_damage(error) or error
-
-
-def _is_kept(attachments: Any, sha256: str) -> bool:
-    """Test if a file is stored and sound. A damaged one counts as missing, so that the bytes at hand are
-    written again.
-    """
-    if sha256 not in attachments:
-        return False
-    try:
-        attachments[sha256].read()
-    except ImageDamaged:
-        return False
-    return True
 
 
 _ENDED = frozenset({"failed", "cancelled"})

@@ -1,8 +1,7 @@
-"""The lease of an image that several nodes can reach: one of them works on it, and no commit of another gets in."""
+"""The lease of a node on an image that several can reach: no commit of a node that lost it gets in."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
@@ -14,25 +13,32 @@ from typing import Any, Final, TypeVar, cast
 
 import structlog
 import transaction
+from BTrees.IOBTree import IOBTree
+from BTrees.OOBTree import OOTreeSet
 from persistent.mapping import PersistentMapping
-from transaction.interfaces import NoTransaction
-from ZODB.POSException import ConflictError
+from transaction.interfaces import NoTransaction, TransientError
 
-from batos.errors import ImageBusy, ImageError, InternalError
+from batos.errors import ConfigError, ImageError, InternalError
+from batos.image import roots
 from batos.image.database import LoadableDB
+from batos.image.writer import back_off
 
 T = TypeVar("T")
 
 _log = structlog.get_logger("batos.image")
 
-#: The root's key of the claim: {node, fence, beat}. The beat is an object of its own, so that to renew the lease
-#: conflicts with no commit.
-_KEY: Final = "lease"
 #: Renewals in the time of a lease.
 _RENEWALS: Final = 10 / 3
-#: Looks at a lease that another holds, in its time.
+#: Looks at the other nodes in the time of a lease, and the seconds between two at most.
 _LOOKS: Final = 20
-_ATTEMPTS: Final = 5
+_LONGEST_LOOK: Final = 0.2
+_ATTEMPTS: Final = 20
+#: Ended nodes that stay on record, so that whoever sleeps long finds that its own has ended.
+_KEPT: Final = 100
+
+
+class NotPublisher(ImageError):
+    """A change of what the publisher alone writes came while another node was the publisher."""
 
 
 def node_name() -> str:
@@ -40,83 +46,225 @@ def node_name() -> str:
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
-class ImageLease:
-    """A node's lease of an image.
+class NodeLease:
+    """A node's lease on an image, and its part in who publishes.
 
-    Each taking has a number of its own, the fence. Each commit of this process reads the claim as current: a process
-    that slept while another took the lease commits nothing. A lease counts as left when its beat has not changed for
-    its time, measured by who watches, so that no two clocks are compared.
+    A node has a record of its own with a number, the fence, that no other ever gets. Each commit of the process reads
+    the record as current. A node counts as dead when its beat has not changed for the time of the lease, measured by
+    who watches, so that no two clocks are compared; its record is then marked as ended, and a process that slept
+    commits nothing from there on.
+
+    A single node publishes: a record of its own says which. Each commit of what the publisher writes reads it as
+    current. Another may ask for it, and gets it once nothing holds it here.
     """
 
-    def __init__(self, db: LoadableDB, seconds: float, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._db, self._seconds, self._clock = db, seconds, clock
+    def __init__(
+        self,
+        db: LoadableDB,
+        seconds: float,
+        name: str,
+        sessions: tuple[int, int] = (0, 0),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Create it. `sessions` are those that this node may need, and those that all nodes may have (0: no limit)."""
+        self._db, self._seconds, self._clock, self._sessions = db, seconds, clock, sessions
         #: Unlike any other process's, also of this machine's next one with the same id.
         self._node = f"{name} {secrets.token_hex(4)}"
-        self._fence = 0
+        self.fence = 0
         self._closing, self._thread = threading.Event(), cast("threading.Thread | None", None)
-        #: The beat that was seen last, and since when.
-        self._seen: tuple[int, int, float] | None = None
+        #: The beat of each other node that was seen last, and since when.
+        self._seen: dict[int, tuple[int, float]] = {}
+        #: The error, once another node has ended the lease.
+        self.lost: ImageError | None = None
+        #: When the newest renewal began that got in.
+        self._renewed = clock()
+        #: Held while this node looks who publishes, or changes it.
+        self._looking = threading.Lock()
+        #: Held while the two below are read or changed.
+        self._holding = threading.Lock()
+        self.publishes, self._holders = False, 0
 
-    def try_take(self) -> str:
-        """Take the lease if nobody has it; return the node that has it, "" if that is this one now."""
-        return self._attempt(self._try_take)
+    # -- coming and leaving
 
-    def _try_take(self, connection: Any) -> str:
-        root = connection.root()
-        claim = root.get(_KEY)
-        if claim is None:
-            claim = root[_KEY] = PersistentMapping({"node": "", "fence": 0, "beat": PersistentMapping(count=0)})
-        if claim["node"] and not self._is_left(claim["fence"], claim["beat"]["count"]):
-            return str(claim["node"])
-        claim["node"], claim["fence"] = self._node, claim["fence"] + 1
-        self._fence = claim["fence"]
-        return ""
+    def join(self) -> None:
+        """Register as a node of the image, and its publisher if it has none. Raises: ConfigError: too few sessions."""
 
-    def _is_left(self, fence: int, beat: int) -> bool:
-        now = self._clock()
-        if self._seen is None or self._seen[:2] != (fence, beat):
-            self._seen = fence, beat, now
-        return now - self._seen[2] >= self._seconds
+        def change(connection: Any) -> bool | ConfigError:
+            root = connection.root()
+            if roots.NODES not in root:
+                root[roots.NODES] = IOBTree()
+                root[roots.PUBLISHER] = PersistentMapping(fence=0, wanted=0)
+            nodes, publisher = root[roots.NODES], root[roots.PUBLISHER]
+            self._end_silent(nodes)
+            if refusal := self._find_refusal(nodes):
+                return refusal
+            self.fence = (nodes.maxKey() if nodes else 0) + 1
+            record: Any = PersistentMapping(name=self._node, ended=False, sessions=self._sessions[0])
+            record["beat"], record["claims"] = PersistentMapping(count=0), OOTreeSet()
+            nodes[self.fence] = record
+            for fence in list(nodes)[:-_KEPT]:
+                if nodes[fence]["ended"] and not nodes[fence]["claims"]:
+                    del nodes[fence]
+            if _is_free(nodes, publisher):
+                publisher["fence"] = self.fence
+            return bool(publisher["fence"] == self.fence)
+
+        first = began = self._clock()
+        while isinstance(joined := self._attempt(change), ConfigError):
+            if began - first > self._seconds + 1:
+                raise joined
+            time.sleep(self._seconds / _LOOKS)  # those that have the sessions may be dead
+            began = self._clock()
+        self.publishes, self._renewed, self._db.fence = joined, began, self
+
+    def _find_refusal(self, nodes: Any) -> ConfigError | None:
+        needed, limit = self._sessions
+        others = sum(each["sessions"] for each in nodes.values() if not each["ended"])
+        if limit and others + needed > limit:
+            return ConfigError(
+                f"the server has {limit} sessions; {others} may be needed by other nodes, and {needed} here",
+                field="missions",
+                remedy="Lower --missions (a session for each), or raise the server's max_connections.",
+            )
+        return None
+
+    def leave(self) -> None:
+        """End the lease, so that others take up at once what is left."""
+
+        def change(connection: Any) -> None:
+            self._hold(connection)["ended"] = True
+            publisher = connection.root()[roots.PUBLISHER]
+            if publisher["fence"] == self.fence:
+                publisher["fence"] = 0
+
+        self._attempt(change)
+
+    # -- the fence
 
     def guard(self, connection: Any) -> None:
-        """Let a commit of this connection fail unless this node has the lease at that moment.
+        """Let a commit of this connection fail unless this node has its lease at that moment.
 
-        Raises: ImageError: another node has taken it.
+        Raises: ImageError: another node has ended it. NotPublisher: the commit is the publisher's, and another is it.
         """
-        if not connection.leasing:
-            self._hold(connection)
+        if connection.leasing:
+            return
+        self._hold(connection)
+        if connection.publishing:
+            publisher = connection.root()[roots.PUBLISHER]
+            if publisher["fence"] != self.fence:
+                raise NotPublisher("another node publishes", remedy="Try again.")
+            connection.readCurrent(publisher)
 
     def _hold(self, connection: Any) -> Any:
-        claim = connection.root()[_KEY]
-        if (claim["node"], claim["fence"]) != (self._node, self._fence):
-            raise lease_error(str(claim["node"]))
-        connection.readCurrent(claim)
-        return claim
+        record = connection.root()[roots.NODES].get(self.fence)
+        if record is None or record["ended"]:
+            raise lease_error()
+        connection.readCurrent(record)
+        return record
+
+    def check_fresh(self) -> None:
+        """Check that no other node can have ended this one's lease by now. Raises: ImageError: one may have."""
+        if self._clock() - self._renewed >= self._seconds:
+            raise lease_error()
 
     def renew(self) -> None:
-        """Say that this node lives. Raises: ImageError: another has taken the lease."""
+        """Say that this node lives. Raises: ImageError: another node has ended the lease."""
+        began = self._clock()
 
         def beat(connection: Any) -> None:
             self._hold(connection)["beat"]["count"] += 1
 
         self._attempt(beat)
+        self._renewed = began
 
-    def give_back(self) -> None:
-        """Let the next node take the lease at once."""
+    # -- watching the others
 
-        def leave(connection: Any) -> None:
-            self._hold(connection)["node"] = ""
+    def look(self) -> None:
+        """End the leases of nodes that are silent, become the publisher if there is none, and give that to who asks.
 
-        self._attempt(leave)
+        Raises: ImageError: another node has ended this one's lease.
+        """
+
+        def change(connection: Any) -> bool:
+            root = connection.root()
+            nodes, publisher = root[roots.NODES], root[roots.PUBLISHER]
+            self._hold(connection)
+            self._end_silent(nodes)
+            if _is_free(nodes, publisher):
+                publisher["fence"] = self.fence
+            elif publisher["fence"] == self.fence and publisher["wanted"]:
+                wanted = publisher["wanted"]
+                if _is_ended(nodes, wanted):
+                    publisher["wanted"] = 0
+                elif self._let_go():
+                    publisher["fence"], publisher["wanted"] = wanted, 0
+            return bool(publisher["fence"] == self.fence)
+
+        with self._looking:
+            self.publishes = self._attempt(change)
+
+    def _end_silent(self, nodes: Any) -> None:
+        for fence, record in nodes.items():
+            if fence != self.fence and not record["ended"] and self._is_silent(fence, record["beat"]["count"]):
+                record["ended"] = True
+                _log.warning("image.node_ended", node=record["name"], missions=len(record["claims"]))
+
+    def _is_silent(self, fence: int, beat: int) -> bool:
+        now = self._clock()
+        if fence not in self._seen or self._seen[fence][0] != beat:
+            self._seen[fence] = beat, now
+        return now - self._seen[fence][1] >= self._seconds
+
+    def _let_go(self) -> bool:
+        """Stop publishing, unless something here needs that just now."""
+        with self._holding:
+            if not self._holders:
+                self.publishes = False
+            return not self.publishes
+
+    # -- publishing
+
+    def hold(self) -> bool:
+        """Give the part of the publisher to no other node until `release`; return whether this node has it."""
+        with self._holding:
+            self._holders += 1
+            return self.publishes
+
+    def release(self) -> None:
+        """Let other nodes have the part of the publisher, as far as this holder is concerned."""
+        with self._holding:
+            self._holders -= 1
+
+    def try_publish(self) -> bool:
+        """Take the part of the publisher if nobody has it, else ask for it; return whether this node has it."""
+
+        def change(connection: Any) -> bool:
+            root = connection.root()
+            nodes, publisher = root[roots.NODES], root[roots.PUBLISHER]
+            self._hold(connection)
+            if _is_free(nodes, publisher):
+                publisher["fence"] = self.fence
+            elif publisher["fence"] != self.fence and (
+                not publisher["wanted"] or _is_ended(nodes, publisher["wanted"])
+            ):
+                publisher["wanted"] = self.fence
+            return bool(publisher["fence"] == self.fence)
+
+        with self._looking:
+            self.publishes = self._attempt(change)
+            return self.publishes
+
+    # -- committing
 
     def _attempt(self, change: Callable[[Any], T]) -> T:
         """Commit a change of a connection; one that meets another commit is made again."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._commit(change)
-            except ConflictError:
+            except TransientError:
                 if attempt == _ATTEMPTS:
                     raise
+                back_off(attempt)
         raise InternalError("no attempt was made")
 
     def _commit(self, change: Callable[[Any], T]) -> T:
@@ -133,54 +281,57 @@ class ImageLease:
             connection.leasing = False
             connection.close()
 
-    async def take(self, *, standby: bool) -> None:
-        """Take the lease, waiting for its time; a standby waits until its holder leaves or dies.
-
-        Raises: ImageBusy: its holder lives.
-        """
-        began, told = self._clock(), ""
-        while holder := await asyncio.to_thread(self.try_take):
-            if not standby and self._clock() - began > self._seconds + 1:
-                raise ImageBusy(
-                    "on its server", f"the node {holder}", remedy="Stop it, or wait for it with `standby = true`."
-                )
-            if holder != told:
-                _log.info("image.waiting", holder=holder)
-                told = holder
-            await asyncio.sleep(self._seconds / _LOOKS)
-        self._db.fence = self
+    # -- the thread
 
     def keep(self, failed: Callable[[ImageError], None]) -> None:
-        """Keep the lease renewed from now on, in a thread of its own; `failed` is called when it is lost."""
+        """Keep the lease renewed and the others watched from now on, in a thread of its own.
+
+        `failed` is called when the lease is lost.
+        """
         self._thread = threading.Thread(target=self._work, args=(failed,), name="batos-lease", daemon=True)
         self._thread.start()
 
     def _work(self, failed: Callable[[ImageError], None]) -> None:
-        while not self._closing.wait(self._seconds / _RENEWALS):
+        due = self._clock() + self._seconds / _RENEWALS
+        while not self._closing.wait(min(self._seconds / _LOOKS, _LONGEST_LOOK)):
             try:
-                self.renew()
+                if self._clock() >= due:
+                    due = self._clock() + self._seconds / _RENEWALS
+                    self.renew()
+                self.look()
             except ImageError as error:
+                self.publishes, self.lost = False, error
                 _log.error("image.lease_lost", reason=str(error))
                 failed(error)
                 return
-            except Exception as error:  # of the server or the network: the next renewal tries again
+            except Exception as error:  # of the server or the network: the next one tries again
                 _log.warning("image.lease_not_renewed", reason=str(error))
 
     def close(self) -> None:
-        """Stop renewing, and give the lease back if it is still this node's."""
+        """Stop renewing, and leave if the lease is still this node's."""
         self._closing.set()
         if self._thread is None:
             return
         self._thread.join()
+        self.publishes = False
         try:
-            self.give_back()
+            self.leave()
         except Exception as error:  # lost, or no server: it ends by itself
             _log.warning("image.lease_not_given_back", reason=str(error))
 
 
-def lease_error(holder: str) -> ImageError:
-    """Make the error for a lease that another node has taken."""
+def _is_ended(nodes: Any, fence: int) -> bool:
+    record = nodes.get(fence)
+    return record is None or bool(record["ended"])
+
+
+def _is_free(nodes: Any, publisher: Any) -> bool:
+    return _is_ended(nodes, publisher["fence"])
+
+
+def lease_error() -> ImageError:
+    """Make the error for a lease that another node has ended."""
     return ImageError(
-        f"the lease of the image is no longer this node's: {holder or 'nobody'} has it",
-        remedy="Nothing is written here any more. Start this node again; with `standby = true` it waits for its turn.",
+        "the lease of this node on the image has ended, and others do its work",
+        remedy="Nothing is written here any more. Start this node again.",
     )

@@ -45,7 +45,8 @@ def journal_side(db: DB) -> PairingSide:
 
 
 def _place(db: DB) -> str:
-    return str(db.storage.getName())
+    # A client of PostgreSQL takes its whole address for its name, with the password.
+    return getattr(db, "place", "") or str(db.storage.getName())
 
 
 def agree_on_id(image: PairingSide, journal: PairingSide) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from batos.errors import InternalError
 from batos.image import roots
 from batos.image.ids import iso, tid_text
 from batos.image.roots import Root
+from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.objects.prototype import own_slots
+
+#: Seconds between two looks whether another node has published a mission.
+PAUSE: Final = 0.05
 
 #: Called after the commit of a change to a projection, to report it.
 Telling: TypeAlias = Callable[[], None]
@@ -37,12 +42,23 @@ class Publisher:
         self._appliers[kind] = applier
 
     async def fold(self, mission: str) -> bool:
-        """Publish one committed mission; concurrent ones share a commit. False: it was, and nothing has changed."""
+        """Publish one committed mission; concurrent ones share a commit. False: it was, and nothing has changed.
+
+        Where another node is the publisher, this waits until that has published the mission.
+        """
         at = iso(self._clock())
+        while not self._writer.may_write():
+            if await asyncio.to_thread(self._is_published, mission):
+                return False
+            await asyncio.sleep(PAUSE)
         tellings = await self._writer.apply(lambda root: self._fold(root, mission, at))
         for tell in tellings or ():
             tell()
         return tellings is not None
+
+    def _is_published(self, mission: str) -> bool:
+        with snapshot(self._writer.db) as root:
+            return bool(roots.mission_record(root, mission).status.published)
 
     def _fold(self, root: Root, mission: str, at: str) -> list[Telling] | None:
         """Apply a mission's contributions; return the calls to make after the commit, or None if it was published
@@ -60,7 +76,7 @@ class Publisher:
             if kind not in self._appliers:
                 raise InternalError(f"{mission} contributes to {kind!r}, which nothing here folds")
             tellings.extend(self._appliers[kind](root, mission, payload) or ())
-        roots.move_tally(root, status.word, "done")
+        roots.move_tally(root, mission, status.word, "done")
         status.become("done", at)
         status.published = True
         status.tid = tid_text(thought._p_serial)

@@ -88,6 +88,10 @@ class Status(Persistent):
     mark: tuple[int, int, str] | None = None
     #: True if the mission runs, or last ran, with no other mission beside it.
     alone = False
+    #: The fence of the node that runs the mission, or ran it last; 0: the image is one process's.
+    claim = 0
+    #: The status with which another node asks the one that runs it to stop; "": none does.
+    asked: StatusWord | Literal[""] = ""
 
     def __init__(self, word: StatusWord, at: str) -> None:
         self.word: StatusWord = word
@@ -103,6 +107,8 @@ class Status(Persistent):
         """Move to another status; how often it began to run is counted."""
         if word == "running":
             self.attempts += 1
+        if self.asked:
+            self.asked = ""
         self.word = word
         self.at = at
         self.reason = reason

@@ -40,6 +40,8 @@ TOOLS: Final = "tools_obj"
 MISSIONS: Final = "missions"
 #: ids of missions whose contributions are not folded in yet
 UNFOLDED: Final = "unfolded"
+#: ids of missions that wait for a worker: their status is `queued`
+QUEUED: Final = "queued"
 #: sha256 -> Attachment
 ATTACHMENTS: Final = "attachments"
 #: conversation id -> UvmObject with the slots `turns` (IOBTree: position -> mission id) and `view` (what stands for the
@@ -89,12 +91,18 @@ EFFECT_LOG: Final = "effect_log"
 #: number -> a line about the outcome of an effect
 EFFECT_LINES: Final = "effect_lines"
 
+#: fence -> {name, ended, beat, claims, sessions}: the nodes of an image on a server (image/lease.py, image/claims.py)
+NODES: Final = "nodes"
+#: {fence, wanted}: the node that publishes, and the one that asks for it; 0: none
+PUBLISHER: Final = "publisher"
+
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
 
 RECORDS: Final = (
     MISSIONS,
     UNFOLDED,
+    QUEUED,
     ATTACHMENTS,
     CONVERSATIONS,
     STATISTICS,
@@ -154,6 +162,7 @@ class Root(TypedDict, total=False):
     alfred_prototype_obj: UvmObject
     missions: OOBTree[str, tuple[Brief, Status, UvmObject]]
     unfolded: OOTreeSet[str]
+    queued: OOTreeSet[str]
     attachments: OOBTree[str, Attachment]
     conversations: OOBTree[str, UvmObject]
     statistics: PersistentMapping[str, Any]
@@ -177,6 +186,8 @@ class Root(TypedDict, total=False):
     staged: OOTreeSet[str]
     effect_log: PersistentMapping[str, Any]
     effect_lines: IOBTree[Mapping[str, Any]]
+    nodes: IOBTree[PersistentMapping[str, Any]]
+    publisher: PersistentMapping[str, int]
 
 
 def root_of(connection: Connection) -> Root:
@@ -218,6 +229,7 @@ def prepare(root: Root) -> bool:
     mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG), PersistentMapping)
     kinds: Mapping[str, type] = {
         UNFOLDED: OOTreeSet,
+        QUEUED: OOTreeSet,
         AWAITED: OOTreeSet,
         UNREMEMBERED: OOTreeSet,
         STAGED: OOTreeSet,
@@ -232,6 +244,8 @@ def prepare(root: Root) -> bool:
         cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
+    if QUEUED in missing:
+        root[QUEUED].update(name for name in root[UNFOLDED] if mission_record(root, name).status.word == "queued")
     if MEMORIES in missing:
         root[MEMORIES].update({"next_chunk": 1, "next_segment": 1, "change": 0, "touched_from": 0})
     absent = [name for name in _MEMORY_TREES if name not in root[MEMORIES]]
@@ -255,8 +269,12 @@ def count_by_status(root: Root) -> dict[str, int]:
     return dict(Counter(record.status.word for _, record in records_of(root)))
 
 
-def move_tally(root: Root, before: str | None, after: str) -> None:
-    """Count a mission that was accepted (`before` is None) or whose status changed."""
+def move_tally(root: Root, mission: str, before: str | None, after: str) -> None:
+    """Count a mission that was accepted (`before` is None) or whose status changed, and list it if it is queued now."""
+    if before == "queued" != after:
+        root[QUEUED].discard(mission)
+    if after == "queued" != before:
+        root[QUEUED].insert(mission)
     tally = root[TALLY]
     if before is not None:
         tally[before] -= 1

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import zodburi
+from transaction.interfaces import TransientError
 from zc.lockfile import LockError
 from ZODB.MappingStorage import MappingStorage
 
@@ -20,7 +21,7 @@ from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
 from batos.image.storage_quota import disk_full, is_full
-from batos.image.storage_servers import not_there, resolve_postgres, resolve_zeo
+from batos.image.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
 from batos.notation import mask_passwords
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
@@ -31,6 +32,12 @@ CACHED_OBJECTS = 40_000
 #: Bytes of their records, as stored, that they hold together: a thought is a hundred times as large as a status. Loaded
 #: they take some four times as much.
 CACHED_BYTES = 16 * 2**20
+
+#: Connections beside those of missions: the writers', and those of readers; and where several nodes have the storage,
+#: those that look at it and write what is shared.
+_BESIDE, _BESIDE_SHARED = 4, 8
+#: Connections of missions to a journal on a server: they read it one after another.
+_READING = 2
 
 _FILE_KEYWORDS = ("blobstorage_dir", "quota")
 
@@ -67,7 +74,7 @@ def _normal(uri: str) -> str:
 def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> LoadableDB:
     """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy."""
     uri = _normal(uri)
-    pool = connections + 4
+    pool = connections + (_BESIDE_SHARED if is_shared(uri) else _BESIDE)
     named, keywords = _resolve(uri, pool)
     # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
     keywords["pool_size"] = pool
@@ -85,12 +92,22 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
     except (OSError, *OPENING) as error:
         raise _opening_error(uri, path, error) from error
     try:
-        return LoadableDB(storage, class_factory=class_factory, **keywords)
+        made = _make_database(storage, keywords)
+        made.place = mask_passwords(uri) if is_shared(uri) else ""
+        return made
     except BaseException as error:
         storage.close()
         if isinstance(error, (OSError, *OPENING)) and not isinstance(error, BatosError):
             raise _opening_error(uri, path, error) from error
         raise
+
+
+def _make_database(storage: Any, keywords: dict[str, Any]) -> LoadableDB:
+    """Make the database of a storage; where another node makes the root of a new one just now, that one's is used."""
+    try:
+        return LoadableDB(storage, class_factory=class_factory, **keywords)
+    except TransientError:
+        return LoadableDB(storage, class_factory=class_factory, **keywords)
 
 
 def _resolve(uri: str, pool: int) -> tuple[StorageFactory, dict[str, Any]]:
@@ -158,6 +175,17 @@ def file_of(uri: str) -> Path | None:
 def is_shared(uri: str) -> bool:
     """Test if several processes can have a storage open at once."""
     return _normal(uri).partition("://")[0] in ("zeo", "postgres")
+
+
+def sessions_of(image: str, journal: str, missions: int) -> tuple[int, int]:
+    """Return the sessions that a node may need of its server, and those that all may have (0: as many as wanted)."""
+    needed = missions + _BESIDE_SHARED, _READING + _BESIDE_SHARED
+    return count_sessions(_normal(image), journal_uri(image, journal), needed)
+
+
+def open_journal(uri: str, *, connections: int, factory: StorageFactory | None = None) -> LoadableDB:
+    """Open the journal at `uri` beside an image for so many missions; raises what `open_database` raises."""
+    return open_database(uri, connections=_READING if is_shared(uri) else connections, factory=factory)
 
 
 def blobs_of(uri: str) -> Path | None:

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 import zodburi
 
 from batos.errors import ConfigError, ImageError
+from batos.image.writer import back_off
 from batos.notation import mask_passwords
 
 #: A function that opens the storage, and the keyword arguments of its database.
@@ -30,6 +31,9 @@ _SESSIONS_BESIDE: Final = 4
 #: Tries to lock a table that is not free, and the seconds between two of them.
 _TRIES: Final = 30
 _PAUSE: Final = 0.2
+#: Times that an opening is tried while other nodes make the tables.
+_OPENINGS: Final = 10
+
 #: Port of a zeo:// URI that names none.
 _ZEO_PORT: Final = 9991
 
@@ -128,9 +132,30 @@ def resolve_postgres(uri: str, connections: int, installed: Callable[[str], obje
 
     def opening() -> Any:
         check_postgres(uri, connections + _SESSIONS_BESIDE)
+        errors = import_module("psycopg2")
+        for attempt in range(1, _OPENINGS):
+            try:
+                return opened()
+            except errors.OperationalError:
+                raise
+            except errors.Error:  # another node makes the tables of a new database just now
+                back_off(attempt)
         return opened()
 
     return opening, keywords
+
+
+def count_sessions(image: str, journal: str, connections: tuple[int, int]) -> tuple[int, int]:
+    """Return the sessions that a node may need on the PostgreSQL server of its image, and those that this has for all.
+
+    `connections` are those to the image, and to the journal. Both are 0 where the image is on no such server.
+    """
+    if not image.startswith("postgres://"):
+        return 0, 0
+    parts = urlsplit(image)
+    is_same = urlsplit(journal).netloc.rpartition("@")[2] == parts.netloc.rpartition("@")[2]
+    _, limit, reserved, _, _ = _ask(parts)
+    return sum(each + _SESSIONS_BESIDE for each in connections[: 1 + is_same]), limit - reserved
 
 
 def check_postgres(uri: str, sessions: int, oldest: int = OLDEST_POSTGRES) -> None:

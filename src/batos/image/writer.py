@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import transaction
+from transaction.interfaces import TransientError
 from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
@@ -16,6 +19,14 @@ from batos.errors import InternalError
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+#: Times that a batch is tried whose commits meet those of other nodes.
+_ATTEMPTS: Final = 20
+
+
+def back_off(attempt: int) -> None:
+    """Wait after an attempt that met another node's commit: at random, and longer each time, so that both get in."""
+    time.sleep(random.uniform(0, min(0.1, 0.002 * 2**attempt)))
 
 
 @dataclass(slots=True, eq=False)
@@ -30,8 +41,12 @@ class Writer(Generic[R]):
     """The only writer of the records that missions share (briefs, statuses, projections), or of the journal.
 
     A change is a function of the database's root that does nothing but change objects, since the changes of a failed
-    batch run again one by one. The connection refuses a batch that breaks an invariant.
+    batch run again one by one. The connection refuses a batch that breaks an invariant. A batch that meets a commit of
+    another node runs again on what that has written.
     """
+
+    #: True for what the publisher alone writes.
+    publishing = False
 
     def __init__(
         self,
@@ -40,7 +55,7 @@ class Writer(Generic[R]):
         failed: Callable[[BaseException], BaseException],
         committed: Callable[[int], None] = lambda changes: None,
     ) -> None:
-        self._db = db
+        self.db = db
         self._thread = thread
         self._failed = failed
         self._committed = committed
@@ -51,6 +66,10 @@ class Writer(Generic[R]):
         self._flushing = False
         #: Transactions committed so far; with the number of changes, how well they are grouped.
         self.commits = 0
+
+    def may_write(self) -> bool:
+        """Return True if a change can be made at once: no other node has to write it."""
+        return True
 
     async def apply(self, change: Callable[[R], T]) -> T:
         """Make a change; it is durable when this returns. Waits for the commit's end even while cancelled."""
@@ -82,7 +101,7 @@ class Writer(Generic[R]):
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._take()
         try:
-            self._commit(batch)
+            self._commit_beside_others(batch)
         except Exception as error:  # told to those who wait for the changes
             if len(batch) == 1:
                 batch[0].failure = self._failed(error)
@@ -93,13 +112,22 @@ class Writer(Generic[R]):
     def _commit_each(self, batch: list[_QueuedChange[Any]]) -> None:
         for waiting in batch:
             try:
-                self._commit([waiting])
+                self._commit_beside_others([waiting])
             except Exception as error:  # told to the one who waits
                 waiting.failure = self._failed(error)
 
+    def _commit_beside_others(self, batch: list[_QueuedChange[Any]]) -> None:
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                return self._commit(batch)
+            except TransientError:
+                back_off(attempt)
+        return self._commit(batch)
+
     def _commit(self, batch: list[_QueuedChange[Any]]) -> None:
         if self._connection is None:
-            self._connection = self._db.open(self._manager)
+            self._connection = self.db.open(self._manager)
+            self._connection.publishing = self.publishing
         self._manager.begin()
         try:
             root = self._connection.root()
@@ -126,5 +154,6 @@ class Writer(Generic[R]):
     def close(self) -> None:
         """Give the connection back; nothing may wait any more."""
         if self._connection is not None:
+            self._connection.publishing = False  # the next one that has it out of the pool may be any
             self._connection.close()
             self._connection = None

@@ -109,7 +109,7 @@ class VectorBackfill:
 
     async def _look(self) -> BackfillState:
         """Fill in what is missing now."""
-        if not await asyncio.to_thread(self._has_chunks):
+        if not self._parts.image.publishing.is_here or not await asyncio.to_thread(self._has_chunks):
             return BackfillState()
         try:
             embedder = await self._parts.find_embedder()
@@ -132,7 +132,7 @@ class VectorBackfill:
         if not texts:
             return False
         matrix = np.array(await embedder.vectors(list(texts.values())), np.float32)
-        write = self._parts.image.writer.apply(
+        write = self._parts.image.shared.apply(
             partial(chunk_vectors.add_vectors, digest=embedder.digest, numbers=list(texts), matrix=matrix)
         )
         await finish_despite_cancel(asyncio.ensure_future(write))
@@ -169,7 +169,7 @@ class VectorBackfill:
         with self._parts.image.snapshot() as root:
             others = [each for each in memory_segments.embedded_digests(root) if each != digest]
         for other in others:
-            await self._parts.image.writer.apply(partial(chunk_vectors.drop_vectors, digest=other))
+            await self._parts.image.shared.apply(partial(chunk_vectors.drop_vectors, digest=other))
 
 
 def embedded_text(chunk: UvmObject) -> str:

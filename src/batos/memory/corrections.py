@@ -123,7 +123,7 @@ class Corrections:
             except (NotFound, Refused) as error:
                 return error
 
-        told = await self._image.writer.apply(attempt)
+        told = await self._image.shared.apply(attempt)
         if isinstance(told, NotFound | Refused):
             raise told
         return told

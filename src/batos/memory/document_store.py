@@ -104,7 +104,7 @@ class DocumentStore:
         A text that its user has in the same scope already is not stored again. A text from the source of an older one
         takes its place, in the same commit, unless the older one came from somewhere else too.
         """
-        async with self._writing:
+        async with self.exclusively():
             found = await asyncio.to_thread(self._sort_out, given)
             lines, fresh = found.lines, found.fresh
             if fresh:
@@ -118,14 +118,14 @@ class DocumentStore:
 
     async def recognise(self, given: Sequence[GivenContent]) -> RememberedPage:
         """Return a line for each content that is known, and note that it came from its source too."""
-        async with self._writing:
+        async with self.exclusively():
             found = await asyncio.to_thread(self._recognise, given)
             await self._add_places(found)
         return {"remembered": list(found.lines.values())}
 
     async def _add_places(self, found: SortedTexts) -> None:
         if found.copies:
-            await self._image.writer.apply(lambda root: _add_places(root, found.copies))
+            await self._image.shared.apply(lambda root: _add_places(root, found.copies))
 
     def _recognise(self, given: Sequence[GivenContent]) -> SortedTexts:
         found = SortedTexts()
@@ -149,12 +149,12 @@ class DocumentStore:
 
         `also` is another change of the same commit.
         """
-        async with self._writing:
+        async with self.exclusively():
             if documents:
                 await self._write(documents, also)
                 await self._merge()
             else:
-                await self._image.writer.apply(also)
+                await self._image.shared.apply(also)
 
     async def _write(
         self,
@@ -164,7 +164,7 @@ class DocumentStore:
     ) -> _StoreReport:
         """Write new documents, and return whose place they took, and what they claimed."""
         count = sum(each.numbers for each in documents)
-        first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
+        first = await self._image.shared.apply(lambda root: memory_records.reserve(root, count))
         segments = await asyncio.to_thread(_segments_of, documents, first)
 
         def change(root: Root) -> _StoreReport:
@@ -181,7 +181,7 @@ class DocumentStore:
             also(root)
             return _StoreReport(before, outcomes)
 
-        report = await self._image.writer.apply(change)
+        report = await self._image.shared.apply(change)
         self._written += sum(each.size for each in documents)
         if self._written >= FREED_EVERY:
             self._written = 0
@@ -190,13 +190,13 @@ class DocumentStore:
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[None]:
-        """Keep all other changes of what is remembered waiting."""
-        async with self._writing:
+        """Keep all other changes of what is remembered waiting, also those of other nodes."""
+        async with self._writing, self._image.publishing.here():
             yield
 
     async def merge(self) -> None:
         """Make one segment of several of about the same length, as long as there are enough of them."""
-        async with self._writing:
+        async with self.exclusively():
             await self._merge()
 
     async def _merge(self) -> None:
@@ -210,7 +210,7 @@ class DocumentStore:
             def change(root: Root, numbers: list[int] = numbers, merged: NewSegment = merged) -> None:
                 memory_segments.replace_segments(root, numbers, merged)
 
-            await self._image.writer.apply(change)
+            await self._image.shared.apply(change)
 
     def _alike(self) -> list[tuple[int, SegmentRow, bytes]]:
         """Return segments of one kind, and about the same, that are to be merged, with their data."""
@@ -232,12 +232,12 @@ class DocumentStore:
 
         Raises: NotFound: there is none, or it is another user's. BriefError: it has this text, or it cannot be edited.
         """
-        async with self._writing:
+        async with self.exclusively():
             with self._image.snapshot() as root:
                 before = dict(own_slots(memory_records.find_document(root, named, user)))
             check_editable(before, text)
             document = _edited_document(before, text, self._clock())
-            first = await self._image.writer.apply(lambda root: memory_records.reserve(root, document.numbers))
+            first = await self._image.shared.apply(lambda root: memory_records.reserve(root, document.numbers))
             segments = await asyncio.to_thread(_segments_of, [document], first)
 
             def change(root: Root) -> EditedPage | BatosError:
@@ -257,7 +257,7 @@ class DocumentStore:
                     memory_pins.pin(root, document.name, document.at)
                 return {"edited": line_of(made), "before": before["name"]}
 
-            told = await self._image.writer.apply(change)
+            told = await self._image.shared.apply(change)
             await self._merge()
         if isinstance(told, BatosError):
             raise told
@@ -271,7 +271,7 @@ class DocumentStore:
 
         Raises: NotFound: one of them is not there, or is another user's.
         """
-        async with self._writing:
+        async with self.exclusively():
             others = await asyncio.to_thread(self._going_with, named, user)
 
             def change(root: Root) -> list[MemoryLine] | NotFound:
@@ -282,7 +282,7 @@ class DocumentStore:
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
                 return _forget_all(root, found)
 
-            told = await self._image.writer.apply(change)
+            told = await self._image.shared.apply(change)
         if isinstance(told, NotFound):
             raise told
         return {"forgotten": told, "note": STILL_HELD}

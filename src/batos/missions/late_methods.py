@@ -128,7 +128,8 @@ class LateMethods:
         """
         told: list[LearntDocument] = []
         left: set[str] = set()
-        may = self._parts.settings.install != "never"
+        # A single node makes them; at the others the wishes wait.
+        may = self._parts.settings.install != "never" and self._parts.image.publishing.is_here
         while may and self._task is None and self._parts.workers.is_idle() and most():
             wish = self._next(left)
             if wish is None:
@@ -219,7 +220,7 @@ class LateMethods:
         if told["outcome"] in _LATER:
             self._wake_later()
         else:
-            await self._parts.image.writer.apply(partial(_drop_wish, wish, told["outcome"]))
+            await self._parts.image.shared.apply(partial(_drop_wish, wish, told["outcome"]))
         return told
 
     # -- telling

@@ -82,9 +82,9 @@ class MissionMemory:
             _log.warning("missions.not_remembered", reason=as_batos_error(error).as_dict())
 
     async def write(self) -> None:
-        """Remember all missions that wait."""
+        """Remember all missions that wait, at the node that publishes."""
         async with self._writing:
-            while self._image.refusing is None:
+            while self._image.refusing is None and self._image.publishing.is_here:
                 missions, documents, recalled = await asyncio.to_thread(self._documents)
                 if not missions:
                     return

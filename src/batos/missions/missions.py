@@ -13,8 +13,9 @@ from batos.brief import File
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.errors import BatosError, NotFound, Refused
-from batos.image import conversation_files, roots
+from batos.image import claims, conversation_files, roots
 from batos.image.image import LivingImage
+from batos.image.publisher import PAUSE
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image_documents import ConversationPage
@@ -45,7 +46,7 @@ class Missions:
     def __init__(self, image: LivingImage, workers: Workers, recovery: Recovery, readings: Readings) -> None:
         self._image = image
         self._workers = workers
-        self._recovery = recovery
+        self.recovery = recovery
         self._readings = readings
         self._settings = readings.settings
         self._clock = readings.clock
@@ -162,7 +163,7 @@ class Missions:
         """
         if self._workers.has(mission):
             return True
-        place = self._places.pop(mission, None) or _place_of(self._recovery.look(mission))
+        place = self._places.pop(mission, None) or _place_of(self.recovery.look(mission))
         return place is not None and self._hand_over(place)
 
     def _hand_over(self, place: QueueEntry) -> bool:
@@ -187,7 +188,7 @@ class Missions:
             here = self._workers.has(mission)
             if not here and (word not in _UNDER_WAY or self._workers.stopping):
                 return
-            if not here and await self._recovery.publish(mission):
+            if not here and not self.recovery.look(mission).is_elsewhere and await self.recovery.publish(mission):
                 return
             end = self._workers.end(mission)
             await asyncio.wait({end})
@@ -216,11 +217,11 @@ class Missions:
         if not begun and self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
         place = self._places.pop(mission, None)
-        if not begun and place is None and await self._recovery.publish(mission):
+        if not begun and place is None and await self.recovery.publish(mission):
             return
         try:
             if not begun:
-                place = place or _place_of(self._recovery.look(mission))
+                place = place or _place_of(self.recovery.look(mission))
                 if place is None or not self._hand_over(place):
                     return
             end = self._workers.end(mission)
@@ -246,7 +247,8 @@ class Missions:
         """
         await self._require_open(mission)
         self._places.pop(mission, None)
-        await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
+        if not await self._stop_elsewhere(mission, "cancelled"):
+            await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
         return self._readings.mission(mission)
 
     async def pause(self, mission: str) -> dict[str, Any]:
@@ -256,8 +258,23 @@ class Missions:
         """
         if await self._require_open(mission) not in _STANDING:
             self._places.pop(mission, None)
-            await self._workers.stop_as(mission, "paused", paused_error(), force=False)
+            if not await self._stop_elsewhere(mission, "paused"):
+                await self._workers.stop_as(mission, "paused", paused_error(), force=False)
         return self._readings.mission(mission)
+
+    async def _stop_elsewhere(self, mission: str, word: StatusWord) -> bool:
+        """Ask the node that runs a mission to stop it, and wait until it has; return False if no other runs it."""
+        fence = self._image.fence
+
+        def ask(root: Root) -> bool:
+            return claims.ask_to_stop(root, self._image.find(root, mission).status, fence, word)
+
+        if not self.recovery.look(mission).is_elsewhere or not await self._image.writer.apply(ask):
+            return False
+        while self.recovery.look(mission).is_elsewhere:  # noqa: ASYNC110 (it is another process that ends it)
+            await asyncio.sleep(PAUSE)
+        # Where its node died first, it is to be stopped here.
+        return self._status_of(mission) not in _UNDER_WAY
 
     async def resume(self, mission: str) -> dict[str, Any]:
         """Continue a mission that is paused or parked, or whose process has ended, and return its report.
@@ -297,7 +314,7 @@ class Missions:
         if self._workers.has(mission):  # it is being stopped, and will see the answer by itself
             return False
         try:
-            seen = self._recovery.look(mission)
+            seen = self.recovery.look(mission)
             if seen.word != "waiting" or seen.awaits:
                 return False
             await self._image.move(mission, "queued", None, {"waiting"})
@@ -316,7 +333,7 @@ class Missions:
         """
         word = self._status_of(mission)
         if word == "running" and not self._workers.has(mission):
-            await self._recovery.one(mission)
+            await self.recovery.one(mission)
             word = self._status_of(mission)
         if word not in OPEN:
             raise ended_error(mission, word)
@@ -335,7 +352,7 @@ class Missions:
         A committed mission is folded in, one that was not is queued again. A mission that cannot be settled is logged
         and left; a deadline that has passed ends its mission.
         """
-        left = await self._recovery.all(self._workers.has)
+        left = await self.recovery.all(self._workers.has)
         known = (*left.waiting, *left.standing)
         late = [place.mission async for place in yielding_every(known) if not self._workers.watch_deadline(place)]
         for first in range(0, len(late), _TOGETHER):

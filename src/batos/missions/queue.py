@@ -66,6 +66,10 @@ class Queue:
     def __contains__(self, mission: object) -> bool:
         return mission in self._places
 
+    def missions(self) -> tuple[str, ...]:
+        """Return the missions that wait, in no order."""
+        return tuple(self._places)
+
     def put(self, place: QueueEntry) -> None:
         """Add an entry; a mission that waits already keeps its place."""
         if place.mission not in self._places:

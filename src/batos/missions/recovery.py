@@ -12,7 +12,7 @@ import structlog
 from batos.errors import BatosError
 from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
 from batos.events import Events
-from batos.image import approvals, roots
+from batos.image import approvals, claims, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
@@ -54,13 +54,15 @@ class LeftBehind:
 class SeenMission:
     """The state of a mission in its records.
 
-    `is_answered`: committed but not folded in. `awaits`: waits for a person's answer.
+    `is_answered`: committed but not folded in. `awaits`: waits for a person's answer. `is_elsewhere`: another node runs
+    it.
     """
 
     place: QueueEntry
     word: StatusWord
     is_answered: bool
     awaits: bool = False
+    is_elsewhere: bool = False
 
 
 async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
@@ -83,14 +85,14 @@ class Recovery:
     async def all(self, here: Callable[[str], bool]) -> LeftBehind:
         """Settle every mission that is neither ended nor folded in.
 
-        Missions for which `here` returns True are this process's own work and are left out. A mission that cannot be
-        settled is logged and left as it is.
+        Missions for which `here` returns True are this process's own work and are left out, and so are those that
+        another node runs. A mission that cannot be settled is logged and left as it is.
         """
         # There may be ten thousand records: read them in a thread.
         waiting: list[QueueEntry] = []
         standing: list[QueueEntry] = []
         async for seen in yielding_every(await asyncio.to_thread(self._read)):
-            if here(seen.place.mission):
+            if here(seen.place.mission) or seen.is_elsewhere:
                 continue
             if seen.word in _STANDING or seen.awaits:
                 standing.append(seen.place)
@@ -104,9 +106,13 @@ class Recovery:
                 waiting.append(place)
         return LeftBehind(tuple(waiting), tuple(standing))
 
-    async def one(self, mission: str) -> None:
-        """Settle one mission that no process runs."""
-        await self._settle(self.look(mission))
+    async def one(self, mission: str) -> QueueEntry | None:
+        """Settle one mission that no process runs; return its queue entry, or None if it needs no worker now.
+
+        A mission that another node runs is left to it.
+        """
+        seen = self.look(mission)
+        return None if seen.is_elsewhere else await self._settle(seen)
 
     async def publish(self, mission: str) -> bool:
         """Fold in a mission that is committed but not folded in; return False if the mission is no such one."""
@@ -115,6 +121,10 @@ class Recovery:
         if await self._publisher.fold(mission):
             self._tell_done(mission)
         return True
+
+    async def fold(self, mission: str) -> None:
+        """Fold in a mission that another node has committed, which tells its end."""
+        await self._publisher.fold(mission)
 
     def look(self, mission: str) -> SeenMission:
         """Return the state of a mission. Raises: NotFound."""
@@ -132,7 +142,8 @@ class Recovery:
         # Only a mission that began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
-        return SeenMission(entry_of(mission, brief, status), status.word, answered, awaits)
+        elsewhere = claims.is_elsewhere(root, status, self._image.fence)
+        return SeenMission(entry_of(mission, brief, status), status.word, answered, awaits, elsewhere)
 
     async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""

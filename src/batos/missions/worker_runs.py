@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
+
 from batos.errors import BatosError, OllamaBusy, OllamaError
+from batos.event_payloads import MISSION_FAILED, MissionEnded
 from batos.events import Events
+from batos.image import claims
+from batos.image.image import LivingImage
 from batos.image.records import StatusWord
-from batos.minds.stopping import StopRequest
+from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import QueueEntry
+from batos.objects.prototype import own_slots
+
+_log = structlog.get_logger("batos.workers")
 
 #: Seconds between two questions to a daemon that is away.
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -27,6 +35,8 @@ class MissionOutcome:
 
     word: StatusWord
     error: BaseException | None = None
+    #: Another node was quicker to begin the mission.
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,49 @@ class Run:
         """Cancel the task, if it has begun."""
         if self.has_begun and self.task is not None:
             self.task.cancel()
+
+
+class Outcomes:
+    """Finds out how runs of missions ended, and writes down the status of those that ended without one."""
+
+    def __init__(self, image: LivingImage, events: Events) -> None:
+        self._image, self._events = image, events
+
+    async def find(self, run: Run, error: BaseException | None) -> MissionOutcome:
+        """Return the outcome of a run, after writing the status of a mission that failed without one."""
+        if error is None:
+            return MissionOutcome("done")
+        mission = run.place.mission
+        try:
+            word, answered, is_elsewhere = self.state_of(mission)
+            if is_elsewhere:
+                return MissionOutcome(word, error, is_elsewhere=True)
+            # A committed mission has not failed, even if its answer could not be folded in.
+            if word in ("queued", "running") and not answered:
+                word, reason = await run.stop_request.outcome(error)
+                await self.move(mission, word, reason, ("queued", "running"))
+                return MissionOutcome(word, reason if isinstance(error, asyncio.CancelledError) else error)
+        except Exception as unwritten:  # an image that cannot be written must not end the workers
+            _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
+            return MissionOutcome("failed", error)
+        if isinstance(error, asyncio.CancelledError):
+            error = run.stop_request.reason or cancelled_error()
+        return MissionOutcome(word, error)
+
+    def state_of(self, mission: str) -> tuple[StatusWord, bool, bool]:
+        """Return the mission's status, whether its answer is committed, and whether another node runs it."""
+        with self._image.snapshot() as root:
+            _, status, thought = self._image.find(root, mission)
+            is_elsewhere = claims.is_elsewhere(root, status, self._image.fence)
+            return status.word, "answer" in own_slots(thought), is_elsewhere
+
+    async def move(
+        self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]
+    ) -> None:
+        """Change the status of a mission, and emit its failure."""
+        await self._image.move(mission, word, reason, only)
+        if word in ("failed", "cancelled") and reason is not None:
+            self._events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
 
 
 def server_stop_reason() -> BatosError:

@@ -13,13 +13,19 @@ import structlog
 from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
-from batos.event_payloads import MISSION_FAILED, MissionEnded
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
-from batos.minds.stopping import StopRequest, cancelled_error
+from batos.minds.stopping import StopRequest
 from batos.missions.queue import Queue, QueueEntry
-from batos.missions.worker_runs import MissionOutcome, Run, WorkerDeps, nothing, server_stop_reason, waits_its_turn
-from batos.objects.prototype import own_slots
+from batos.missions.worker_runs import (
+    MissionOutcome,
+    Outcomes,
+    Run,
+    WorkerDeps,
+    nothing,
+    server_stop_reason,
+    waits_its_turn,
+)
 
 _log = structlog.get_logger("batos.workers")
 
@@ -37,6 +43,7 @@ class Workers:
         self._image = image
         self._group = group
         self._deps = deps
+        self._outcomes = Outcomes(image, deps.events)
         self._queue = Queue()
         self._running: dict[str, Run] = {}
         #: The runs of missions that are being accepted; they are among `_settling` too.
@@ -71,6 +78,12 @@ class Workers:
     def __len__(self) -> int:
         """Return the number of missions that wait for their turn."""
         return len(self._queue)
+
+    def free_workers(self) -> int:
+        """Return the number of missions that could start now, beside those that wait here for their turn."""
+        if self.stopping or self._runs_alone():
+            return 0
+        return max(0, self._deps.at_once - len(self._running) - len(self._reserved) - len(self._queue))
 
     # -- beginning
 
@@ -174,7 +187,7 @@ class Workers:
         except (Exception, asyncio.CancelledError) as failure:  # any error ends this mission and no other
             error = failure
         run.give_up()
-        settling = asyncio.ensure_future(self._outcome_of(run, error))
+        settling = asyncio.ensure_future(self._outcomes.find(run, error))
         with suppress(asyncio.CancelledError):  # too late: the canceller waits until the status is written
             await finish_despite_cancel(settling)
         ending = settling.result()
@@ -183,7 +196,9 @@ class Workers:
             self._looks = 0  # the daemon works: the pauses start anew
         if ending.word not in OPEN:
             self._queue.see_end()
-        if ending.word != "waiting" or self.stopping:
+        if ending.is_elsewhere:
+            pass  # who waits for its end is told by then
+        elif ending.word != "waiting" or self.stopping:
             self._tell(mission, ending)
         elif not isinstance(ending.error, ApprovalNeeded):
             self._wait_for_ollama(run.place)
@@ -195,39 +210,6 @@ class Workers:
         run.left.set_result(None)
         self._after_one()
 
-    async def _outcome_of(self, run: Run, error: BaseException | None) -> MissionOutcome:
-        """Return the outcome of a run, after writing the status of a mission that failed without one."""
-        if error is None:
-            return MissionOutcome("done")
-        mission = run.place.mission
-        try:
-            word, answered = self._mission_state(mission)
-            # A committed mission has not failed, even if its answer could not be folded in.
-            if word in ("queued", "running") and not answered:
-                word, reason = await run.stop_request.outcome(error)
-                await self._move(mission, word, reason, ("queued", "running"))
-                return MissionOutcome(word, reason if isinstance(error, asyncio.CancelledError) else error)
-        except Exception as unwritten:  # an image that cannot be written must not end the workers
-            _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
-            return MissionOutcome("failed", error)
-        if isinstance(error, asyncio.CancelledError):
-            error = run.stop_request.reason or cancelled_error()
-        return MissionOutcome(word, error)
-
-    def _mission_state(self, mission: str) -> tuple[StatusWord, bool]:
-        """Return the mission's status, and True if its answer is committed."""
-        with self._image.snapshot() as root:
-            _, status, thought = self._image.find(root, mission)
-            return status.word, "answer" in own_slots(thought)
-
-    async def _move(
-        self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]
-    ) -> None:
-        """Change the status of a mission, and emit its failure."""
-        await self._image.move(mission, word, reason, only)
-        if word in ("failed", "cancelled") and reason is not None:
-            self._deps.events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
-
     # -- waiting for an end
 
     def end(self, mission: str) -> asyncio.Future[MissionOutcome]:
@@ -238,6 +220,18 @@ class Workers:
         if mission not in self._ends:
             self._ends[mission] = asyncio.get_running_loop().create_future()
         return self._ends[mission]
+
+    def waited_missions(self) -> tuple[str, ...]:
+        """Return the missions that are waited for and wait for their turn, or are not here at all."""
+        return tuple({*self._ends, *self._queue.missions()} - {*self._running, *self._settling, *self._patient})
+
+    def tell_elsewhere(self, mission: str, ending: MissionOutcome | None) -> None:
+        """Take a mission out of the queue that another node has begun; with its outcome, tell who waits for it."""
+        if mission not in self._running and mission not in self._settling:
+            self._queue.drop(mission)
+            if ending is not None:
+                self._tell(mission, ending)
+            self._after_one()
 
     def _tell(self, mission: str, ending: MissionOutcome) -> None:
         """Resolve the future of a mission with its outcome."""
@@ -270,7 +264,7 @@ class Workers:
             if run.stop_request.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            now = self._mission_state(mission)[0]
+            now = self._outcomes.state_of(mission)[0]
             if now != "waiting" and not (force and now in OPEN):
                 return
         place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
@@ -288,7 +282,7 @@ class Workers:
 
         If this call was cancelled but the status was written, the outcome is passed on.
         """
-        word = self._mission_state(mission)[0]
+        word = self._outcomes.state_of(mission)[0]
         if word not in ("queued", "waiting"):
             self._tell(mission, MissionOutcome(word))
         elif patient is not None and not self.stopping:
@@ -314,7 +308,7 @@ class Workers:
         """Change the status of a mission that does not run; until then no other call starts or changes the mission."""
         settling = self._settling[mission] = asyncio.get_running_loop().create_future()
         try:
-            await self._move(mission, word, reason, only)
+            await self._outcomes.move(mission, word, reason, only)
         finally:
             del self._settling[mission]
             settling.set_result(None)

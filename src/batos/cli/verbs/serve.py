@@ -98,6 +98,7 @@ async def open_server(
             try:
                 _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
+                uvm.sharing.take_up()
                 _give_vectors(uvm)
                 async with _begin_genesis(background_genesis):
                     yield uvm, places
@@ -129,6 +130,7 @@ def _give_vectors(uvm: UVM) -> None:
 
     uvm.events.subscribe(on_event)
     uvm.mission_memory.call_when_written(uvm.backfill.wake)
+    uvm.sharing.call_when_published(uvm.backfill.wake)
     uvm.backfill.wake()
 
 

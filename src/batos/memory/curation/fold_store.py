@@ -142,9 +142,9 @@ class FoldStore:
             return None
         async with self._store.exclusively():
             count = made.document.numbers
-            first = await self._image.writer.apply(lambda root: memory_records.reserve(root, count))
+            first = await self._image.shared.apply(lambda root: memory_records.reserve(root, count))
             folded = await asyncio.to_thread(self._build, read, made, written, first)
-            done = await self._image.writer.apply(lambda root: memory_folding.fold(root, folded, kinds.without))
+            done = await self._image.shared.apply(lambda root: memory_folding.fold(root, folded, kinds.without))
         await self._store.merge()
         return _line(read, made, written, made.document.name) if done else None
 
@@ -160,7 +160,7 @@ class FoldStore:
             return {"summary": name, "documents": [line_of(root[roots.DOCUMENTS][each]) for each in back]}
 
         async with self._store.exclusively():
-            told = await self._image.writer.apply(change)
+            told = await self._image.shared.apply(change)
         if isinstance(told, NotFound):
             raise told
         await self._store.merge()
@@ -175,9 +175,9 @@ class FoldStore:
                 found = await asyncio.to_thread(self._less, number, gone)
                 if found is not None:
                     before, data = found
-                    await self._image.writer.apply(_rewrite(number, before, data))
+                    await self._image.shared.apply(_rewrite(number, before, data))
             if gone:
-                await self._image.writer.apply(lambda root: memory_archives.forget_stale(root, stale))
+                await self._image.shared.apply(lambda root: memory_archives.forget_stale(root, stale))
         await asyncio.to_thread(freed_memory.give_back)
 
     def _stale(self) -> list[tuple[int, int]]:

@@ -76,7 +76,7 @@ class MethodLifecycle(MethodReader):
         """
         told = list(payloads)
         if told:
-            self._emit_all(await self._image.writer.apply(lambda root: self._count_all(root, mission, told)))
+            self._emit_all(await self._image.shared.apply(lambda root: self._count_all(root, mission, told)))
 
     def _count_all(self, root: Root, mission: str, payloads: list[UsePayload]) -> list[Telling]:
         """Add several uses within one commit."""
@@ -118,7 +118,7 @@ class MethodLifecycle(MethodReader):
                 tellings += self._retired_events(gone)
             return made, tellings
 
-        made, tellings = await self._image.writer.apply(change)
+        made, tellings = await self._image.shared.apply(change)
         self._emit_all(tellings)
         return made
 
@@ -133,7 +133,7 @@ class MethodLifecycle(MethodReader):
             lineage = methods.lineage_of(root, methods.find_holder(root, holder), selector)
             return [] if lineage is None else self._enforce_limit(root, lineage, at)
 
-        self._emit_all(await self._image.writer.apply(change))
+        self._emit_all(await self._image.shared.apply(change))
 
     def _enforce_limit(self, root: Root, lineage: Lineage, at: str) -> list[Telling]:
         """Enforce the limit for one lineage, and return the events to emit."""
@@ -170,7 +170,7 @@ class MethodLifecycle(MethodReader):
                 tellings.append(self._installed_event(receiver, Method(**lineage.revisions[number].as_dict())))
             return method_reports.describe(root, lineage), [*tellings, *self._retired_events(gone)]
 
-        shown, tellings = await self._image.writer.apply(change)
+        shown, tellings = await self._image.shared.apply(change)
         self._emit_all(tellings)
         return shown
 

@@ -29,7 +29,7 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
     adapter = None if name.casefold() == NONE else find_adapter(inventory, persona, name)
     notes = [] if adapter is None else await _fits(uvm, codex, adapter)
     label = None if adapter is None else adapter.name
-    changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, label))
+    changed = await uvm.image.shared.apply(lambda root: repository.choose(root, persona, label))
     with uvm.image.snapshot() as root:
         used = in_use(inventory, repository.choices(root))
     cost = adapter_check.reload_cost(used, codex, settings.profile)

@@ -38,7 +38,7 @@ class EffectChanges:
             except BatosError as error:  # raised in the writer it would fail the other changes of its commit
                 return error
 
-        told = await self._shield(self._uvm.image.writer.apply(attempt))
+        told = await self._shield(self._uvm.image.shared.apply(attempt))
         if isinstance(told, BatosError):
             raise told
         return as_plain(told)

@@ -1,0 +1,85 @@
+"""Claims of missions: which node runs one, by the number of its lease; a claim ends with the lease."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batos.errors import Refused
+from batos.image import roots
+from batos.image.records import Status, StatusWord
+from batos.image.roots import Root
+
+
+def claim(root: Root, fence: int, mission: str, status: Status) -> None:
+    """Note that the node of this fence runs a mission; its claims of missions that run no more are dropped.
+
+    Each node has a set of its own, so that no two nodes write the same one.
+    """
+    status.claim = fence
+    claims = root[roots.NODES][fence]["claims"]
+    for name in list(claims):
+        if not is_claimed(roots.mission_record(root, name).status, fence):
+            claims.remove(name)
+    claims.insert(mission)
+
+
+def is_claimed(status: Status, fence: int) -> bool:
+    """Tell whether the node of this fence runs a mission, or has it wait, or did so when it ended."""
+    return status.word in ("running", "waiting") and status.claim == fence
+
+
+def is_elsewhere(root: Root, status: Status, fence: int) -> bool:
+    """Tell whether another node runs a mission, whose lease nobody has ended."""
+    if status.word != "running" or status.claim in (0, fence) or roots.NODES not in root:
+        return False
+    node = root[roots.NODES].get(status.claim)
+    return node is not None and not node["ended"]
+
+
+def check_here(root: Root, mission: str, status: Status, fence: int) -> None:
+    """Check that no other node runs a mission. Raises: Refused."""
+    if is_elsewhere(root, status, fence):
+        name = root[roots.NODES][status.claim]["name"]
+        raise Refused(f"{mission} runs at another node: {name}", field="mission", remedy="Wait for its end.")
+
+
+def ask_to_stop(root: Root, status: Status, fence: int, word: StatusWord) -> bool:
+    """Ask the other node that runs a mission to stop it as `word`; return False if none runs it."""
+    if not is_elsewhere(root, status, fence):
+        return False
+    if status.asked != word:
+        status.asked = word
+    return True
+
+
+def requests(root: Root, fence: int) -> dict[str, StatusWord]:
+    """Return the missions of a node that others ask it to stop, each with the status that it is to have."""
+    found: dict[str, StatusWord] = {}
+    for name, status in _running(root, root[roots.NODES][fence]):
+        if status.asked and status.claim == fence:
+            found[name] = status.asked
+    return found
+
+
+def running_elsewhere(root: Root, fence: int) -> list[str]:
+    """Return the missions that other nodes run, or ran when they ended."""
+    return [name for other, node in root[roots.NODES].items() if other != fence for name, _ in _running(root, node)]
+
+
+def left_by_the_dead(root: Root) -> dict[int, list[str]]:
+    """Return the missions that nodes had whose leases have ended, by fence, for each that has any claim."""
+    return {
+        fence: [name for name in node["claims"] if is_claimed(roots.mission_record(root, name).status, fence)]
+        for fence, node in root[roots.NODES].items()
+        if node["ended"] and node["claims"]
+    }
+
+
+def clear(root: Root, fence: int) -> None:
+    """Drop the claims of a node that has ended, and whose missions were settled."""
+    root[roots.NODES][fence]["claims"].clear()
+
+
+def _running(root: Root, node: Any) -> list[tuple[str, Status]]:
+    found = ((name, roots.mission_record(root, name).status) for name in node["claims"])
+    return [(name, status) for name, status in found if status.word == "running"]

@@ -1,0 +1,42 @@
+"""A node that works with others on an image, until it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.image.open_image import say
+
+from batos.config import Settings
+from batos.events import Events
+from batos.uvm import UVM, open_uvm
+
+#: Missions that it runs at once.
+AT_ONCE = 4
+
+
+@asynccontextmanager
+async def node_at_work(home: Path, image: str, journal: str, url: str) -> AsyncIterator[UVM]:
+    """Open a node that takes up what is queued."""
+    settings = Settings(
+        home=home, user="tester", image=image, journal=journal, ollama_host=url, install="never", missions=AT_ONCE,
+        lease=1.0, vram="80GiB",
+    )  # fmt: skip
+    async with open_uvm(settings, Events(log=False)) as uvm:
+        await uvm.readiness.genesis()
+        uvm.sharing.take_up()
+        yield uvm
+
+
+async def main(home: Path, image: str, journal: str, url: str) -> None:
+    """Say when it works."""
+    async with node_at_work(home, image, journal, url):
+        say("ready")
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))
