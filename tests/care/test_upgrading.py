@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.care.kept_homes import NAMES, OLDEST, unpack
+from tests.image.servers import zeo_server
 
 from batos.care import backups, mind_export, verification
 from batos.care.upgrading import backup_folder, home_upgrading, plan_upgrade
@@ -171,3 +172,23 @@ async def test_an_older_image_is_exported_after_its_upgrade(tmp_path: Path) -> N
     await asyncio.to_thread(unpack, OLDEST, home := tmp_path / "home")
     with open_read_only(settings_of(home).image_uri, "") as faces, pytest.raises(OldFormat, match="format 1"):
         await asyncio.to_thread(mind_export.export_mind, faces, tmp_path / "export")
+
+
+async def test_an_image_on_a_server_is_upgraded_under_its_lease(tmp_path: Path) -> None:
+    """The server has the files of the older version; without being asked nothing is upgraded."""
+    told = await asyncio.to_thread(unpack, OLDEST, served := tmp_path / "served")
+    (served / "blobs").rename(served / "live_image.fs.blobs")
+    with zeo_server(served) as port:
+        settings = Settings(home=tmp_path, image=f"zeo://127.0.0.1:{port}?blob_dir={tmp_path / 'cache'}")
+        with pytest.raises(OldFormat):
+            await upgrade(settings, home_upgrading(settings))
+        await upgrade(settings, Upgrading(tell=lambda what: None))
+        image = await asyncio.to_thread(LivingImage, Opening(settings.image_uri, settings.journal))
+        try:
+            await image.prepare()
+            assert await asyncio.to_thread(verification.find_faults, image.db) == []
+            with image.snapshot() as root:
+                assert root[roots.GENESIS]["format"] == roots.FORMAT
+                assert set(told["missions"]) == set(answers(root))
+        finally:
+            await asyncio.to_thread(image.close)
