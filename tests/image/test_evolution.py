@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.care.kept_homes import OLDEST, unpack
 from tests.image.open_image import brief, child, heard, open_image, upgrading, uri_of
+from tests.image.servers import zeo_server
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.care.mind_export import LINES, export_mind
-from batos.errors import NewFormat, OldFormat
+from batos.errors import ImageError, NewFormat, OldFormat
 from batos.image import memory_claims, roots, uses, wishes
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
@@ -259,3 +260,17 @@ async def test_a_long_step_is_told_now_and_then() -> None:
         "format 3: 40 changed so far",
         "format 3: facts name the family of their key (45 changed)",
     ]
+
+
+@pytest.mark.blocks_loop
+async def test_an_image_on_a_server_is_upgraded_by_a_node_that_is_alone(tmp_path: Path) -> None:
+    """Another one would go on writing the former form; one that died is waited for, until its lease ends."""
+    with zeo_server(tmp_path) as port:
+        place: dict[str, Any] = {"image": f"zeo://127.0.0.1:{port}", "lease": 1.0}
+        async with open_image(None, **place, node="works") as image:
+            await image.writer.apply(lambda root: root[roots.GENESIS].__setitem__("format", 1))
+            with pytest.raises(ImageError, match="in use at works"):
+                async with open_image(None, **place, upgrading=upgrading()):
+                    pass
+        async with open_image(None, **place, upgrading=upgrading()) as image:
+            assert formats(image) == (roots.FORMAT, roots.FORMAT)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final
 
-from batos.errors import Refused
+from batos.errors import ImageError, Refused
 from batos.image import roots
 from batos.image.records import Status, StatusWord
 from batos.image.roots import Root
+
+#: Seconds between two looks whether other nodes work.
+_PAUSE: Final = 0.05
 
 
 def claim(root: Root, fence: int, mission: str, status: Status) -> None:
@@ -78,6 +84,24 @@ def left_by_the_dead(root: Root) -> dict[int, list[str]]:
 def clear(root: Root, fence: int) -> None:
     """Drop the claims of a node that has ended, and whose missions were settled."""
     root[roots.NODES][fence]["claims"].clear()
+
+
+async def wait_until_alone(snapshot: Callable[[], AbstractContextManager[Root]], fence: int, seconds: float) -> None:
+    """Wait until no other node works on an image that is to be upgraded: it would go on writing the former form.
+
+    A node that died counts until somebody ends its lease. Raises: ImageError: one works on after so many seconds.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while True:
+        with snapshot() as root:
+            others = [each["name"] for other, each in root[roots.NODES].items() if other != fence and not each["ended"]]
+        if not others:
+            return
+        if loop.time() > end:
+            what = f"an older version wrote the image, and it is in use at {', '.join(others)}"
+            raise ImageError(what, remedy="Stop all other nodes, then start this one again: it upgrades the image.")
+        await asyncio.sleep(_PAUSE)
 
 
 def _running(root: Root, node: Any) -> list[tuple[str, Status]]:

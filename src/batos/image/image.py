@@ -122,8 +122,7 @@ class LivingImage(ReadableImage):
         """Make what an image lacks: record trees, the id that it shares with its journal, and steps of the evolution.
 
         Raises NewFormat if a newer version has written it, OldFormat if an older one has and there is no `upgrading`,
-        ConfigError if its server has too few sessions for one more node, ImageDamaged if the journal is not the
-        image's.
+        ConfigError if its server lacks sessions for one more node, ImageDamaged if the journal is not the image's.
         """
         if self.lease is not None:
             await asyncio.to_thread(self.lease.join)
@@ -132,12 +131,13 @@ class LivingImage(ReadableImage):
             async with self.publishing.here():  # one node makes what is missing
                 await self._make_whole()
         with self.snapshot() as root:
-            missions = root[roots.MISSIONS]
-            self._newest = missions.maxKey() if missions else ""
+            self._newest = root[roots.MISSIONS].maxKey() if root[roots.MISSIONS] else ""
 
     async def _make_whole(self) -> None:
         pair, has_image, has_journal = self._look()
         with self.snapshot() as root:
+            if self.lease is not None and evolving.pending(root):
+                await claims.wait_until_alone(self.snapshot, self.lease.fence, 2 * self.lease.seconds)
             await evolving.evolve(root, self.writer, self._upgrading)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
         if not has_journal:

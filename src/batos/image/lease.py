@@ -84,6 +84,11 @@ class NodeLease:
         self._holding = threading.Lock()
         self.publishes, self._holders = False, 0
 
+    @property
+    def seconds(self) -> float:
+        """Return the time after which a silent node counts as dead."""
+        return self._seconds
+
     # -- coming and leaving
 
     def join(self) -> None:
