@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import structlog
+from tests.agency.acting import FACET
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import OTHER, SECRET, ask, memory, tell, told_mind
 from tests.history import lived
+from tests.image.installing import install
 
 from batos.autotelic.curator import CurationWish
 from batos.care import verification
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.care.packing import Packer
-from batos.errors import BriefError, NotFound, Refused
+from batos.errors import BatosError, BriefError, NotFound, OllamaError, Refused
 from batos.history import record_chain
 from batos.image import memory_segments, roots
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.server.dispatch.guest_rights import limit_guest
+from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 
 NEEDLE = SECRET.encode()
@@ -244,3 +249,52 @@ async def test_missions_of_a_life_are_erased_one_after_the_other(tmp_path: Path,
                 assert await asyncio.to_thread(files_with, home, text.encode()) == set()
             assert verification.find_faults(mind.uvm.image.db) == []
             assert faults(mind.uvm) == []
+
+
+async def test_a_guest_erases_its_own_and_nothing_that_is_shared(tmp_path: Path) -> None:
+    """Also where it said the same as a method, a line of the log, or a mission of the home."""
+    async with told_mind(tmp_path) as (mind, home):
+        line = "async def tamland_facet_(self, query): return 'The lamp is wound by Maro.'"
+
+        def learn(root: Root) -> None:
+            install(root, root["brick_prototype_obj"], FACET, f"{line}\n")
+
+        await mind.uvm.image.writer.apply(learn)
+        structlog.get_logger("batos").info("method.note", text=line)
+        ours = await ask(mind, line)
+        theirs = await ask(mind, f"{line} {SECRET}", user="key laptop")
+        args = {"target": theirs, "user": "somebody else"}
+        with pytest.raises(NotFound):
+            await mind.ask("erase", **limit_guest("erase", {"target": ours}, "key laptop 0a1b"))
+        told = await mind.ask("erase", **limit_guest("erase", args, "key laptop 0a1b"))
+        assert (list(told["missions"]), told["methods"], told["lines"]) == ([theirs], [], 0)
+        assert await asyncio.to_thread(places, home) == set()
+        assert line in (home / "logs" / "batos.log").read_text(encoding="utf-8")
+        assert mind.uvm.readings.mission(ours)["answer"]
+        assert all(each["response"] for each in mind.uvm.readings.prompts(ours))
+        with mind.uvm.image.snapshot() as root:
+            assert own_slots(root["brick_prototype_obj"])[FACET].source == f"{line}\n"
+
+
+async def test_a_failed_mission_is_erased_with_what_it_had_paid_for(tmp_path: Path) -> None:
+    """Its status and the digests of its calls stay; the reason, which may quote it, goes."""
+    async with told_mind(tmp_path) as (mind, home):
+        failing = cast("ScriptedBridge", mind.uvm.bridge)
+        former = failing.respond
+
+        def respond(request: ChatRequest) -> str | BatosError:
+            said = " ".join(each["content"] for each in request.messages)
+            return OllamaError(f"no end of {SECRET}") if SECRET in said and not request.schema else former(request)
+
+        failing.respond = respond
+        brief = {"text": f"My key is {SECRET}. Keep it.", "user": "tester", "effort": "reflex"}
+        mission = await mind.uvm.missions.submit(brief)
+        with pytest.raises(OllamaError, match="no end"):
+            await mind.uvm.missions.run(mission)
+        assert {"live_image.fs", "journal.fs"} <= await asyncio.to_thread(places, home)
+        erased = await mind.ask("erase", target=mission, user="tester")
+        assert erased["found"] == []
+        assert await asyncio.to_thread(places, home) == set()
+        shown = mind.uvm.readings.mission(mission)
+        assert (shown["status"], shown["reason"]["message"]) == ("failed", "erased by tester")
+        assert faults(mind.uvm) == []

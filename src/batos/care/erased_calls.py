@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Collection, Iterator
 from typing import Any, Final
@@ -18,8 +19,8 @@ from batos.image.image import LivingImage
 from batos.inference.journal import MISSIONS, Entries, Entry, MissionLog
 from batos.methods.generation import generation_log
 
-#: Keys of a note that are about the state machine alone, and have no words.
-_PLAIN: Final = frozenset({"state", "at", "attempt"})
+#: Keys of a note that are about a state, or the round of a generation, and have no words.
+_PLAIN: Final = frozenset({"state", "at", "attempt", "round", "ended"})
 
 
 def find_logs(root: Any, missions: Collection[str]) -> set[str]:
@@ -32,6 +33,23 @@ def find_logs(root: Any, missions: Collection[str]) -> set[str]:
             if told and told.get("began") and told.get("generation"):
                 found.add(str(told["generation"]))
     return found
+
+
+def list_others(root: Any, user: str | None) -> set[str]:
+    """Return the dreams and questions to the past of other users than this one (None: none of them are)."""
+    if user is None:
+        return set()
+    found = {name for name, dream in (root.get(DREAMS) or {}).items() if dream["user"] != user}
+    for name, log in (root.get(MISSIONS) or {}).items():
+        asked = [note[past_questions.NOTE]["report"] for note in log.notes if past_questions.NOTE in note]
+        if asked and json.loads(asked[-1])["brief"]["user"] != user:
+            found.add(name)
+    return found
+
+
+def list_generations(root: Any) -> set[str]:
+    """Return the logs of methods that were generated: they are no user's."""
+    return {name for name in root.get(MISSIONS) or {} if not name.startswith("m-")}
 
 
 def erase_calls(root: Any, logs: Collection[str], quotes: ErasedWords, spared: Collection[str]) -> int:

@@ -56,14 +56,17 @@ def erase_records(
     memories = _memories_of(root, plan)
     done.memories = [f"{name} {own_slots(root[roots.DOCUMENTS][name])['title']}" for name in memories]
     digests = {each["sha256"] for name in plan.missions for each in _attachments(root, name)}
-    _erase_missions(root, plan, Act(plan.target, by, at, Keeping(), _newest_first(root, plan)), done)
+    _erase_missions(
+        root, plan, Act(plan.target, by, at, Keeping(methods=plan.is_guests), _newest_first(root, plan)), done
+    )
     store.forget_in(root, [name for name in memories if name in root[roots.DOCUMENTS]])
     for name in plan.conversations:
         del root[roots.CONVERSATIONS][name]
         done.conversations.append(name)
     for holder, slot in plan.slots:
         slot_erasure.erase_slot(root, holder, slot)
-    done.methods += _erase_methods(root, plan, by, at)
+    if not plan.is_guests:
+        done.methods += _erase_methods(root, plan, by, at)
     done.files = _drop_files(root, digests)
     if plan.everywhere:
         word_redaction.drop_keys(root, plan.words)

@@ -82,7 +82,9 @@ class ErasureRequest:
         kind = kind_of(root, self.target, self.user, as_words=self.as_words)
         if kind == "words" and self.alone:
             raise find_missing(self.target)
-        return plan_erasure(root, self.target, kind, self.user, cascade=self.cascade)
+        plan = plan_erasure(root, self.target, kind, self.user, cascade=self.cascade)
+        plan.is_guests = self.alone
+        return plan
 
 
 class Erasure:
@@ -125,9 +127,9 @@ class Erasure:
                 page["calls"] = await self._erase_calls(plan)
                 done = ErasedRecords() if plan.logs else await self._erase_records(request, holding)
             self._tell(done)
-            page["lines"] = await asyncio.to_thread(
-                words_left.erase_lines, parts.home, plan.words, [*plan.missions, *plan.logs]
-            )
+            about = [*plan.missions, *plan.logs]
+            words = ErasedWords(()) if plan.is_guests else plan.words
+            page["lines"] = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
             packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
             unfreed = await asyncio.to_thread(self._free_space)
             page |= {  # type: ignore[typeddict-item]
@@ -155,10 +157,13 @@ class Erasure:
 
         def change(root: Any) -> int:
             missions = {*plan.missions, *plan.logs}
-            count = erased_calls.erase_calls(root, erased_calls.find_logs(root, missions), plan.words, spared)
+            logs = erased_calls.find_logs(root, missions) | plan.generations
+            left = spared | erased_calls.list_others(root, plan.owned)
+            left |= erased_calls.list_generations(root) if plan.is_guests else set()
+            count = erased_calls.erase_calls(root, logs, plan.words, left)
             erased_calls.drop_dreams(root, missions, plan.words, plan.owned)
             if plan.everywhere:
-                erased_calls.redact_rest(root, plan.words, spared, at)
+                erased_calls.redact_rest(root, plan.words, left, at)
             return count
 
         count: int = await self._parts.image.journal_writer.apply(change)

@@ -36,7 +36,8 @@ class ErasurePlan:
 
     `words` are looked for in calls, methods and lines of logs, and `everywhere` says in all else too. `dependents` are
     the missions that go only with `--cascade`, and `owned` is whose things go (None: everybody's). `logs` are missions
-    of which only the journal knows.
+    of which only the journal knows, `generations` the logs of methods that the missions had made. A plan that
+    `is_guests` touches nothing that is shared.
     """
 
     target: str
@@ -48,6 +49,8 @@ class ErasurePlan:
     dependents: dict[str, str] = field(default_factory=dict)
     memories: dict[str, str] = field(default_factory=dict)
     logs: dict[str, str] = field(default_factory=dict)
+    generations: set[str] = field(default_factory=set)
+    is_guests: bool = False
     conversations: list[str] = field(default_factory=list)
     slots: list[tuple[UvmObject, str]] = field(default_factory=list)
 
@@ -67,6 +70,7 @@ def plan_erasure(root: Root, target: str, kind: TargetKind, user: str | None, *,
     if plan.dependents and not cascade:
         raise _dependence_error(plan)
     plan.missions |= plan.dependents
+    plan.generations = {each for name in plan.missions for each in _generations_of(root, name)}
     _refuse_open(root)
     return plan
 
@@ -257,6 +261,14 @@ _PLANNERS: Final[Mapping[TargetKind, Callable[[Root, str, str | None], ErasurePl
 
 
 # -- what builds on it
+
+
+def _generations_of(root: Root, mission: str) -> Iterator[str]:
+    """Yield the logs of the methods that were generated for a mission and for no earlier one."""
+    provenance = own_slots(roots.mission_record(root, mission).thought).get("provenance") or {}
+    for told in provenance.get("generated", ()):
+        if told.get("began") and told.get("generation"):
+            yield str(told["generation"])
 
 
 def _add_dependents(root: Root, plan: ErasurePlan) -> None:
