@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,49 @@ def test_nobody_knows_after_a_fault_of_the_program_or_a_lost_answer(target: Targ
             HttpSink(target.url).release(EFFECT)
 
 
+@contextmanager
+def endless(head: bytes, piece: bytes) -> Iterator[str]:
+    """A program that begins its answer with some bytes, and says others again and again until it is cut off."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        leaving = threading.Event()
+
+        def talk() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(head)
+                while not leaving.wait(0.005):  # its pace, which no timeout of a single read ends
+                    connection.sendall(piece)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        finally:
+            leaving.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n", b"x"])
+def test_an_answer_that_never_ends_is_cut(piece: bytes) -> None:
+    """However often a little of it comes; nobody knows what became of the effect."""
+    with endless(b"", piece) as url, pytest.raises((http.client.HTTPException, OSError)):
+        HttpSink(url, timeout=0.2).release(EFFECT)
+
+
+def test_a_text_that_never_ends_is_cut_and_what_came_is_kept() -> None:
+    """The status was there: the program took it."""
+    with endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x") as url:
+        outcome = HttpSink(url, timeout=0.2).release(EFFECT)
+    assert (outcome["status"], set(outcome["answer"])) == (200, {"x"})
+
+
+def test_a_header_that_never_ends_is_cut() -> None:
+    """Whether its status counts depends on how the connection broke."""
+    with endless(b"HTTP/1.1 200 OK\r\nA: ", b"x") as url, suppress(http.client.HTTPException, OSError):
+        assert HttpSink(url, timeout=0.2).release(EFFECT)["answer"] == ""
+
+
 def test_where_nobody_listens_it_is_tried_later() -> None:
     """The remedy says what to start."""
     with socket.socket() as held:
@@ -88,7 +133,8 @@ def test_where_nobody_listens_it_is_tried_later() -> None:
         "http://example.com:80/", "http://192.168.1.2:80/", "https://127.0.0.1:443/", "http://127.0.0.1/x",
         "http://localhost.evil.com:1/", "http://127.0.0.1:99999/", "http://u:p@127.0.0.1:1/", "file:///etc/passwd",
         "http://0.0.0.0:80/", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/?q=1", "", "http://[::2]:1/",
-        "http://169.254.169.254:80/latest", "http://127.0.0.1:1/\r\nX: y",
+        "http://169.254.169.254:80/latest", "http://127.0.0.1:1/\r\nX: y", "http://127.0.0.1:1/ä", "http://2130706433:80/",
+        "http://0x7f.1:80/", "http://127.0.0.1.:80/", "http://[::ffff:8.8.8.8]:80/",
     ],
 )  # fmt: skip
 def test_only_a_program_of_this_machine_is_an_address(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import signal
 from datetime import UTC, datetime, timedelta
@@ -121,3 +122,20 @@ async def test_what_cannot_be_backed_up_or_found_is_said(tmp_path: Path) -> None
     with pytest.raises(NotFound, match="or before"):
         backups.find_backup(tmp_path / "folder", datetime.now(UTC) - timedelta(days=1))
     assert backups.moment_text(made).endswith("Z")
+
+
+async def test_a_line_of_the_list_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    """Whoever wrote it: nothing of it reaches repozo, or a path."""
+    await grown(tmp_path / "home")
+    folder = tmp_path / "folder"
+    made = await asyncio.to_thread(backups.make_backup, tmp_path / "home", folder, full=True, clock=utc_now)
+    good = made.as_dict()
+    wrong: list[object] = [
+        None, [], {}, {**good, "at": 5}, {**good, "at": "soon"}, {**good, "tid": None}, {**good, "tid": "tid:0x-1"},
+        {**good, "image": "--help"}, {**good, "journal": ["../x"]}, {**good, "bytes": "many"}, {**good, "more": 1},
+    ]  # fmt: skip
+    with (folder / "backups.jsonl").open("a") as file:
+        file.writelines(json.dumps(each) + "\n" for each in wrong)
+        file.write("[" * 100_000 + "\n")
+    assert backups.list_backups(folder) == [made]
+    assert backups.find_backup(folder, datetime.now(UTC)) == made

@@ -46,7 +46,7 @@ async def emptied(home: Path) -> AsyncIterator[LivingImage]:
 async def imported(folder: Path, home: Path) -> dict[str, int]:
     """Import an export."""
     async with emptied(home) as image:
-        return await mind_export.import_mind(image, folder)
+        return (await mind_export.import_mind(image, folder))[0]
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -95,13 +95,19 @@ async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_pa
             ({at: json.dumps({**line, "kind": "os.system"}) + "\n"}, "no kind"),
             ({at: json.dumps({**line, "kind": "builtins.eval"}) + "\n"}, "no kind"),
             ({at: json.dumps({**line, "oid": "oid:0xzz"}) + "\n"}, "no oid"),
+            ({at: json.dumps({**line, "oid": ["oid:0x1"]}) + "\n"}, "no oid"),
+            ({at: json.dumps({**line, "kind": {}}) + "\n"}, "no kind"),
+            ({at: "[" * 100_000 + "\n"}, f"line {at + 1}"),
+            ({at: json.dumps({**line, "slots": {"a": 1}})[:-2] + "9" * 5_000 + "}}\n"}, f"line {at + 1}"),
+            ({at: "\udcff\n"}, f"line {at + 1}"),
             ({at: json.dumps({**line, "slots": {"a": {"$ref": "oid:0xffffff"}}}) + "\n"}, "not there"),
             ({at: json.dumps({**line, "slots": {"a": {"$evil": 1}}}) + "\n"}, "marks no value"),
             ({at: json.dumps({**line, "slots": 7}) + "\n"}, "no object"),
             ({at: ""}, "not there"),
         )
     ):
-        file.write_text("".join(changed.get(n, each) for n, each in enumerate(good)))
+        whole = "".join(changed.get(n, each) for n, each in enumerate(good))
+        file.write_bytes(whole.encode("utf-8", "surrogateescape"))
         with pytest.raises(BriefError, match=named):
             await imported(tmp_path / "export", tmp_path / f"into{number}")
     file.write_text("".join(good))
@@ -109,6 +115,20 @@ async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_pa
     assert (await said_by(tmp_path / "into3"))["names"] == (await said_by(tmp_path / "home"))["names"]
     with pytest.raises(BriefError, match="no mind"):
         await imported(tmp_path / "absent", tmp_path / "into")
+
+
+@pytest.mark.parametrize("name", ["mind.jsonl", "blobs/stolen", "codex/stolen.md"])
+async def test_an_export_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    """A link of a stranger's would bring any file of this machine into the home."""
+    await grown(tmp_path / "home")
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    (tmp_path / "secret").write_bytes((tmp_path / "export" / mind_export.LINES).read_bytes())
+    link = tmp_path / "export" / name
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "secret")
+    with pytest.raises(BriefError, match="link"):
+        await imported(tmp_path / "export", tmp_path / "into")
 
 
 _DATA = st.recursive(

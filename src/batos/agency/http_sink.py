@@ -6,7 +6,10 @@ import hashlib
 import http.client
 import ipaddress
 import json
-from contextlib import closing
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,7 +17,7 @@ from batos.agency.sinks import EffectData, EffectDelayed, EffectRefused, Outcome
 from batos.errors import BriefError
 from batos.image.capabilities import SinkClass
 
-#: Seconds that a program may take to answer.
+#: Seconds that a program may take to answer, in all.
 TIMEOUT: Final = 10.0
 #: Bytes of an answer that are read, and characters of it that are kept.
 _READ, _KEPT = 64 * 1024, 500
@@ -35,9 +38,13 @@ def check_address(url: str) -> str:
     except ValueError:
         port, is_local = None, False
     has_more = any((parts.username, parts.password, parts.query, parts.fragment)) if is_local else False
-    if parts.scheme != "http" or not is_local or port is None or has_more or not url.isprintable() or " " in url:
+    if parts.scheme != "http" or not is_local or port is None or has_more or not _is_plain(url):
         raise BriefError(f"{url!r} is no address of this machine", field="target", remedy=remedy)
     return url
+
+
+def _is_plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url
 
 
 class HttpSink:
@@ -69,14 +76,42 @@ class HttpSink:
                 what = f"nobody listens at {self._url}: {error.strerror or error}"
                 raise EffectDelayed(what, remedy="Start the program that listens there.") from error
             headers = {"Content-Type": "application/json", KEY_HEADER: effect["key"], "Connection": "close"}
-            connection.request("POST", parts.path or "/", body, headers)
-            answer = connection.getresponse()
-            text = answer.read(_READ).decode("utf-8", "replace")
+            with _cut_after(connection.sock, self._timeout):
+                connection.request("POST", parts.path or "/", body, headers)
+                answer = connection.getresponse()
+                text = _read_begin(answer).decode("utf-8", "replace")
         return _judge(self._url, answer.status, text)
 
     def find(self, effect: EffectData) -> Outcome | None:
         """Return nothing: a program is asked again with the key, it cannot be asked what it did."""
         return None
+
+
+def _read_begin(answer: http.client.HTTPResponse) -> bytes:
+    """Return the beginning of an answer's text, or what came of it: its status is there, so the program decided."""
+    found = b""
+    with suppress(OSError, http.client.HTTPException):
+        while len(found) < _READ and (piece := answer.read1(_READ - len(found))):
+            found += piece
+    return found
+
+
+@contextmanager
+def _cut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """Cut a connection after some seconds: its own timeout is for each read, and an answer may come byte by byte."""
+
+    def cut() -> None:
+        with suppress(OSError):  # it is closed already
+            connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _judge(url: str, status: int, text: str) -> Outcome:

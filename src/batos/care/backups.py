@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -20,8 +21,9 @@ from typing import Any, Final
 from ZODB.FileStorage import FileIterator
 from ZODB.scripts import repozo
 
+from batos.care.disarming import DisarmingReport, disarm_file
 from batos.errors import BatosError, NotFound, Refused, UsageError
-from batos.image.ids import iso, tid_text
+from batos.image.ids import iso, tid_text, utc_now
 from batos.image.past import moment_of
 
 #: The list of a folder's backups, a line of JSON for each.
@@ -30,6 +32,9 @@ _LIST: Final = "backups.jsonl"
 _BESIDE: Final = ("batos.toml", "codex", "modelfiles")
 #: The databases: the folder of a backup, and the file of a home.
 _DATABASES: Final = {"image": "live_image.fs", "journal": "journal.fs"}
+#: A commit, and a time by which repozo names a state.
+_TID: Final = re.compile(r"tid:0x[0-9a-f]{1,16}")
+_STAMP: Final = re.compile(r"\d{4}(-\d\d){5}")
 #: The folder in a home in which a restoration is made ready.
 _READY: Final = ".restoring"
 
@@ -55,10 +60,22 @@ def list_backups(folder: Path) -> list[Backup]:
     path = folder / _LIST
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
-            found.append(Backup(**json.loads(line)))
-        except (ValueError, TypeError):
+            backup = Backup(**json.loads(line))
+        except (ValueError, TypeError, RecursionError):
             continue
+        if _is_sound(backup):
+            found.append(backup)
     return found
+
+
+def _is_sound(backup: Backup) -> bool:
+    """Tell whether the fields of a line of the list are what they should be: anybody may have written it."""
+    try:
+        datetime.fromisoformat(backup.at).astimezone(UTC)
+        stamps = _TID.fullmatch(backup.tid), _STAMP.fullmatch(backup.image), _STAMP.fullmatch(backup.journal)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return all(stamps) and type(backup.bytes) is int
 
 
 def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], datetime], beside: bool = False) -> Backup:
@@ -169,8 +186,12 @@ def find_backup(folder: Path, at: datetime | None) -> Backup:
     return found[-1]
 
 
-def restore_backup(folder: Path, home: Path, backup: Backup) -> None:
+def restore_backup(
+    folder: Path, home: Path, backup: Backup, clock: Callable[[], datetime] = utc_now
+) -> DisarmingReport:
     """Bring a backup back into a home that has no image; all of it is there at the end, or nothing.
+
+    The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
     """
@@ -188,12 +209,14 @@ def restore_backup(folder: Path, home: Path, backup: Backup) -> None:
                 _run_repozo(["-R", "-r", str(folder / name), "-o", str(ready / file), "-D", stamp, "-w"])
             (ready / f"{file}.index").unlink(missing_ok=True)  # it may be of a later state
         _cut_after(ready / _DATABASES["journal"], backup.tid)
+        disarmed = disarm_file(ready / _DATABASES["image"], iso(clock()))
         for source, name in ((folder / "blobs", "blobs"), *((folder / "home" / each, each) for each in _BESIDE)):
             _copy_beside(source, ready / name)
         _settle(ready, home)
     except OSError as error:
         what = f"the backup cannot be restored: {error}"
         raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
+    return disarmed
 
 
 @contextmanager

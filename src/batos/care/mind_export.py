@@ -7,22 +7,26 @@ methods and records of origins have them; so an export of what was imported is t
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from persistent import Persistent
 from ZODB.blob import Blob, FilesystemHelper
+from ZODB.DB import DB
 from ZODB.utils import load_current, p64, u64, z64
 
+from batos.care.disarming import DisarmingReport, disarm
 from batos.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 from batos.image import object_states, roots
 from batos.image.evolution import evolving
-from batos.image.ids import oid_text
+from batos.image.ids import iso, oid_text, utc_now
 from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
 from batos.image.transactions import snapshot
@@ -144,7 +148,7 @@ def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises: BriefError: the file is none of an export, or a line is damaged; the error names it.
     """
     try:
-        file = (folder / LINES).open(encoding="utf-8")
+        file = (folder / LINES).open("rb")  # text is decoded line by line, so that a fault has its number
     except OSError as error:
         what = f"{folder} has no {LINES}: {error.strerror}"
         raise BriefError(what, field="folder", remedy="Name the folder of an export.") from error
@@ -156,7 +160,8 @@ def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     what = f"{folder / LINES} is of another format or version"
                     raise BriefError(what, field="version", remedy="Import it with the version that wrote it.")
                 if number > 1:
-                    yield number, {name: line[name] for name in ("db", "oid", "kind", "slots")} | _blob_of(line)
+                    texts = {name: str(line[name]) for name in ("db", "oid", "kind")}
+                    yield number, {**texts, "slots": line["slots"]} | _blob_of(line)
             except BriefError:
                 raise
             except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -168,11 +173,27 @@ def _blob_of(line: dict[str, Any]) -> dict[str, Any]:
     return {"sha256": line["sha256"]} if "sha256" in line else {}
 
 
-async def import_mind(image: LivingImage, folder: Path) -> dict[str, int]:
+def check_plain(folder: Path) -> None:
+    """Raise BriefError for a link, or what else is no file and no folder, in a folder that may be a stranger's.
+
+    A copy of what a link leads to would bring any file of this machine into the home.
+    """
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            what = f"{path} is a link, or no file"
+            raise BriefError(what, field="folder", remedy="Take it out; an export has plain files alone.")
+
+
+async def import_mind(
+    image: LivingImage, folder: Path, clock: Callable[[], datetime] = utc_now
+) -> tuple[dict[str, int], DisarmingReport]:
     """Make the objects of an export in an image and journal that are empty; all of them, or none.
+
+    The mind is disarmed by the same commit. Returns how many objects and blobs there are, and what that took back.
 
     Raises: Refused: there is a mind already. BriefError: the export is damaged; the error names the line.
     """
+    await asyncio.to_thread(check_plain, folder)
     with image.snapshot() as root:
         if roots.MISSIONS in root:
             raise Refused(
@@ -185,11 +206,29 @@ async def import_mind(image: LivingImage, folder: Path) -> dict[str, int]:
     counts = {"image": 0, "journal": 0, "blobs": 0}
     # Each is made and thrown away first, so that neither is written if there is a fault in the other.
     for name, db in (("journal", image.journal_db), ("image", image.db)):
-        with snapshot(db) as root:
-            _fill(root, name, folder, dict(counts), is_kept=False)
+        await asyncio.to_thread(_try, db, name, folder)
     await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
-    await image.shared.apply(lambda root: _fill(root, "image", folder, counts))
-    return counts
+    at = iso(clock())
+
+    def change(root: Any) -> DisarmingReport:
+        _fill(root, "image", folder, counts)
+        return _disarm(root, at)
+
+    return counts, await image.shared.apply(change)
+
+
+def _try(db: DB, name: str, folder: Path) -> None:
+    """Make the objects of a database and throw them away."""
+    with snapshot(db) as root:
+        _fill(root, name, folder, {"image": 0, "journal": 0, "blobs": 0}, is_kept=False)
+
+
+def _disarm(root: Any, at: str) -> DisarmingReport:
+    try:
+        return disarm(root, at)
+    except Exception as error:  # hostile trees may raise anything
+        what = f"the grants or effects of the export are damaged: {type(error).__name__} {error}"[:200]
+        raise BriefError(what, field="slots", remedy=_AGAIN) from error
 
 
 def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept: bool = True) -> None:

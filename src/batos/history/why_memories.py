@@ -56,5 +56,7 @@ def _explain_source(asking: Asking, name: str, how: str) -> WhyNode:
             found = memory_records.find_document(asking.root, name, asking.user)
         except NotFound:
             return make_node("memory", f"{how} {name}")
+    if asking.user not in (None, own_slots(found)["user"]):
+        return make_node("memory", f"{how} a memory of another user")
     node = explain_memory(asking, found)
     return {**node, "text": f"{how} {node['text']}"}

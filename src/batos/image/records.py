@@ -75,6 +75,10 @@ class Brief(Persistent):
         """Leave only these fields, which have no words of the request."""
         self.value = kept
 
+    def drop_grants(self) -> None:
+        """Leave the grants out that the request names."""
+        self.value = {key: value for key, value in self.value.items() if key != "grants"}
+
 
 class Status(Persistent):
     """Where a mission stands; changed only by short transactions, never by the mission.

@@ -9,7 +9,7 @@ from tests.cli.processes import User
 
 
 def test_a_mind_moves_to_another_home(user: User, tmp_path: Path) -> None:
-    """With its missions, memories and codex; over another mind nothing is imported."""
+    """With its missions, memories and codex; over another mind nothing is imported, and no address is taken over."""
     folder, other = tmp_path / "mind", tmp_path / "other"
     assert user.run("ask", "My cat is called Miso. What holds a pier?", "--effort", "reflex").code == 0
     told = user.run("export", str(folder), "--json").document["data"]
@@ -19,7 +19,10 @@ def test_a_mind_moves_to_another_home(user: User, tmp_path: Path) -> None:
     assert len(lines) == told["image"] + told["journal"]
     assert user.run("export", str(folder)).code == 2
     assert user.run("import", str(folder)).code == 4
+    (folder / "batos.toml").write_text('ollama_host = "http://192.0.2.1:11434"\n')
     done = user.run("import", str(folder), "--home", str(other))
+    assert "was left out" in done.err
+    assert not (other / "batos.toml").exists()
     assert (done.code, "objects of the image" in done.out) == (0, True), done.err
     assert "Miso" in user.run("recall", "cat Miso", "--home", str(other)).out
     assert user.run("verify", "--home", str(other)).code == 0

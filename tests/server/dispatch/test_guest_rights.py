@@ -297,3 +297,17 @@ async def test_a_beginning_means_ones_own(tmp_path: Path) -> None:
         assert theirs["id"] not in several.value.message
         with pytest.raises(BriefError, match="beginning of 3 missions"):
             await two.home.call("show", {"mission": shared[:4]})
+
+
+async def test_the_reasons_of_a_memory_name_no_memory_of_another(tmp_path: Path) -> None:
+    """A guest who says that a fact of its own holds only with another's is not told what that is."""
+    async with two_guests(tmp_path) as two:
+        theirs = await two.ann.call("remember", {"text": "It nests at noon.", "key": "heron.secret"})
+        named = theirs["remembered"][0]["document"]
+        mine = await two.bob.call("remember", {"text": "A tide.", "key": "my.fact", "depends_on": [named]})
+        why = {"what": mine["remembered"][0]["document"]}
+        told, seen = await two.bob.call("why", why), await two.home.call("why", why)
+        assert "holds only with a memory of another user" in json.dumps(told)
+        assert "heron" not in json.dumps(told)
+        assert "key ann" not in json.dumps(told)
+        assert "holds only with heron.secret" in json.dumps(seen)

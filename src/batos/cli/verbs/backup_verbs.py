@@ -14,6 +14,7 @@ from batos.cli.past_moments import past_moment
 from batos.cli.render.short_names import local_time
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
+from batos.cli.verbs.export_verbs import note_disarmed
 from batos.errors import BriefError, Refused
 from batos.image.ids import utc_now
 from batos.terminal.console import size
@@ -72,7 +73,8 @@ def _list_text(told: Mapping[str, Any]) -> str:
 def restore(called: VerbCall, folder: Path, at: str | None) -> int:
     """Bring the mind in DIR back into the home, which has no image yet: all of it, or nothing.
 
-    Then `batos verify` and `batos audit verify` check it. Keys and tokens are made anew.
+    Then `batos verify` and `batos audit verify` check it. Keys and tokens are made anew. Grants are taken back:
+    what the mind was about to do may have happened since.
     """
     from batos.care import backups
 
@@ -80,7 +82,8 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
         raise BriefError("--at takes a time", field="at", remedy="Give a time such as yesterday, or 2h ago.")
     _check_files(called)
     chosen = backups.find_backup(folder, None if at is None else datetime.fromisoformat(at))
-    run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
-    told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)}
+    disarmed = run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
+    told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)} | disarmed
+    note_disarmed(called, told)
     called.answer(told, lambda told: f"The mind as of {local_time(told['moment'])} is in {told['home']}.")
     return 0

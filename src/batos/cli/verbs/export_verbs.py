@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from batos.terminal.console import count_text
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 #: The files of a home that an export has beside image and journal.
 _BESIDE = ("codex", "batos.toml")
+#: Settings that say where the mind lives, who reaches it and who thinks for it: a stranger's are not taken over.
+_PLACES = frozenset({"home", "image", "journal", "ollama_host", "bind", "events", "server"})
 
 
 @click.command(epilog=examples("batos export ./mind"))
@@ -61,11 +64,25 @@ def _copy(source: Path, target: Path) -> None:
 def import_(called: VerbCall, folder: Path) -> int:
     """Make the mind that DIR has in this home, which has none yet: all of it, or nothing.
 
-    A line that is damaged is named, and then nothing is written.
+    A line that is damaged is named, and then nothing is written. Grants are taken back, and settings that name
+    addresses are left out: the mind may be a stranger's.
     """
-    counts = run(_import(called, folder))
-    called.answer(counts, lambda told: f"{_counts_text(told)} are in {called.settings.home}.")
+    told = run(_import(called, folder))
+    if told["left_out"]:
+        called.note(f"{folder / 'batos.toml'} names addresses, or is none, and was left out: read it, then copy it.")
+    note_disarmed(called, told)
+    called.answer(told, lambda told: f"{_counts_text(told)} are in {called.settings.home}.")
     return 0
+
+
+def note_disarmed(called: VerbCall, told: Mapping[str, Any]) -> None:
+    """Say which grants a mind lost on its way back, and which effects wait for a person's answer."""
+    if told["grants"]:
+        called.note(f"Grants that were taken back: {', '.join(told['grants'])}. `batos grants add` gives them again.")
+    if told["effects"]:
+        called.note(
+            f"{count_text(len(told['effects']), 'effect')} may have happened since: `batos effects` lists them."
+        )
 
 
 async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
@@ -77,12 +94,22 @@ async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
         raise UsageError(f"{folder} has no {mind_export.LINES}", field="folder", remedy="Name the folder of an export.")
     image = await asyncio.to_thread(LivingImage, Opening(settings.image_uri, settings.journal))
     try:
-        counts = await mind_export.import_mind(image, folder)
+        counts, disarmed = await mind_export.import_mind(image, folder)
     finally:
         await asyncio.to_thread(image.close)
+    left_out = [] if _is_harmless(folder / "batos.toml") else ["batos.toml"]
     for name in _BESIDE:
-        await asyncio.to_thread(_copy, folder / name, settings.home / name)
-    return counts
+        if name not in left_out:
+            await asyncio.to_thread(_copy, folder / name, settings.home / name)
+    return {**counts, **disarmed, "left_out": left_out}
+
+
+def _is_harmless(path: Path) -> bool:
+    """Tell whether settings name no place: none of the mind, of its server, or of Ollama."""
+    try:
+        return not path.exists() or _PLACES.isdisjoint(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _counts_text(told: Mapping[str, Any]) -> str:

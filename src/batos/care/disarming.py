@@ -1,0 +1,69 @@
+"""Disarming: a mind that comes out of a backup or an export acts on nothing until a person grants it again.
+
+A backup does not know what became of its effects since, and an export may be a stranger's.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+from ZODB.DB import DB
+
+from batos.image import roots, staged_effects, storage
+from batos.image.filestorage import SoundFileStorage
+from batos.image.records import Brief
+from batos.image.roots import Root
+from batos.image.transactions import snapshot
+
+_UNSURE: Final = "its mind came back from a backup or an export, and it may have happened since that was made"
+
+
+class DisarmingReport(TypedDict):
+    """The grants that were taken back, by name, and the effects of which nobody knows whether they happened."""
+
+    grants: list[str]
+    effects: list[str]
+
+
+def disarm(root: Root, at: str) -> DisarmingReport:
+    """Take back all grants, and ask a person about each effect that waits; within a change of the image.
+
+    Missions that have not ended lose the grants that they name: else one of the same name would be theirs again.
+    """
+    effects = staged_effects.list_waiting(root)
+    for name in effects:
+        staged_effects.become(root, staged_effects.find(root, name), "unknown", at, {"reason": _UNSURE})
+    grants = list(root[roots.GRANTS]) if roots.GRANTS in root else []
+    for name in grants:
+        del root[roots.GRANTS][name]
+    for brief in _list_granted(root):
+        brief.drop_grants()
+    return {"grants": grants, "effects": effects}
+
+
+def _list_granted(root: Root) -> list[Brief]:
+    """Return the briefs of missions that have not ended, or are not published yet, and that name grants."""
+    names = list(root[roots.UNFOLDED]) if roots.UNFOLDED in root else []
+    found = (roots.find_record(root, each) for each in names)
+    return [each.brief for each in found if each is not None and each.brief.value.get("grants")]
+
+
+def disarm_file(path: Path, at: str) -> DisarmingReport:
+    """Take back the same in a file that no process has open; one with nothing of it stays as it is."""
+    database = storage.open_database(f"file://{path}", connections=1, factory=lambda: SoundFileStorage(str(path)))
+    with closing(database):
+        done = _disarm_database(database, at)
+    for beside in path.parent.glob(f"{path.name}.*"):
+        beside.unlink()
+    return done
+
+
+def _disarm_database(database: DB, at: str) -> DisarmingReport:
+    with snapshot(database) as now:
+        if not (now.get(roots.GRANTS) or staged_effects.list_waiting(now) or _list_granted(now)):
+            return {"grants": [], "effects": []}
+    with database.transaction("disarmed") as connection:
+        root: Any = connection.root()
+        return disarm(root, at)

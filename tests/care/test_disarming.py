@@ -1,0 +1,91 @@
+"""Disarming: a mind that comes out of a backup or an export acts on nothing until a person grants it again."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agency.acting import Acting, acting
+from tests.care.test_mind_export import exported, imported
+from tests.care.test_verification import bridge
+from tests.history.test_past_questions import Door
+
+from batos.care import backups
+from batos.errors import ObjectError
+from batos.image.ids import utc_now
+from batos.testing import scripted_uvm
+
+MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}
+BRIEF: dict[str, Any] = {"message": MESSAGE, "user": "tester", "grants": ["notes"]}
+
+
+async def copied(mind: Acting, place: Path) -> None:
+    """A backup and an export of a mind as it is now."""
+    await asyncio.to_thread(backups.make_backup, place / "home", place / "backup", full=True, clock=utc_now)
+    await asyncio.to_thread(exported, place / "home", place / "export")
+
+
+async def brought_back(place: Path, how: str) -> dict[str, list[str]]:
+    """Bring the copy back into another home, grant the same again, and let it do all that it would do."""
+    home = place / "again"
+    if how == "backup":
+        newest = backups.find_backup(place / "backup", None)
+        told = await asyncio.to_thread(backups.restore_backup, place / "backup", home, newest)
+        assert told["grants"] == ["notes"]
+    else:
+        await imported(place / "export", home)
+    async with scripted_uvm(home, bridge(), memory=False, method_control=0) as uvm:
+        ask = Door(uvm)
+        grants = (await ask("grants"))["grants"]
+        await ask("grants_add", kind="file", target=str(place / "folder"), name="notes", user="tester")
+        for mission in await uvm.missions.recover():
+            with suppress(ObjectError):  # it holds no capability
+                await uvm.missions.run(mission)
+        await uvm.releaser.release_all()
+        effects = [each["state"] for each in (await ask("effects"))["effects"]]
+        missions = [each["status"] for each in (await ask("missions"))["missions"]]
+        return {"grants": grants, "effects": effects, "missions": missions}
+
+
+@pytest.mark.parametrize("how", ["backup", "export"])
+async def test_what_was_staged_when_a_copy_was_made_is_not_done_by_the_copy(tmp_path: Path, how: str) -> None:
+    """The mind itself did it since: a person is asked what became of it."""
+    async with acting(tmp_path, memory=False) as mind:
+        async with mind.uvm.releaser._releasing:
+            await mind.send("notes", "log.txt", "A line.")
+            await copied(mind, tmp_path)
+        assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
+        assert await brought_back(tmp_path, how) == {
+            "grants": [], "effects": ["unknown"], "missions": ["done"],
+        }  # fmt: skip
+        assert mind.lines() == ["A line."]
+
+
+@pytest.mark.parametrize("how", ["backup", "export"])
+async def test_a_mission_that_waited_when_a_copy_was_made_acts_on_nothing_in_the_copy(tmp_path: Path, how: str) -> None:
+    """Also where a person granted the same again: the effect would be the second one."""
+    async with acting(tmp_path, memory=False) as mind:
+        mission = await mind.uvm.missions.submit(BRIEF)
+        await copied(mind, tmp_path)
+        await mind.uvm.missions.run(mission)
+        assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
+        assert await brought_back(tmp_path, how) == {"grants": [], "effects": [], "missions": ["failed"]}
+        assert mind.lines() == ["A line."]
+
+
+async def test_a_mind_without_grants_is_not_written_to(tmp_path: Path) -> None:
+    """Nothing is left beside its file either."""
+    async with scripted_uvm(tmp_path / "home", bridge(), memory=False):
+        pass
+    made = await asyncio.to_thread(
+        backups.make_backup, tmp_path / "home", tmp_path / "backup", full=True, clock=utc_now
+    )
+    told = await asyncio.to_thread(backups.restore_backup, tmp_path / "backup", tmp_path / "again", made)
+    assert told == {"grants": [], "effects": []}
+    names = sorted(each.name for each in (tmp_path / "again").iterdir() if each.is_file())
+    assert [each for each in names if each.startswith("live_image")] == ["live_image.fs"]
+    one, other = (tmp_path / name / "live_image.fs" for name in ("home", "again"))
+    assert one.read_bytes() == other.read_bytes()
