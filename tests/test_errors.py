@@ -156,3 +156,9 @@ def test_an_absent_slot_is_an_absent_attribute() -> None:
     error = MessageNotUnderstood("oid:0x2a", "fly")
     assert isinstance(error, AttributeError)
     assert error.message == "oid:0x2a does not understand 'fly'"
+
+
+def test_a_busy_image_says_what_to_do_about_its_holder() -> None:
+    """A server is stopped; for another process it is waited for."""
+    served, asked = (errors.ImageBusy("a.fs", f"process 7 (batos {verb})").remedy for verb in ("serve", "ask"))
+    assert ("stop that server" in served, "wait for that process" in asked) == (True, True)

@@ -387,8 +387,13 @@ class ImageBusy(ImageError):
     retry = True
 
     def __init__(self, path: str, owner: str, *, remedy: str = "") -> None:
-        serve = "Run `batos serve` in a terminal of its own: then any number of clients may ask at once."
-        super().__init__(f"the image {path} is held by {owner}", remedy=remedy or f"{serve} Or wait for that process.")
+        if "batos serve" in owner:
+            alone = "Else this needs the image for itself: stop that server, with Ctrl-C in its terminal."
+            usual = f"If that server has just begun, try again. {alone}"
+        else:
+            serve = "Run `batos serve` in a terminal of its own: then any number of clients may ask at once."
+            usual = f"{serve} Or wait for that process."
+        super().__init__(f"the image {path} is held by {owner}", remedy=remedy or usual)
         self.owner = owner
 
 

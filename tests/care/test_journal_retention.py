@@ -108,7 +108,7 @@ async def test_a_retry_of_a_mission_without_words_asks_the_model_again(tmp_path:
         assert (again["status"], again["cost"]["from_journal"]) == ("done", 0)
         told = replays.compare(first, again, uvm.journal)
         assert told["erased"] == len(words_of(uvm, first["id"]))
-        assert f"the words of {told['erased']} call" in replay_text(told)
+        assert f"the words of {told['erased']} call" in replay_text(told, answered=True)
 
 
 async def test_a_log_of_no_mission_ends_with_its_last_call(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ async def test_another_model_answers_otherwise(tmp_path: Path) -> None:
         assert (await ask("show", mission=again["id"]))["answer"] == "The pier is of steel. It stands."
         lacking = await ask("replay", mission=first["id"], model="absent:1b")
         assert (lacking["status"], lacking["reason"]["code"]) == ("failed", "model_missing")
+        assert "ollama pull absent:1b" in lacking["reason"]["remedy"]
         with pytest.raises(NotFound):
             await ask("replay", mission=first["id"], user="somebody")
         waits = await uvm.missions.submit({"text": "What holds?"})

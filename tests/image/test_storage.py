@@ -63,10 +63,17 @@ def test_a_postgres_image_needs_a_journal_of_its_own(scheme: str) -> None:
     assert "BATOS_JOURNAL" in refused.value.remedy
 
 
+def test_a_path_is_no_uri() -> None:
+    """The remedy has the URI of that file, for the image and for what is derived from it."""
+    for opens in (lambda uri: journal_uri(uri, ""), lambda uri: open_database(uri, connections=1)):
+        with pytest.raises(ConfigError, match="no scheme") as refused:
+            opens("/a/live_image.fs")
+        assert "file:///a/live_image.fs?blobstorage_dir=/a/blobs" in refused.value.remedy
+
+
 @pytest.mark.parametrize(
     ("uri", "says"),
     [
-        ("live_image.fs", "No resolver"),
         ("ftp://somewhere/x.fs", "No resolver"),
         ("file://", "names no file"),
         ("file:///tmp/x.fs?blob_dir=/tmp/blobs", "'blob_dir'"),

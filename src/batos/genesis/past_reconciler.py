@@ -48,7 +48,8 @@ class PastReconciler(Reconciler):
         async with today.turn:
             now = await today.check()
         if other and other not in now.digests:
-            raise ModelMissing(other)
+            remedy = f"`ollama list` shows those that it has; `ollama pull {other}` fetches one."
+            raise ModelMissing(other, remedy=remedy)
         with today.image.snapshot() as root:
             used = {who: other or made for who, made in register.read_record(root).used.items()}
             model = own_slots(root["pLLM_obj"])

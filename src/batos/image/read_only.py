@@ -14,7 +14,7 @@ from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 from ZODB.utils import load_current, z64
 
-from batos.errors import BatosError, ImageDamaged
+from batos.errors import BatosError, ImageDamaged, NotFound
 from batos.image import indexfile, pairing, storage, torn_tail
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
@@ -144,6 +144,14 @@ def is_there(uri: str) -> bool:
     """
     path = storage.file_of(uri)
     return path is None or path.exists()
+
+
+def check_is_there(uri: str) -> None:
+    """Raise NotFound if there is no database to read."""
+    if not is_there(uri):
+        path = storage.file_of(uri)
+        remedy = "`batos genesis` makes one; `--home DIR` names another home, `batos restore` brings a backup back."
+        raise NotFound(f"there is no image yet: {path} is missing", field="image", remedy=remedy)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def journal_uri(image: str, journal: str) -> str:
     if journal:
         return _normal(journal)
     image = _normal(image)
+    _check_scheme(image)
     scheme = image.partition("://")[0]
     if scheme == "memory":
         return "memory://journal"
@@ -115,6 +116,7 @@ def _resolve(uri: str, pool: int) -> tuple[StorageFactory, dict[str, Any]]:
 
     Raises: ConfigError: the URI is not valid, or its storage is not installed.
     """
+    _check_scheme(uri)
     path = file_of(uri)
     if path is not None:
         return _file_factory(uri, path), {}
@@ -151,6 +153,17 @@ def _not_a_uri(uri: str, why: str) -> ConfigError:
         field="image",
         remedy="Use file:///path/name.fs?blobstorage_dir=/path/blobs, memory://, zeo://host:port or postgres://...",
     )
+
+
+def _check_scheme(uri: str) -> None:
+    """Raise ConfigError if `uri` is the path of a file, or anything else without a scheme."""
+    if "://" not in uri:
+        path = Path(uri).absolute()
+        raise ConfigError(
+            f"{uri} is not a storage URI: it has no scheme such as file://",
+            field="image",
+            remedy=f"For that file: file://{path}?blobstorage_dir={path.with_name('blobs')}. For its home: --home DIR.",
+        )
 
 
 def _opening_error(uri: str, path: Path | None, error: Exception) -> ImageError:

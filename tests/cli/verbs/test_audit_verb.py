@@ -62,4 +62,4 @@ def test_records_are_verified_and_exported(user: User, tmp_path: Path) -> None:
 def test_without_an_image_there_is_nothing_to_verify(user: User) -> None:
     """The remedy says where to look."""
     other = user.run("audit", "verify", "--home", str(user.home / "other"))
-    assert (other.code, "batos doctor" in other.err) == (2, True)
+    assert (other.code, "batos genesis" in other.err) == (2, True)

@@ -27,3 +27,5 @@ def test_a_home_is_backed_up_and_restored_elsewhere(user: User, tmp_path: Path) 
     assert user.run("restore", str(tmp_path), "--home", str(tmp_path / "x")).code == 2
     assert user.run("backup", str(user.home / "here")).code == 2
     assert user.run("backup", str(folder), "--image", "memory://x").code in (2, 4)
+    nothing = user.run("backup", str(tmp_path / "none"), "--home", str(tmp_path / "absent"))
+    assert (nothing.code, "Copying" in nothing.err, "batos genesis" in nothing.err) == (2, False, True)

@@ -25,7 +25,9 @@ def test_a_fault_is_named_and_repaired(user: User) -> None:
     assert user.run("repair").out == "Nothing is to be repaired.\n"
     assert user.run("verify", "--json").document["data"] == {"ok": True, "faults": []}
     absent = str(user.home / "absent")
-    assert (user.run("verify", "--home", absent).code, user.run("repair", "--home", absent).code) == (2, 2)
+    nowhere = user.run("verify", "--home", absent)
+    assert (nowhere.code, user.run("repair", "--home", absent).code) == (2, 2)
+    assert "batos genesis" in nowhere.err
 
 
 def test_many_faults_are_counted() -> None:

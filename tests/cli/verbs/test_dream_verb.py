@@ -20,6 +20,7 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
     assert user.run("missions", "--json").document["data"]["missions"] == []
     told = user.run("dream", "diff", "last")
     assert (told.code, name in told.out, "the mission, memory, statistics" in told.out) == (0, True, True), told.out
+    assert f"batos dream promote {name}" in told.out
     assert user.run("dream", "promote", name).code == 0
     assert [each["id"] for each in user.run("missions", "--json").document["data"]["missions"]] == [name]
     assert user.run("dream", "promote", name).code == 4
@@ -61,7 +62,7 @@ def test_differences_are_told() -> None:
     """Pairs only where they differ."""
     pairs = {"models": [["a"], ["b"]], "personas": [["BRICK"], ["BRICK"]], "carried": [1, 0]}
     lines = {"recalled": ["- d-1"], "written": [], "answer": ["- Yes.", "+ No."]}
-    told = replay_text(
-        {"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], "erased": 2, **pairs, **lines}
-    )
+    found = {"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], "erased": 2, **pairs, **lines}
+    told = replay_text(found, answered=True)
     assert ("models   a -> b" in told, "personas" in told, "answer   + No." in told) == (True, False, True)
+    assert "answer   none" in replay_text({**found, "answer": []}, answered=False)

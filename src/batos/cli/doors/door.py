@@ -177,7 +177,7 @@ def _tell_stale(called: VerbCall) -> None:
     """Tell that a server which left its note has ended."""
     left = server_file.read(called.settings.home)
     if left is not None and not called.quiet:
-        called.console.say(f"The server of process {left.pid} has ended; its note is ignored.", dim=True)
+        called.console.say(f"The server (process {left.pid}) has ended abruptly; `batos serve` starts one.", dim=True)
 
 
 @asynccontextmanager

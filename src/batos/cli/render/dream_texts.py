@@ -30,6 +30,9 @@ def difference_text(told: Mapping[str, Any]) -> str:
     lines.append(f"adds     the mission{''.join(f', {each}' for each in told['contributions'])}")
     if told["conflicts"]:
         lines.append("It cannot be promoted: dream it again.")
+    elif told["state"] == "open":
+        dream = told["dream"]
+        lines.append(f"`batos dream promote {dream}` does this, `batos dream drop {dream}` throws it away.")
     return reveal("\n".join(lines))
 
 
@@ -38,8 +41,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def replay_text(told: Mapping[str, Any]) -> str:
-    """Write what is otherwise in a replay."""
+def replay_text(told: Mapping[str, Any], answered: bool) -> str:
+    """Write what is otherwise in a replay, which has an answer or failed."""
     calls = f"{len(told['same'])} from the journal, {len(told['made'])} made anew, {len(told['gone'])} not needed"
     lines = [f"replay   {told['mission']} of {told['of']}", f"calls    {calls}"]
     lines += [f"made     {each}" for each in told["made"]]
@@ -55,5 +58,5 @@ def replay_text(told: Mapping[str, Any]) -> str:
     for name in ("recalled", "written", "answer"):
         lines += [f"{name.ljust(8)} {each}" for each in told[name]]
     if not told["answer"]:
-        lines.append("answer   the same")
+        lines.append("answer   the same" if answered else "answer   none: the replay has not ended with one")
     return reveal("\n".join(lines))

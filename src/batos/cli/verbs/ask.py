@@ -161,7 +161,10 @@ def send(
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
     args |= {"grants": list(grants)} if grants else {}
-    return run(_send(open_door(called), followed, args), followed.parting)
+    code = run(_send(open_door(called), followed, args), followed.parting)
+    if grants and not code:
+        called.note("`batos effects last` tells what came of its effects.")
+    return code
 
 
 async def _send(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:

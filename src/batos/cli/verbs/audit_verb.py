@@ -18,7 +18,7 @@ from batos.cli.past_moments import past_moment
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, common, run
 from batos.cli.wrong_usage import Subverbs
-from batos.errors import BriefError, NotFound, UsageError
+from batos.errors import BriefError, UsageError
 from batos.terminal.console import count_text
 from batos.terminal.layout import plain
 
@@ -75,7 +75,8 @@ def _verified_text(told: Mapping[str, Any]) -> str:
         lines.append("Restore image, journal and blobs together from one backup, or export what there is as evidence.")
     state = "as they were written" if told["ok"] else "were looked at"
     counts = f"{count_text(told['calls'], 'call')} and {count_text(told['effects'], 'outcome')} of effects"
-    return "\n".join([*lines, f"{counts} {state}.", f"head     {told['head']}", f"effects  {told['effects_head']}"])
+    heads = [f"head     {told['head'] or 'none'}", f"effects  {told['effects_head'] or 'none'}"]
+    return "\n".join([*lines, f"{counts} {state}.", *heads])
 
 
 @audit.command(short_help="Write the records down.", epilog=examples("batos audit export --since yesterday a.jsonl"))
@@ -125,11 +126,10 @@ def _write_records(faces: Any, out: TextIO, since: str | None, *, bodies: bool) 
 @contextmanager
 def _open_image(called: VerbCall) -> Iterator[Any]:
     """Open image and journal for reading, also beside the process that holds them."""
-    from batos.image.read_only import is_there, open_read_only
+    from batos.image.read_only import check_is_there, open_read_only
 
     settings = called.settings
-    if not is_there(settings.image_uri):
-        raise NotFound("there is no image on a disk to read", field="image", remedy="`batos doctor` tells where it is.")
+    check_is_there(settings.image_uri)
     with open_read_only(settings.image_uri, settings.journal) as faces:
         yield faces
 

@@ -34,12 +34,14 @@ def backup(called: VerbCall, folder: Path, full: bool, lists: bool) -> int:
     Keys and tokens are left out. A backup holds all questions and answers: guard DIR as you guard the home.
     """
     from batos.care import backups
+    from batos.image.read_only import check_is_there
 
     if lists:
         found = [each.as_dict() | {"moment": backups.moment_text(each)} for each in backups.list_backups(folder)]
         called.answer({"backups": found}, _list_text)
         return 0
     _check_files(called)
+    check_is_there(called.settings.image_uri)
     called.note("Copying. Ctrl-C leaves the backups that are there whole.")
     made = run(asyncio.to_thread(_make, called, folder, full))
     called.answer(made, lambda told: f"The mind as of {local_time(told['moment'])} is in {folder}.")
@@ -86,4 +88,5 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
     told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)} | disarmed
     note_disarmed(called, told)
     called.answer(told, lambda told: f"The mind as of {local_time(told['moment'])} is in {told['home']}.")
+    called.note(f"`batos verify --home {told['home']}` and `batos audit verify --home {told['home']}` check it.")
     return 0

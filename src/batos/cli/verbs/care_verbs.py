@@ -11,9 +11,6 @@ from batos.cli.doors.door import open_door
 from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
 from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.verbs.show import ask_once
-from batos.errors import NotFound
-
-_NOWHERE = NotFound("there is no image on a disk", field="image", remedy="`batos doctor` tells where it should be.")
 
 
 @click.command()
@@ -33,11 +30,10 @@ def verify(called: VerbCall) -> int:
 def _verify(called: VerbCall) -> list[dict[str, Any]]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.care import verification
-    from batos.image.read_only import is_there, open_read_only
+    from batos.image.read_only import check_is_there, open_read_only
 
     settings = called.settings
-    if not is_there(settings.image_uri):
-        raise _NOWHERE
+    check_is_there(settings.image_uri)
     with open_read_only(settings.image_uri, settings.journal) as faces:
         return [each.as_dict() for each in verification.find_faults(faces.image)]
 
@@ -78,11 +74,10 @@ def repair(called: VerbCall, dry_run: bool) -> int:
 async def _repair(called: VerbCall) -> dict[str, Any]:
     from batos.care import verification
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import is_there
+    from batos.image.read_only import check_is_there
 
     settings = called.settings
-    if not is_there(settings.image_uri):
-        raise _NOWHERE
+    check_is_there(settings.image_uri)
     image = await asyncio.to_thread(LivingImage, Opening(settings.image_uri, settings.journal))
     try:
         await image.prepare()

@@ -13,7 +13,7 @@ import click
 
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
-from batos.errors import NotFound, UsageError
+from batos.errors import UsageError
 from batos.terminal.console import count_text
 
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -39,11 +39,10 @@ def export(called: VerbCall, folder: Path) -> int:
 
 def _export(called: VerbCall, folder: Path) -> dict[str, int]:
     from batos.care import mind_export
-    from batos.image.read_only import is_there, open_read_only
+    from batos.image.read_only import check_is_there, open_read_only
 
     settings = called.settings
-    if not is_there(settings.image_uri):
-        raise NotFound("there is no image on a disk", field="image", remedy="`batos doctor` tells where it should be.")
+    check_is_there(settings.image_uri)
     with open_read_only(settings.image_uri, settings.journal) as pair:
         counts = mind_export.export_mind(pair, folder)
     for name in _BESIDE:

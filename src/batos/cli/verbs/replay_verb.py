@@ -36,7 +36,7 @@ def replay(called: VerbCall, mission: str, model: str | None, codex: Path | None
     followed = FollowedMission(printer, kept_in="journal")
     code, found = run(_replay(open_door(called), followed, args), followed.parting)
     if "replay" in found and not called.console.as_json:
-        called.console.write("\n" + replay_text(found["replay"]))
+        called.console.write("\n" + replay_text(found["replay"], code == 0))
     return code
 
 

@@ -159,7 +159,8 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
         return
     count = {name: counters.get(name, 0) for name in ("calls", "from_journal", "embeds", "wasted", "revised", "busy")}
     prompt, answer = counters.get("prompt_tokens", 0), counters.get("answer_tokens", 0)
-    yield f"totals   {count['calls']:,} calls, {prompt:,} prompt and {answer:,} answer tokens" + _beside(count)
+    calls = f"{count['calls']:,} {'call' if count['calls'] == 1 else 'calls'}"
+    yield f"totals   {calls}, {prompt:,} prompt and {answer:,} answer tokens" + _beside(count)
     means = [f"{what} {_mean(counters[name]):.1f} s" for name, what in _TIMED.items() if name in counters]
     if means:
         yield f"average  {', '.join(means)}"

@@ -11,7 +11,7 @@ import click
 from batos.cli.render.care_texts import upgraded_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
-from batos.errors import NotFound, UsageError
+from batos.errors import UsageError
 
 
 @click.command(epilog=examples("batos upgrade --dry-run", "batos upgrade --backup /mnt/disk/before"))
@@ -40,11 +40,10 @@ async def _upgrade(called: VerbCall, folder: Path | None, *, dry_run: bool, no_b
     from batos.care.upgrading import home_upgrading, plan_upgrade
     from batos.image.evolution.evolving import Upgrading
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import is_there
+    from batos.image.read_only import check_is_there
 
     settings = called.settings
-    if not is_there(settings.image_uri):
-        raise NotFound("there is no image on a disk", field="image", remedy="`batos genesis` makes one.")
+    check_is_there(settings.image_uri)
     told = await asyncio.to_thread(plan_upgrade, settings, folder)
     told["backup"] = "" if no_backup else told["backup"]
     if dry_run or not told["steps"]:
