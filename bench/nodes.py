@@ -222,7 +222,7 @@ async def measure(plan: Plan, numbers: Sequence[int] = (1, 3), tries: int = TRIE
     }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -231,7 +231,7 @@ def main() -> int:
         help="a smoke run with nothing to compare",
     )
     parser.add_argument("--json", type=Path, help="write the report to this file too")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     quick = Plan(latency_ms=20.0, warm_up=0.5, seconds=1.5, lease=1.0)
     found = asyncio.run(measure(quick, (1,), 1) if given.quick else measure(Plan()))
     goals = [
