@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.agency.acting import FACET
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import OTHER, SECRET, ask, memory, tell, told_mind
 from tests.history import lived
+from tests.history.test_past_questions import Door
 from tests.image.installing import install
 
 from batos.autotelic.curator import CurationWish
@@ -29,7 +31,7 @@ from batos.image.transactions import snapshot
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.server.dispatch.guest_rights import limit_guest
-from batos.testing import ScriptedBridge
+from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 NEEDLE = SECRET.encode()
@@ -298,3 +300,15 @@ async def test_a_failed_mission_is_erased_with_what_it_had_paid_for(tmp_path: Pa
         shown = mind.uvm.readings.mission(mission)
         assert (shown["status"], shown["reason"]["message"]) == ("failed", "erased by tester")
         assert faults(mind.uvm) == []
+
+
+@pytest.mark.parametrize("words", ["unfolded", "accepted_at", "attempts", "fingerprint", "2026-", "running"])
+async def test_words_that_are_names_of_the_program_leave_the_mind_whole(tmp_path: Path, words: str) -> None:
+    """A careless user's: the fields of records, the trees of the image, statuses and times are no words of anybody."""
+    for _ in range(2):
+        async with scripted_uvm(tmp_path / "home", memory=False, method_control=0) as uvm:
+            told = await uvm.missions.ask({"text": "What is salt?", "user": "tester"})
+            with suppress(NotFound, Refused, BriefError):
+                await Door(uvm)("erase", target=words, words=True)
+            assert verification.find_faults(uvm.image.db) == []
+            assert (await Door(uvm)("show", mission=told["id"]))["status"] in ("done", "undone")

@@ -47,13 +47,19 @@ def test_words_are_found_in_bytes(data: bytes) -> None:
 
 
 def test_a_mark_takes_their_place_in_plain_data() -> None:
-    """Data that has none is the same object; kinds of containers stay, and a text that is JSON stays JSON."""
+    """Data that has none is the same object; kinds of containers and names of fields stay, a text of JSON is JSON."""
     words = ErasedWords(["secret"])
     clean = {"a": ["b", 1, None]}
     assert words.redact_value(clean) is clean
-    found = {"a": ("secret", 2), "secret": {"x secret"}, "pair": _Pair("a secret", 1), "raw": b"a secret"}
+    found = {
+        "a": ("secret", 2),
+        "My secret": {"x secret"},
+        "secret": 1,
+        "pair": _Pair("a secret", 1),
+        "raw": b"a secret",
+    }
     assert words.redact_value(found) == {
-        "a": (MARK, 2), MARK: {f"x {MARK}"}, "pair": _Pair(f"a {MARK}", 1), "raw": MARK.encode(),
+        "a": (MARK, 2), f"My {MARK}": {f"x {MARK}"}, "secret": 1, "pair": _Pair(f"a {MARK}", 1), "raw": MARK.encode(),
     }  # fmt: skip
     packed = json.dumps({"said": WORDS})
     assert json.loads(ErasedWords([WORDS]).redact(packed)) == {"said": MARK}

@@ -20,6 +20,8 @@ _DEEPEST: Final = 3
 _MOST: Final = 256 * 2**20
 #: The shortest line or sentence, and the shortest single word, by which a text is known elsewhere.
 _SENTENCE, _WORD = 24, 20
+#: The names of fields, as the program writes them.
+_FIELD: Final = re.compile(r"_?[a-z][a-z_]*|sha256")
 #: The end of a line or of a sentence.
 _BREAK: Final = re.compile(r"\n+|(?<=[.!?;:])\s+")
 
@@ -84,9 +86,13 @@ class ErasedWords:
         if isinstance(value, bytes):
             return MARK.encode()
         if isinstance(value, Mapping):
-            return type(value)({self.redact_value(key): self.redact_value(each) for key, each in value.items()})  # type: ignore[call-arg]
+            return type(value)({self._redact_key(key): self.redact_value(each) for key, each in value.items()})  # type: ignore[call-arg]
         redacted = [self.redact_value(each) for each in value]
         return type(value)(*redacted) if hasattr(value, "_fields") else type(value)(redacted)
+
+    def _redact_key(self, key: Any) -> Any:
+        """Return a key without the words; one that may be a field's name stays: the program finds its data by it."""
+        return key if isinstance(key, str) and _FIELD.fullmatch(key) else self.redact_value(key)
 
 
 def _list_forms(words: str) -> set[str]:

@@ -13,13 +13,14 @@ from ZODB.utils import z64
 
 from batos.image import methods, roots
 from batos.image.erased_words import ErasedWords
-from batos.image.records import Approval, Archive, Attachment, Segment
+from batos.image.records import Approval, Archive, Attachment, Brief, Segment, Status
 from batos.image.roots import Root
 from batos.method_documents import CandidateDocument
 from batos.objects.method import Method
 
-#: Kinds of records that are taken out whole and never changed: their bytes are what a digest or an index says of them.
-_WHOLE: Final = (Archive, Attachment, Blob, Length, Segment)
+#: Kinds of records that are taken out whole and never changed: a digest or an index speaks of their bytes, or they have
+#: the kernel's own words beside those of a person.
+_WHOLE: Final = (Archive, Attachment, Blob, Brief, Length, Segment, Status)
 #: The keys by which a line about the outcome of an effect is known: a chain is over it, and it has no words.
 _CHAINED: Final = frozenset({"fingerprint", "prev", "attempts"})
 
@@ -68,7 +69,7 @@ def _redact_object(root: Any, found: Persistent, words: ErasedWords, at: str) ->
     found._p_activate()
     state = found.__getstate__()
     redacted = words.redact_value(state)
-    if redacted is state:
+    if redacted == state:
         return False
     found.__setstate__(redacted)
     found._p_changed = True
