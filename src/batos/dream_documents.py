@@ -26,8 +26,19 @@ class SlotDifference(TypedDict):
     conflict: str
 
 
+class MadeMethod(TypedDict):
+    """A method, or a whole object, that a dream made; `asks`: a person has to approve it when the dream is promoted."""
+
+    method: str
+    source: str
+    asks: bool
+    conflict: str
+
+
 class DreamDiff(DreamLine):
-    """All that a dream would change: slots of objects, tools, and the kinds of its contributions; `methods` ran.
+    """All that a dream would change: slots of objects, methods that it `made`, tools, the kinds of its contributions.
+
+    `methods` ran.
 
     `effects` on the world are never released.
     """
@@ -35,6 +46,7 @@ class DreamDiff(DreamLine):
     answer: Any
     read_at: str
     slots: list[SlotDifference]
+    made: list[MadeMethod]
     methods: list[str]
     tools: list[str]
     contributions: list[str]

@@ -21,6 +21,7 @@ class ReplayDocument(TypedDict):
     models: list[list[str]]
     personas: list[list[str]]
     carried: list[int]
+    methods: list[str]
     recalled: list[str]
     written: list[str]
     answer: list[str]

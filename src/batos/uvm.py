@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from batos.agency.granting import open_sink
 from batos.agency.releaser import Hold, Releaser, ReleaserParts, go_on
@@ -41,7 +41,7 @@ from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
-from batos.methods.runtime import OpenedRuntime, RuntimeParts, open_method_runtime
+from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest
 from batos.missions import reports
 from batos.missions.contributions import APPLIERS
@@ -58,9 +58,6 @@ from batos.missions.sharing import Sharing
 from batos.missions.worker_runs import PAUSES, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
-
-#: The mind that a copy of the image is to be; None: the image is no copy.
-Copied: TypeAlias = PastMind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +173,8 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
         opened = OpenedImage(settings, copy, today.journal, today.bridge, events, today.clock)
-        yield await _build(stack, opened, Seams(), mind or PastMind(today.reconciler))
+        quota = today.method_runtime.generator.generations.limit
+        yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
 
 
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:
@@ -226,7 +224,7 @@ async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
         raise failure
 
 
-async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copied: Copied = None) -> UVM:
+async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copied: CopySource | None = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
@@ -256,10 +254,10 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
     publisher.register(forget_questions.KIND, approvals.fold_forgetting)
     making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
-    method_runtime = await stack.enter_async_context(open_method_runtime(making))
+    method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
-        readings.recollection,
+        readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     mission_memory = _mission_memory(stack, group, opened, store, sharing, lasts=lasts)
@@ -378,12 +376,14 @@ def _rules(settings: Settings) -> Rules:
     return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
 
-def _reconciler(opened: OpenedImage, thinking: Mapping[object, frozenset[str]], copied: Copied) -> Reconciler:
+def _reconciler(
+    opened: OpenedImage, thinking: Mapping[object, frozenset[str]], copied: CopySource | None
+) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
     if copied is not None:
         return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied
+            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied.mind
         )
     return Reconciler(
         opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,

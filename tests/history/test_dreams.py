@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from batos.image import roots
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.server.dispatch.dreaming import promotion_parts
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -138,9 +140,9 @@ async def test_a_promotion_that_dies_before_it_is_published_is_finished(tmp_path
 
     async with counting(tmp_path, memory=False) as (uvm, ask):
         told = await ask("dream_new", brief={**BRIEF, "conversation": "new"})
-        dying = DyingPublisher(uvm.image.writer, {}, uvm.clock)
+        dying = replace(promotion_parts(uvm), publisher=DyingPublisher(uvm.image.writer, {}, uvm.clock))
         with pytest.raises(OSError, match="died"):
-            await promotion.promote(uvm.image, dying, uvm.events, dreams.read(uvm.image, told["id"]))
+            await promotion.promote(dying, dreams.read(uvm.image, told["id"]))
     async with counting(tmp_path, memory=False) as (uvm, ask):
         await uvm.missions.recover()
         assert (await ask("wait", mission=told["id"]))["status"] == "done"
@@ -166,6 +168,31 @@ async def test_a_dream_keeps_its_files_and_its_user(tmp_path: Path) -> None:
         await ask("dream_promote", dream=told["id"][:-1])
         with uvm.image.snapshot() as root:
             assert root[roots.ATTACHMENTS][file.ref.sha256].read() == b"Maro winds the clockwork."
+
+
+#: What no thought may be, and what is said of it.
+UNFIT: dict[str, tuple[dict[str, Any], str]] = {
+    "better trusted than a thought can be": ({"trust": "user"}, "not one that it can have"),
+    "without a provenance": ({"provenance": {"methods": [], "written": []}}, "provenance lacks"),
+    "beyond its budget": ({"cost": {"calls": 99}}, "its budget is 9"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+async def test_a_promotion_passes_the_checks_of_every_thought(tmp_path: Path, name: str) -> None:
+    """Whatever the journal says of it: the voters look at it as at any mission's, and nothing of it is written."""
+    changed, what = UNFIT[name]
+    async with counting(tmp_path) as (uvm, ask):
+        told = await ask("dream_new", brief={**BRIEF, "budget": {"calls": 9}})
+
+        def alter(root: Any) -> None:
+            kept = root[dreams.DREAMS][told["id"]]
+            kept["thought"] = {**kept["thought"], **changed}
+
+        await uvm.image.journal_writer.apply(alter)
+        with pytest.raises(Refused, match=what):
+            await ask("dream_promote", dream=told["id"])
+        assert (visits(uvm), (await ask("missions"))["missions"]) == (0, [])
 
 
 async def test_values_and_references_are_plain_and_back() -> None:

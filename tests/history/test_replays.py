@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,30 @@ async def test_another_codex_asks_otherwise(tmp_path: Path) -> None:
             assert root["orchestrator_obj"].charter == charter
         with pytest.raises(CodexError):
             await ask("replay", mission=first["id"], codex={"mind.toml": "nothing"})
+
+
+def swapped(text: str, other: str) -> str:
+    """A persona's part of the codex with what another one is chosen by."""
+    for key in ("triggers", "exemplars"):
+        block = re.compile(rf"^{key} = \[.*?^\]", re.MULTILINE | re.DOTALL)
+        theirs = block.search(other)
+        assert theirs is not None
+        mine = block.search(text)
+        assert mine is not None
+        text = text.replace(mine[0], theirs[0])
+    return text
+
+
+async def test_another_codex_routes_anew(tmp_path: Path) -> None:
+    """Whoever it would choose thinks, and only there; without another codex the route is that of then."""
+    async with scripted_uvm(tmp_path, speaker()) as uvm:
+        ask, shipped = Door(uvm), codices.read_shipped()
+        text = "How do I roll back a failed database migration without losing the rows written since?"
+        first = await ask("submit", brief={"text": text, "effort": "reflex"}, follow=True)
+        assert first["route"]["personas"] == ["BRICK"]
+        one, two = shipped["brick.toml"], shipped["robin.toml"]
+        other = {**shipped, "brick.toml": swapped(one, two), "robin.toml": swapped(two, one)}
+        again = await ask("replay", mission=first["id"], codex=other)
+        assert (again["route"]["personas"], again["replay"]["personas"]) == (["ROBIN"], [["BRICK"], ["ROBIN"]])
+        same = await ask("replay", mission=first["id"], codex=shipped)
+        assert (same["replay"]["made"], same["route"]["personas"]) == ([], ["BRICK"])

@@ -188,6 +188,19 @@ async def test_no_thought_refers_to_what_is_gone(place: Callable[[Any], Any]) ->
                 await transaction.commit(thought)
 
 
+@pytest.mark.parametrize("writer", WRITERS)
+async def test_no_writer_refers_to_what_is_gone(writer: str) -> None:
+    """Whoever commits is refused."""
+    async with open_image(None) as image:
+        mission = await _befriended(image)
+
+        def work(root: Any) -> None:
+            root[roots.STATISTICS]["friend"] = _forgotten(image, root)
+
+        with pytest.raises(Refused, match="which no longer exists"):
+            await WRITERS[writer](image, mission, work)
+
+
 async def test_no_change_refers_to_what_is_gone() -> None:
     """Neither does the writer; what referred to it before may be written on, and may leave it."""
     async with open_image(None) as image:

@@ -15,7 +15,7 @@ from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, 
 from batos.events import Events
 from batos.image.transactions import snapshot
 from batos.inference.call_order import CallOrder
-from batos.inference.cost import SpendingLimits
+from batos.inference.cost import SpendingLimits, cost_of
 from batos.inference.journal import MISSIONS
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session
@@ -217,10 +217,11 @@ async def test_a_call_that_said_nothing_has_failed() -> None:
 
 
 async def test_a_cancelled_call_is_cut() -> None:
-    """What had come of it is kept, and the cancellation goes on."""
+    """What had come of it is kept and counted as paid for, and the cancellation goes on."""
     async with desk() as at:
         bridge = CountedBridge(gate=asyncio.Event())
-        task = asyncio.create_task(at.session(bridge).think(asked(), step()))
+        session = at.session(bridge)
+        task = asyncio.create_task(session.think(asked(), step()))
         await until(lambda: bridge.begun)
         await asyncio.sleep(0)
         task.cancel()
@@ -230,6 +231,9 @@ async def test_a_cancelled_call_is_cut() -> None:
         assert (record.state, record.partial) == ("cut", "partly")
         assert record.response is not None
         assert record.response["error"]["code"] == "cancelled"
+        told = session.cost.as_dict()
+        assert (told["answer_tokens"], told["wasted"], told["prompt_tokens"] > 0) == (1, 1, True)
+        assert cost_of(at.records()).as_dict() == told
 
 
 async def test_a_cancellation_while_the_answer_is_written_does_not_lose_it() -> None:

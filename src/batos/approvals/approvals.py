@@ -151,10 +151,13 @@ class Approvals:
         """Ask a person whether the documents that a committed mission named may be forgotten."""
         now = self._clock()
         candidate = forget_questions.candidate_of(root, payload["documents"], mission, iso(now))
-        if candidate is None:
-            return ()
+        return () if candidate is None else (self.ask_in(root, candidate),)
+
+    def ask_in(self, root: Root, candidate: Candidate) -> Callable[[], None]:
+        """Ask a person within a change of the image, for no mission; return the telling for after the commit."""
+        now = self._clock()
         question = ApprovalQuestion(approval_id(now), candidate, iso(now), iso(now + self._period))
-        return (partial(self._tell_asked, approvals.ask(root, question)),)
+        return partial(self._tell_asked, approvals.ask(root, question))
 
     async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
         """Return the id of the open question about a slot as it is; None if there is none.

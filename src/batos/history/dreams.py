@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree
@@ -11,7 +11,9 @@ from persistent.mapping import PersistentMapping
 from batos.agency.payloads import describe
 from batos.dream_documents import DreamDiff, DreamLine, SlotDifference
 from batos.errors import NotFound, Refused
+from batos.history import dream_methods
 from batos.image import naming, ownership, roots, staged_effects, tool_declarations
+from batos.image.candidates import Candidate
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
 from batos.image.lookup import by_name
@@ -29,8 +31,10 @@ _ANEW: Final = "Drop it (`batos dream drop`) and dream it again."
 _OWN: Final = frozenset({"mission"})
 
 
-def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
+def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] = ()) -> dict[str, Any]:
     """Return all that a mission of a copy of the mind did, as plain data; `tid` is the commit that was copied.
+
+    `made` are the candidates that were installed in the copy.
 
     `writes` are the slots of other objects that it changed, with what stood there before; `reads` those that it read.
     """
@@ -48,6 +52,8 @@ def draw(copy: LivingImage, mission: str, tid: bytes) -> dict[str, Any]:
             "effects": [payload for kind, payload in slots.get("contributions", ()) if kind == staged_effects.KIND],
             "writes": (writes := list(_writes(root, slots, brief["user"]))),
             "reads": list(_reads(root, slots, brief["user"], writes)),
+            "made": [dream_methods.draw(root, each) for each in made],
+            "asks": dream_methods.draw_asked(root, mission),
             "read_at": tid_text(tid),
             "state": "open",
         }
@@ -173,14 +179,16 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
     """Return what a dream would change in the mind as it is now, and where both have changed the same."""
     thought = dream["thought"]
     with image.snapshot() as root:
-        slots = [_difference(root, dream["user"], each) for each in dream["writes"]]
-        conflicts = conflicts_in(root, dream)
+        new = {each["object"] for each in dream.get("made", ())}
+        slots = [_difference(root, dream["user"], each) for each in dream["writes"] if each["oid"] not in new]
+        conflicts, made = conflicts_in(root, dream), dream_methods.list_made(root, dream)
     contributions = thought.get("contributions", ())
     return {
         **line_of(dream),
         "answer": thought.get("answer"),
         "read_at": dream["read_at"],
         "slots": slots,
+        "made": made,
         "methods": sorted({f"{each['holder']}.{each['selector']}" for each in thought["provenance"]["methods"]}),
         "tools": [each["selector"] for kind, each in contributions if kind == tool_declarations.KIND],
         "contributions": sorted({kind for kind, _ in contributions}),
@@ -192,10 +200,12 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
 
 
 def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:
-    """List the slots that a dream changed or read, and that are not as it found them."""
-    seen = (*dream["writes"], *dream.get("reads", ()))
+    """List the slots that a dream changed or read, or made methods for, and that are not as it found them."""
+    new = {each["object"] for each in dream.get("made", ())}  # objects that it made itself
+    seen = [each for each in (*dream["writes"], *dream.get("reads", ())) if each["oid"] not in new]
     slots = (_difference(root, dream["user"], each) for each in seen)
-    return [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]]
+    changed = [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]]
+    return [*changed, *(each["method"] for each in dream_methods.list_made(root, dream) if each["conflict"])]
 
 
 def _difference(root: Root, user: str, write: Mapping[str, Any]) -> SlotDifference:

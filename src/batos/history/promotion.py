@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from ZODB.utils import z64
 
+from batos.approvals.approvals import Approvals
 from batos.errors import BatosError, Refused
 from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
 from batos.events import Events
-from batos.history import dreams
+from batos.history import dream_methods, dreams
 from batos.image import roots
-from batos.image.ids import tid_text
+from batos.image.candidates import Candidate
+from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.organisation import changed_objects
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
+from batos.methods.generation.generator import MethodGenerator
+from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
 
 
-async def promote(image: LivingImage, publisher: Publisher, events: Events, dream: Mapping[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class PromotionParts:
+    """The parts of the UVM that make a dream part of the mind."""
+
+    image: LivingImage
+    publisher: Publisher
+    events: Events
+    clock: Callable[[], datetime]
+    approvals: Approvals
+    lifecycle: MethodLifecycle
+    generator: MethodGenerator
+
+
+async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
     """Make a dream part of the mind.
 
-    Its mission is committed with its answer and the slots that it changed, after the checks of every mission's commit;
-    the publisher then folds its contributions in, as it does after a crash.
+    Its mission is committed with its answer, the slots that it changed and the methods that it made, after the checks
+    of every mission's commit and of every installation; a person is asked about methods that need a yes. The publisher
+    then folds its contributions in, as it does after a crash.
 
-    Raises: Refused: the dream is not open, or a slot was changed meanwhile; nothing is written.
+    Raises: Refused: the dream is not open, a slot was changed meanwhile, or a method may not come in; nothing is
+    written.
     """
-    mission = dream["mission"]
+    image, events, mission = parts.image, parts.events, dream["mission"]
     if dream["state"] != "open":
         raise Refused(f"{mission} is {dream['state']}", field="dream", remedy="`batos dream list` lists open ones.")
 
     def change(root: Root) -> BatosError | None:
         # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
-        refusal = _find_refusal(image, root, dream)
+        at = iso(parts.clock())
+        refusal = _find_refusal(root, dream, at)
         if refusal is None:
-            _write(image, root, dream)
+            _write(image, root, dream, at)
+            asked[:] = [parts.approvals.ask_in(root, Candidate.from_dict(each)) for each in dream.get("asks", ())]
         return refusal
 
+    asked: list[Callable[[], None]] = []
     async with image.publishing.here():
         refusal = await image.shared.apply(change)
         if refusal is not None:
             raise refusal
-        await publisher.fold(mission)
+        await parts.publisher.fold(mission)
+    for tell in asked:
+        tell()
+    await _settle_methods(parts, dream)
     await image.journal_writer.apply(lambda root: root[dreams.DREAMS][mission].update(state="promoted"))
     with image.snapshot() as root:
         tid = tid_text(roots.mission_record(root, mission).thought._p_serial)
@@ -59,14 +86,23 @@ async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
         raise Refused(f"{dream['mission']} is promoted", field="dream", remedy="`batos undo` takes a mission back.")
 
     def change(root: Any) -> None:
+        bare: dict[str, Any] = {"provenance": {"methods": []}}
         root[dreams.DREAMS][dream["mission"]].update(
-            state="dropped", files={}, reads=(), thought={"provenance": {"methods": []}}
+            state="dropped", files={}, reads=(), made=(), asks=(), thought=bare
         )
 
     await image.journal_writer.apply(change)
 
 
-def _find_refusal(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> BatosError | None:
+async def _settle_methods(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
+    """Tell of methods that came with a dream, keep the limit of active ones, and end their generations."""
+    for each in dream.get("made", ()):
+        candidate = Candidate.from_dict(each["candidate"])
+        await parts.generator.close_redefinition(candidate)
+        await parts.lifecycle.settle(roots.TOOLS if candidate.methods else candidate.holder, candidate.selector)
+
+
+def _find_refusal(root: Root, dream: Mapping[str, Any], at: str) -> BatosError | None:
     mission = dream["mission"]
     if roots.find_record(root, mission) is not None:
         return Refused(f"{mission} is part of the mind already", field="dream", remedy="`batos show` has it.")
@@ -77,11 +113,14 @@ def _find_refusal(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> B
             field="dream",
             remedy=f"See `batos dream diff {mission}`, then dream it again.",
         )
-    return None
+    return dream_methods.find_refusal(root, dream, at)
 
 
-def _write(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> None:
-    """Write the mission as one whose thought is committed and not published yet, and the slots that it changed."""
+def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -> None:
+    """Write the mission as one whose thought is committed and not published yet, and all that it changed.
+
+    Methods are installed after the voters were asked: to them a thought makes no behaviour, here as anywhere.
+    """
     mission, at = dream["mission"], dream["accepted_at"]
     image.insert(root, dict(dream["brief"]), at, dream["files"])
     record = roots.mission_record(root, mission)
@@ -89,16 +128,25 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any]) -> None:
     record.status.become("running", at)
     for slot, value in dream["thought"].items():
         setattr(record.thought, slot, value)
-    buffer = WriteBuffer(user=dream["user"])
-    for each in dream["writes"]:
+    _write_slots(root, dream["user"], dream["writes"])
+    checked = _WrittenThought(root, mission, record.thought)
+    for voter in image.voters:
+        voter(cast("MissionTransaction", checked))
+    renamed = dream_methods.install(root, dream, now)
+    if renamed:
+        for slot, value in dream["thought"].items():
+            setattr(record.thought, slot, dream_methods.rename(value, renamed))
+        _write_slots(root, dream["user"], [dream_methods.rename(each, renamed) for each in dream["writes"]])
+
+
+def _write_slots(root: Root, user: str, writes: Iterable[Mapping[str, Any]]) -> None:
+    buffer = WriteBuffer(user=user)
+    for each in writes:
         holder = dreams.find_holder(root, each["oid"])
         if holder is not None:
             value = dreams.live_value(root, each["value"]) if each["has"] else DELETED
             buffer.write(holder, {each["slot"]: BufferedWrite(value, each["trust"])})
     buffer.merge_down()
-    checked = _WrittenThought(root, mission, record.thought)
-    for voter in image.voters:
-        voter(cast("MissionTransaction", checked))
 
 
 class _WrittenThought:

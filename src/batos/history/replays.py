@@ -44,8 +44,7 @@ def find_snapshot(image: ReadableImage, mission: str) -> str:
 def replay_brief(brief: Mapping[str, Any], mission: str) -> dict[str, Any]:
     """Return the brief that asks a mission again; calls that it paid for are served where they are the same."""
     kept = {name: value for name, value in brief.items() if name not in _ITS_OWN}
-    policy = {**(brief.get("policy") or {}), "install": "never"}
-    return {**kept, "policy": policy, "ancestor": mission}
+    return {**kept, "ancestor": mission}
 
 
 async def end_original(copy: LivingImage, mission: str) -> None:
@@ -75,6 +74,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], journal: Entrie
         "models": [sorted(old.get("models", ())), sorted(new.get("models", ()))],
         "personas": [_personas(before), _personas(after)],
         "carried": [_count_carried(old), _count_carried(new)],
+        "methods": _lines_of(_methods(old), _methods(new)),
         "recalled": _lines_of(_names(old), _names(new)),
         "written": _lines_of(_slots(old), _slots(new)),
         "answer": _lines_of(_sentences(before), _sentences(after)),
@@ -93,6 +93,17 @@ def _names(provenance: Mapping[str, Any]) -> list[str]:
     """List what was recalled, by name."""
     found = provenance.get("recalled", ())
     return [str(each.get("memory") or each.get("mission") or each.get("name") or each.get("turns")) for each in found]
+
+
+def _methods(provenance: Mapping[str, Any]) -> list[str]:
+    """List what answered messages: a revision of a method, or an intent that was interpreted."""
+    return sorted(map(_method_line, provenance.get("methods", ())))
+
+
+def _method_line(ran: Mapping[str, Any]) -> str:
+    revision = str(ran.get("revision", ""))
+    how = f"revision {revision}" if revision.isdigit() else "interpreted"
+    return f"{ran['holder']}.{ran['selector']} {how}"
 
 
 def _slots(provenance: Mapping[str, Any]) -> list[str]:

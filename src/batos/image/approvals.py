@@ -166,7 +166,7 @@ def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = Non
     if approval.word_at(at) != "asked":
         _expire_if_late(root, approval, at)
         return _answer(approval, at)
-    candidate = _audit_again(Candidate.from_dict(approval.candidate))
+    candidate = audit_again(Candidate.from_dict(approval.candidate))
     why = _reason_not_installable(root, approval, candidate)
     if why is None:
         approved = candidate.with_approval({"approval": name, "approved_by": by, "approved_at": at})
@@ -252,12 +252,12 @@ def ask_again(root: Root, names: Iterable[str], why: str) -> list[str]:
     return [each.name for each in back]
 
 
-def _audit_again(candidate: Candidate) -> Candidate:
+def audit_again(candidate: Candidate) -> Candidate:
     """Return the candidate with today's verdict if its own is of an older policy: a person's yes does not override the
     guardian.
     """
     if candidate.methods:
-        return replace(candidate, methods=tuple(map(_audit_again, candidate.methods)))
+        return replace(candidate, methods=tuple(map(audit_again, candidate.methods)))
     if candidate.verdict.get("policy") == SHIPPED.version:
         return candidate
     return replace(candidate, verdict=audit(candidate.source, Context(candidate.selector)).as_dict())

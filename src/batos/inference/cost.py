@@ -71,11 +71,14 @@ class Cost:
         self.loads += answer.load_seconds >= LOADED
         self.wasted += answer.wasted
 
-    def add_tokens(self, tokens: Mapping[str, int]) -> None:
-        """Add the tokens of a prompt and of an answer of no use, as far as they are known."""
-        self.prompt_tokens += tokens.get("prompt", 0)
-        self.answer_tokens += tokens.get("answer", 0)
-        self.wasted += tokens.get("answer", 0)
+    def add_failure(self, record: Record) -> None:
+        """Add a call whose answer is of no use: its tokens as far as they are known, and its seconds if words came."""
+        self.prompt_tokens += record.tokens.get("prompt", 0)
+        self.answer_tokens += record.tokens.get("answer", 0)
+        self.wasted += record.tokens.get("answer", 0)
+        if record.state == "cut" and record.ended is not None:
+            taken = datetime.fromisoformat(record.ended) - datetime.fromisoformat(record.started)
+            self.seconds += max(0.0, taken.total_seconds())
 
     def begin_call(self) -> None:
         """Count a call that is made now."""
@@ -136,7 +139,7 @@ def cost_of(records: Iterable[Record]) -> Cost:
         if record.state == "done" and record.response is not None:
             cost.charge(Answer(**record.response))
         else:
-            cost.add_tokens(record.tokens)
+            cost.add_failure(record)
     return cost
 
 

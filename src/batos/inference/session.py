@@ -268,7 +268,7 @@ class Session:
                 answer = await self.bridge.think(request, listener)
         except (BatosError, TimeoutError, asyncio.CancelledError) as error:
             await listener.leave()
-            await self._record_failure(record, error, listener.text)
+            await self._record_failure(record, error, listener)
             if isinstance(error, TimeoutError):
                 raise _out_of_time(self.limits) from error
             raise
@@ -306,22 +306,20 @@ class Session:
         self._spent[path] = answer.answer_tokens
         self.cost.charge(answer)
 
-    async def _record_failure(self, record: Record, error: BaseException, text: str) -> None:
-        """Record a call that failed: an answer that was cut was paid for all the same."""
+    async def _record_failure(self, record: Record, error: BaseException, listener: _Listener) -> None:
+        """Record a call that failed: a cut answer was paid for all the same, by estimate a token for each piece."""
         reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
-        wasted = error.wasted if isinstance(error, Runaway) else 0
-        tokens = (
-            {"prompt": journaled_requests.estimate_tokens(record, self.measured), "answer": wasted} if wasted else {}
-        )
-        self.cost.add_tokens(tokens)
+        wasted = error.wasted if isinstance(error, Runaway) else listener.count()
+        prompt = journaled_requests.estimate_tokens(record, self.measured)
         cut = replace(
             record,
-            tokens=tokens,
-            state="cut" if text else "failed",
-            partial=text or None,
+            tokens={"prompt": prompt, "answer": wasted} if wasted else {},
+            state="cut" if listener.count() else "failed",
+            partial=listener.text or None,
             response={"error": reason},
             ended=iso(self.clock()),
         )
+        self.cost.add_failure(cut)
         await self.journal.write(cut)
 
     def _remaining_seconds(self) -> float:
@@ -368,6 +366,9 @@ class _Listener:
     @property
     def text(self) -> str:
         return "".join(self._pieces)
+
+    def count(self) -> int:
+        return len(self._pieces)
 
     def __call__(self, piece: str) -> None:
         now = self._session.ticks()

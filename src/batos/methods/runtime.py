@@ -13,6 +13,7 @@ from batos.cell.cell import Cell
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
+from batos.genesis.past_reconciler import PastMind
 from batos.guardian import dialect
 from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
@@ -21,7 +22,7 @@ from batos.inference.session import Thinks
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import Generations
 from batos.methods.generation.generator import MethodGenerator
-from batos.methods.generation.quota import GenerationLimits
+from batos.methods.generation.quota import GenerationLimits, GenerationQuota
 from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.minds.context import MethodRuntime
@@ -43,6 +44,14 @@ class RuntimeParts:
 
 
 @dataclass(frozen=True, slots=True)
+class CopySource:
+    """Holds what a copy of the mind is to be, and the quota of methods that it has with the mind that it is of."""
+
+    mind: PastMind
+    quota: GenerationQuota
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedRuntime:
     """The cell and the generator of one process, and the method runtime that a mission is given."""
 
@@ -52,13 +61,19 @@ class OpenedRuntime:
 
 
 @asynccontextmanager
-async def open_method_runtime(parts: RuntimeParts) -> AsyncIterator[OpenedRuntime]:
-    """Open the cell for methods and the generator, and close both at the end. Workers start at their first use."""
+async def open_method_runtime(
+    parts: RuntimeParts, quota: GenerationQuota | None = None
+) -> AsyncIterator[OpenedRuntime]:
+    """Open the cell for methods and the generator, and close both at the end. Workers start at their first use.
+
+    `quota` is that of the mind where the UVM is of a copy: its methods go with the copy.
+    """
     cell = Cell(parts.settings.cell_workers, events=parts.events)
     # A cell of its own with one worker: no mission waits for a rehearsal, and mutants raise no alarm.
     rehearsal = Cell(1, LIMITS)
     deps = _generation_deps(parts, rehearsal)
-    generator = MethodGenerator(parts.image, deps, Generations(deps, parts.lifecycle, parts.approvals))
+    generations = Generations(deps, parts.lifecycle, parts.approvals, quota=quota)
+    generator = MethodGenerator(parts.image, deps, generations)
     try:
         yield OpenedRuntime(
             cell,

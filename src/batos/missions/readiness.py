@@ -66,6 +66,8 @@ class ReadinessParts:
     digests: dict[str, str]
     thinking: dict[object, frozenset[str]]
     recollection: Recollection
+    #: True where the codex is another than that of the missions that are asked again.
+    routes_anew: bool = False
 
 
 class Readiness:
@@ -188,6 +190,7 @@ class Readiness:
             methods=parts.methods,
             recollection=parts.recollection,
             turns=self._turns,
+            routes_anew=parts.routes_anew,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

@@ -143,6 +143,8 @@ class MissionRunner:
     recollection: Recollection | None = None
     #: The order of missions that commit changes of the same objects.
     turns: CommitTurns = field(default_factory=CommitTurns)
+    #: True where the codex is another than that of the missions that are retried: their routes say nothing.
+    routes_anew: bool = False
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -312,7 +314,8 @@ class MissionRunner:
         again, before = status.attempts > 1, attempt.context
         decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
         vectors = JournaledVectors(self.journal, (mission, *asked.ancestors), self.clock)
-        route = route or await routing_decision.decide(self.router, brief, root, decided.notes(), vectors)
+        noted_before = decided.mine() if self.routes_anew else decided.notes()
+        route = route or await routing_decision.decide(self.router, brief, root, noted_before, vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))

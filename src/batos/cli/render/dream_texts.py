@@ -24,6 +24,11 @@ def difference_text(told: Mapping[str, Any]) -> str:
         conflict = f"   ! {each['conflict']}" if each["conflict"] else ""
         change = f"{_short(each['before'])} -> {_short(each['after'])}"
         lines.append(f"slot     {each['object']}.{each['slot']}: {change}{conflict}")
+    for each in told["made"]:
+        conflict = f"   ! {each['conflict']}" if each["conflict"] else ""
+        asks = ", after a person's yes" if each["asks"] else ""
+        lines.append(f"method   {each['method']} is made{asks}{conflict}")
+        lines += [f"         {line}" for line in each["source"].splitlines()]
     lines += [f"tool     {each}" for each in told["tools"]]
     lines += [f"ran      {each}" for each in told["methods"]]
     lines += [f"effect   {each}, which is not released" for each in told["effects"]]
@@ -55,7 +60,7 @@ def replay_text(told: Mapping[str, Any], answered: bool) -> str:
         lines += [f"{name.ljust(8)} {before} -> {after}"] if before != after else []
     if told["carried"][0] != told["carried"][1]:
         lines.append(f"carried  {told['carried'][0]} -> {told['carried'][1]} sentences")
-    for name in ("recalled", "written", "answer"):
+    for name in ("methods", "recalled", "written", "answer"):
         lines += [f"{name.ljust(8)} {each}" for each in told[name]]
     if not told["answer"]:
         lines.append("answer   the same" if answered else "answer   none: the replay has not ended with one")

@@ -32,7 +32,8 @@ def dream() -> None:
 def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     """Ask in a copy of the mind as it is now, and keep what the answer would change until you promote or drop it.
 
-    No method is made in a dream. TEXT and piped text are as in `batos ask`.
+    With `--install now` methods that it lacks are made in the copy, and come with a promotion. TEXT and piped text are
+    as in `batos ask`.
     """
     brief, files = options.brief_and_files(text, called, "batos dream")
     live = called.console.out.isatty() if options.stream is None else options.stream

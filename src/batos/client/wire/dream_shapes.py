@@ -10,7 +10,7 @@ from batos.client.wire.strict_model import Name, StrictModel
 class DreamNewArgs(StrictModel):
     """A question that is answered in a copy of the mind, which is kept until it is promoted or dropped."""
 
-    brief: dict[str, JsonValue] = Field(description="As that of `submit`; no method is made in a dream.")
+    brief: dict[str, JsonValue] = Field(description="As that of `submit`; its methods are made in the copy.")
     follow: bool = Field(default=True, description="Send its events, then its end; a dream is always waited for.")
     user: Name | None = Field(default=None, description="Only this user's files may be named; absent: all.")
 
@@ -46,7 +46,7 @@ class DreamDiffArgs(DreamArgs):
 
 
 class DreamPromoteArgs(DreamArgs):
-    """Make a dream part of the mind: its mission, the slots that it changed, and what it contributes; or none of it."""
+    """Make a dream part of the mind: its mission, slots and methods, and what it contributes; or none of it."""
 
 
 class DreamDropArgs(DreamArgs):

@@ -39,9 +39,14 @@ class Round:
         return () if first is None else tuple(first.request["messages"])
 
 
-def current(journal: Journal, log: str) -> Round:
-    """Return the current round of a log: the first, an interrupted one, or the one after the last that ended."""
+def current(journal: Journal, log: str, *, reopens: bool = False) -> Round:
+    """Return the current round of a log: the first, an interrupted one, or the one after the last that ended.
+
+    With `reopens` it is the last one that ended, if that made a method: what it paid for is served again.
+    """
     ended = [note for note in journal.notes(log) if note.get("ended") in _ENDED]
+    if reopens and ended and ended[-1]["ended"] == "installed":
+        ended.pop()
     number = len(ended)
     paid = (each for each in journal.sound([log]) if each.state == "done" and each.path.startswith(_within(number)))
     return Round(log, number, tuple(paid), ended[-1] if ended else None)

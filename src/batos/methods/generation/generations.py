@@ -82,6 +82,10 @@ class Generations:
     lifecycle: MethodLifecycle
     approvals: Approvals | None = None
     single_flight: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
+    #: The quota of the mind, where this is of a copy: its rounds stay open in the journal that both share.
+    quota: GenerationQuota | None = None
+    #: The candidates that were installed in a copy, oldest first.
+    installed: list[Candidate] = field(default_factory=list)
     _quota: GenerationQuota = field(init=False)
     _failures: NegativeCache = field(init=False)
     #: Candidates that passed their checks and are not installed, by log.
@@ -89,7 +93,17 @@ class Generations:
 
     def __post_init__(self) -> None:
         allowance, clock = self.deps.allowance, self.deps.clock
-        self._quota, self._failures = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
+        self._quota = self.quota or GenerationQuota(allowance, clock)
+        self._failures = NegativeCache(allowance.again, clock)
+
+    @property
+    def limit(self) -> GenerationQuota:
+        """Return the quota, which copies of the mind share."""
+        return self._quota
+
+    def current(self, log: str) -> Round:
+        """Return the round of a log that a request for a method continues or begins."""
+        return generation_log.current(self.deps.journal, log, reopens=self.quota is not None)
 
     async def leave(self, request: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
@@ -126,7 +140,7 @@ class Generations:
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return the error of a recent failure of this log, from memory or the journal; None if there is none."""
-        return self._failures.failure(log) or self._failures.read(generation_log.current(self.deps.journal, log))
+        return self._failures.failure(log) or self._failures.read(self.current(log))
 
     async def _run_generation(self, request: GenerationRequest) -> GenerationOutcome:
         """Return the outcome of the generation, shared by all who wait for it.
@@ -159,7 +173,7 @@ class Generations:
 
     async def _install_or_ask(self, request: GenerationRequest, candidate: Candidate) -> Method | None:
         """Install a candidate, or ask a person about it and return None."""
-        opened = generation_log.current(self.deps.journal, request.log)
+        opened = self.current(request.log)
         if request.installs:
             method = await self._install(candidate, opened)
             request.told["outcome"] = "installed"
@@ -191,7 +205,7 @@ class Generations:
 
     async def _fly(self, flight: Flight[GenerationOutcome], request: GenerationRequest) -> GenerationOutcome:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
-        opened = generation_log.current(self.deps.journal, request.log)
+        opened = self.current(request.log)
         session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns)
         try:
             candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
@@ -227,6 +241,8 @@ class Generations:
             raise
         method = await self.lifecycle.install(candidate)
         self._waiting.pop(opened.log, None)
+        if self.quota is not None:
+            self.installed.append(candidate)
         await self.close(opened, "installed")
         return method
 
@@ -240,8 +256,9 @@ class Generations:
         await self.close(opened, "failed", failed)
 
     async def close(self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None) -> None:
-        """Record the end of a round; the next request starts another."""
-        await generation_log.close(self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
+        """Record the end of a round; the next request starts another. A copy of the mind ends none."""
+        if self.quota is None:
+            await generation_log.close(self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
 
     def _remember(self, log: str, candidate: Candidate) -> None:
         """Keep a candidate that is not installed, and forget the oldest beyond _KEPT."""
@@ -257,7 +274,7 @@ class Generations:
         log = wanted.log(f"{self.deps.dialect_digest} redefine")
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
-            opened = generation_log.current(self.deps.journal, log)
+            opened = self.current(log)
             session = self.deps.session(wanted, opened, flight.raise_if_abandoned)
             try:
                 candidate = await self.deps.make(wanted, opened, session, {"by": by})

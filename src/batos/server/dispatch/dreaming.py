@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from batos.brief import File
 from batos.client.wire.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
@@ -13,12 +13,10 @@ from batos.codex import codex as codices
 from batos.genesis.past_reconciler import PastMind
 from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment
+from batos.history.promotion import PromotionParts
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
 from batos.uvm import UVM
-
-#: No method is made in a dream: it would be gone with the copy.
-_POLICY: Final = {"install": "never"}
 
 #: Finds the files that a brief names.
 FindFiles: TypeAlias = Callable[[Any, str | None], Awaitable[Sequence[File]]]
@@ -44,14 +42,13 @@ class Dreaming:
     async def _dream(self, given: DreamNewArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         brief: dict[str, Any] = dict(given.brief)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
-        policy = brief.get("policy")
-        brief["policy"] = {**(policy if isinstance(policy, Mapping) else {}), **_POLICY}
         question = PastQuestion(None, brief, files, given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         return {**await self._copies.ask(question, told, self._keep), "dream": True}
 
     async def _keep(self, copy: UVM, mission: str, moment: Moment) -> None:
-        dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid)
+        made = copy.method_runtime.generator.generations.installed
+        dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid, made)
         await self._uvm.image.journal_writer.apply(lambda root: dreams.store(root, dream))
 
     async def _replay(self, given: ReplayArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
@@ -72,10 +69,17 @@ class Dreaming:
     async def _promote(self, given: DreamPromoteArgs, *_told: object) -> dict[str, Any]:
         uvm = self._uvm
         dream = await asyncio.to_thread(dreams.read, uvm.image, given.dream, given.user)
-        await self._shield(promotion.promote(uvm.image, uvm.publisher, uvm.events, dream))
+        await self._shield(promotion.promote(promotion_parts(uvm), dream))
         return await asyncio.to_thread(uvm.readings.mission, dream["mission"])
 
     async def _drop(self, given: DreamDropArgs, *_told: object) -> dict[str, Any]:
         dream = await asyncio.to_thread(dreams.read, self._uvm.image, given.dream, given.user)
         await self._shield(promotion.drop(self._uvm.image, dream))
         return {**dreams.line_of(dream), "state": "dropped"}
+
+
+def promotion_parts(uvm: UVM) -> PromotionParts:
+    """Return the parts of a UVM that make a dream part of its mind."""
+    return PromotionParts(
+        uvm.image, uvm.publisher, uvm.events, uvm.clock, uvm.approvals, uvm.lifecycle, uvm.method_runtime.generator
+    )
