@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.history.test_past_questions import Door
 from tests.image.open_image import child, heard
 from tests.image.servers import ask_postgres, postgres_server, zeo_server
 from tests.minds.scripted import Script, kind
 
+from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 
 #: Seconds of a lease here.
 LEASE = 1.0
+NOWHERE = {"memory": "none"}
 
 #: Opening is a burst of CPU.
 pytestmark = pytest.mark.blocks_loop
@@ -45,6 +48,31 @@ async def test_a_mind_lives_on_a_server(tmp_path: Path, places: dict[str, Any]) 
         with uvm.image.snapshot() as root:
             kept = {mission: own_slots(uvm.image.find(root, mission)[2])["answer"] for mission in answers}
         assert kept == answers
+
+
+async def test_the_past_of_a_mind_on_a_server(tmp_path: Path, places: dict[str, Any]) -> None:
+    """A mission is undone and comes back after a pack; the past is asked; a dream is promoted, a mission replayed."""
+    async with scripted_uvm(tmp_path / "home", memory=False, **places) as uvm:
+        ask = Door(uvm)
+        brief = {"text": "My cat is called Miso.", "effort": "reflex", "user": "tester"}
+        first = await ask("submit", brief=brief, follow=True)
+        moment = (await ask("memories", as_of=first["id"]))["as_of"]
+        assert (await ask("show", mission="last", as_of=first["id"]))["id"] == first["id"]
+        second = await ask("submit", brief={**brief, "text": "What is a sluice?", "policy": NOWHERE}, follow=True)
+        told = await ask("undo", mission=first["id"], user="tester")
+        assert len(told["undone"]) == 1
+        assert {each["mission"] for each in (await ask("memories"))["memories"]} <= {second["id"]}
+        assert (await ask("show", mission=first["id"], as_of=moment["tid"]))["answer"] == first["answer"]
+        assert (await ask("submit", brief=brief, follow=True, as_of=moment["tid"]))["status"] == "done"
+        dream = await ask("dream_new", brief={**brief, "text": "What if it were a dog?"})
+        assert (await ask("dream_promote", dream=dream["id"]))["answer"] == dream["answer"]
+        again = await ask("replay", mission=second["id"])
+        assert (again["replay"]["made"], again["answer"]) == ([], second["answer"])
+        await asyncio.to_thread(uvm.image.db.pack)
+        assert (await ask("redo", user="tester"))["redone"] == [first["id"]]
+        assert (await ask("show", mission=first["id"]))["answer"] == first["answer"]
+        with uvm.image.snapshot() as root:
+            assert {word: n for word, n in root[roots.TALLY].items() if n} == roots.count_by_status(root)
 
 
 async def test_another_node_finishes_what_a_killed_one_began(tmp_path: Path, places: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from batos.brief import File
 from batos.client.wire.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.codex import codex as codices
+from batos.codex.codex import Codex
 from batos.genesis.past_reconciler import PastMind
 from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment
@@ -57,7 +58,7 @@ class Dreaming:
         before = await asyncio.to_thread(readings.mission, mission)
         moment = await asyncio.to_thread(replays.find_snapshot, self._uvm.image, mission)
         files = await self._files(before["brief"]["attachments"], before["brief"]["user"])
-        codex = None if given.codex is None else codices.parse(given.codex).sound()
+        codex = None if given.codex is None else await asyncio.to_thread(_sound_codex, given.codex)
         question = PastQuestion(
             moment, replays.replay_brief(before["brief"], mission), files, user,
             PastMind(self._uvm.reconciler, given.model or "", codex),
@@ -76,6 +77,10 @@ class Dreaming:
         dream = await asyncio.to_thread(dreams.read, self._uvm.image, given.dream, given.user)
         await self._shield(promotion.drop(self._uvm.image, dream))
         return {**dreams.line_of(dream), "state": "dropped"}
+
+
+def _sound_codex(texts: Mapping[str, str]) -> Codex:
+    return codices.parse(texts).sound()
 
 
 def promotion_parts(uvm: UVM) -> PromotionParts:
