@@ -35,10 +35,12 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
 def test_a_conflict_is_marked() -> None:
     """Beside the slot, with the remedy at the end."""
     line = {"dream": "m-1", "state": "open", "text": "why?", "read_at": "tid:0x1", "tools": ["a_"], "methods": ["b_"]}
-    line = {**line, "effects": ["notes: append 2 bytes to a.txt"]}
+    made = {"method": "o.m_", "source": "def m_(self):\n    return 1\n", "asks": True, "conflict": "the object is gone"}
+    line = {**line, "effects": ["notes: append 2 bytes to a.txt"], "made": [made]}
     slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
     told = difference_text({**line, "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
+    assert "o.m_ is made, after a person's yes   ! the object is gone\n         def m_" in told
 
 
 def test_a_mission_is_replayed(user: User, tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_a_mission_is_replayed(user: User, tmp_path: Path) -> None:
 def test_differences_are_told() -> None:
     """Pairs only where they differ."""
     pairs = {"models": [["a"], ["b"]], "personas": [["BRICK"], ["BRICK"]], "carried": [1, 0]}
-    lines = {"recalled": ["- d-1"], "written": [], "answer": ["- Yes.", "+ No."]}
+    lines = {"recalled": ["- d-1"], "written": [], "methods": ["+ o.m_ revision 1"], "answer": ["- Yes.", "+ No."]}
     found = {"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], "erased": 2, **pairs, **lines}
     told = replay_text(found, answered=True)
     assert ("models   a -> b" in told, "personas" in told, "answer   + No." in told) == (True, False, True)
