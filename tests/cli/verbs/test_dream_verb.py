@@ -36,9 +36,9 @@ def test_a_conflict_is_marked() -> None:
     """Beside the slot, with the remedy at the end."""
     line = {"dream": "m-1", "state": "open", "text": "why?", "read_at": "tid:0x1", "tools": ["a_"], "methods": ["b_"]}
     made = {"method": "o.m_", "source": "def m_(self):\n    return 1\n", "asks": True, "conflict": "the object is gone"}
-    line = {**line, "effects": ["notes: append 2 bytes to a.txt"], "made": [made]}
+    line = {**line, "effects": ["notes: append 2 bytes to a.txt"]}
     slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
-    told = difference_text({**line, "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
+    told = difference_text({**line, "made": [made], "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
     assert "o.m_ is made, after a person's yes   ! the object is gone\n         def m_" in told
 
