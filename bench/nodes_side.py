@@ -27,12 +27,15 @@ SLOTS = 4
 @contextmanager
 def emulator(latency_ms: float) -> Iterator[str]:
     """Run an emulator that embeds nothing, so that no router has to learn, and yield its address."""
+    # A stalled answer has its slot; the emulator's own latency comes before that.
+    stall = {"match": {"path": "/api/chat"}, "do": "stall", "times": 10**9, "seconds": latency_ms / 1_000}
     source = (
-        "import asyncio, sys\n"
+        "import asyncio\n"
         "from ollama_emulator.emulator import Emulator, Options\n"
         "async def main():\n"
-        f"    made = Emulator(Options(latency_ms={latency_ms}, parallel={SLOTS}, vram=80.0))\n"
+        f"    made = Emulator(Options(parallel={SLOTS}, vram=80.0))\n"
         "    made.faults.add({'match': {'path': '/api/embed'}, 'do': 'status'})\n"
+        f"    made.faults.add({stall!r})\n"
         "    async with made.serving() as url:\n"
         "        print(url, flush=True)\n"
         "        await asyncio.Event().wait()\n"
