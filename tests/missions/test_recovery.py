@@ -130,7 +130,7 @@ async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Pa
 
 
 async def test_alone_means_alone(tmp_path: Path) -> None:
-    """While it runs, no other begins; it begins when those before it have ended."""
+    """While it runs, no other begins; others go before it, side by side, until one of them has ended."""
     at_work: list[frozenset[str]] = []
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
         missions = [await submit(uvm, f"{number}?", priority=3 - number) for number in range(4)]
@@ -143,7 +143,7 @@ async def test_alone_means_alone(tmp_path: Path) -> None:
             assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
     assert {missions[1]} in at_work
     assert all(len(each) == 1 for each in at_work if missions[1] in each)
-    assert {missions[2], missions[3]} in at_work
+    assert any(len(each) > 1 for each in at_work)
 
 
 async def test_a_deadline_that_passed_meanwhile_ends_what_was_left(tmp_path: Path) -> None:
