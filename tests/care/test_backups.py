@@ -23,6 +23,9 @@ from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
 from batos.testing import scripted_uvm
 
+#: Opening and comparing whole minds is a burst of CPU.
+pytestmark = pytest.mark.blocks_loop
+
 
 async def said_by(home: Path) -> dict[str, Any]:
     """Everything that a home says, once it is sound."""

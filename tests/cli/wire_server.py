@@ -65,6 +65,13 @@ class ScriptedUvm:
         """None: nothing was asked of the past."""
 
     @property
+    def mission_memory(self) -> ScriptedUvm:
+        return self
+
+    async def write(self) -> None:
+        """Nothing waits to be remembered."""
+
+    @property
     def follow_ups(self) -> ScriptedUvm:
         return self
 

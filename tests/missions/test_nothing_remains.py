@@ -27,7 +27,7 @@ def _allowed(uvm: UVM, mission: str) -> set[bytes]:
     with uvm.image.snapshot() as root:
         parts = root[roots.MISSIONS][mission]
         attachment = root[roots.ATTACHMENTS][LAMP.ref.sha256]
-        trees = [root[name] for name in (roots.MISSIONS, roots.UNFOLDED, roots.ATTACHMENTS, roots.TALLY)]
+        trees = [root[name] for name in (roots.MISSIONS, roots.UNFOLDED, roots.QUEUED, roots.ATTACHMENTS, roots.TALLY)]
         return {each._p_oid or b"" for each in (*parts, attachment, *trees)}
 
 

@@ -316,7 +316,7 @@ def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
         said = io.StringIO()
         with pytest.raises(NoServer):
             open_door(called(tmp_path, said), "required")
-        assert f"process {pid} has ended" in said.getvalue()
+        assert f"The server (process {pid}) has ended" in said.getvalue()
 
 
 async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from tests.cli.processes import User
 from batos.cli.render.undo_texts import redone_text, undone_text
 
 LINE = {"mission": "m-1", "text": "why?", "because": "", "memories": [], "methods": [], "tools": [], "slots": []}
-LINE = {**LINE, "effects": ["notes: append 2 bytes to a.txt (released as e-1-1)"]}
+
+LINE = {**LINE, "approvals": [], "effects": ["notes: append 2 bytes to a.txt (released as e-1-1)"]}
 
 
 def test_a_mission_is_undone_and_brought_back(user: User) -> None:

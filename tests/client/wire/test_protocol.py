@@ -172,6 +172,8 @@ def test_text_that_is_none_goes_out_as_question_marks() -> None:
 KINDS = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, BatosError)]
 MADE: dict[str, BatosError] = {
     "codex": errors.CodexError("bad", file="a.toml", line=3),
+    "old_format": errors.OldFormat(1, 4),
+    "new_format": errors.NewFormat("image", 5, 4, "9.9"),
     "adapter": errors.AdapterError("bad"),
     "ollama_timeout": errors.OllamaTimeout("load", 3.0),
     "model_missing": errors.ModelMissing("m"),
