@@ -25,6 +25,9 @@ from batos.image.transactions import snapshot
 from batos.testing import scripted_uvm
 from batos.uvm import UVM
 
+#: Opening and comparing whole minds is a burst of CPU.
+pytestmark = pytest.mark.blocks_loop
+
 
 @dataclass
 class Clock:
