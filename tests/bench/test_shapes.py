@@ -234,7 +234,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 #: The bench that runs as a process of its own: it takes hostile code, and the corpus' harness leaves files open.
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
-FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py"})
+FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py"})
 
 
 @pytest.mark.timeout(120)  # a person's first minute is four processes, each of which waits for a core
