@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from batos.mission_documents import ErrorDocument, PlacementDocument
 
@@ -82,6 +82,23 @@ class ScreenDocument(TypedDict):
     failures: list[FailureLine]
     models: dict[str, str]
     forms: dict[str, str]
+
+
+class NodeLine(TypedDict):
+    """A node of an image on a server; `fence` is the number of its lease, `renewed` the moment of its last renewal.
+
+    `running` and `waiting` are the missions that it has claimed.
+    """
+
+    fence: int
+    name: str
+    here: bool
+    state: Literal["live", "silent", "ended"]
+    publishes: bool
+    asks_to_publish: bool
+    renewed: str
+    running: int
+    waiting: int
 
 
 class LoadedModel(TypedDict):

@@ -27,7 +27,7 @@ from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
-from batos.image import forget_questions, roots
+from batos.image import forget_questions, node_lines, roots
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
@@ -119,6 +119,7 @@ class UVM(OpenedImage):
 
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
+        lease = self.image.lease
         with self.image.snapshot() as root:
             screen = reports.screen(
                 root, self.counters.snapshot(root), self.running_missions.snapshot(), self.settings.queue
@@ -129,6 +130,7 @@ class UVM(OpenedImage):
                 "ollama": {"host": mask_passwords(self.settings.ollama_host)},
                 "image": {"uri": mask_passwords(self.image.uri), "error": None, **self.image.sizes()},
                 "holder": "",
+                "nodes": node_lines.list_nodes(root, lease.seconds, self.clock(), lease.fence) if lease else [],
             }
 
     async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:

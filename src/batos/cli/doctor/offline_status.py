@@ -9,7 +9,8 @@ from typing import Any
 from batos.config import Settings
 from batos.errors import BatosError, ImageError, NoServer
 from batos.genesis import standing
-from batos.image import roots
+from batos.image import node_lines, roots, storage
+from batos.image.ids import utc_now
 from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
@@ -30,6 +31,7 @@ _NOTHING: Mapping[str, Any] = {
     "models": {},
     "forms": {},
     "learning": {"waiting": 0, "making": None},
+    "nodes": [],
 }
 
 
@@ -69,7 +71,10 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
             queue = {"waiting": 0, "limit": settings.queue}
             return {**_NOTHING, "queue": queue, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
         screen = reports.screen(root, counters.read_counters(root), _running(root), settings.queue)
-        return {**screen, "learning": {"waiting": len(root[roots.WISHES]), "making": None}, **seen}
+        is_shared = storage.file_of(settings.image_uri) is None
+        nodes = node_lines.list_nodes(root, settings.lease, utc_now()) if is_shared else []
+        learning = {"waiting": len(root[roots.WISHES]), "making": None}
+        return {**screen, "learning": learning, "nodes": nodes, **seen}
 
 
 def _none() -> ImageError:

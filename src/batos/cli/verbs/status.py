@@ -21,6 +21,8 @@ from batos.terminal.layout import table
 
 #: The most running missions, and failures, that fit a screen.
 _SHOWN = 8
+#: The missions of a node, by the key of their number.
+_CLAIMED = {"running": "under way", "waiting": "waiting"}
 
 
 @click.command()
@@ -62,7 +64,7 @@ def _ready(called: VerbCall, found: Mapping[str, Any]) -> int:
 
 def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """Write the screen; what an older or newer server does not tell is left out."""
-    lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
+    lines = [*_standing(found, now), *_nodes(found.get("nodes", ()), now), *_running(found.get("running", ()), now)]
     if found.get("genesis"):
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
     lines += _totals(found.get("counters") or {})
@@ -120,6 +122,25 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
         yield f"learning {count_text(waiting, 'method')} to be made{doing}"
+
+
+def _nodes(nodes: Any, now: datetime) -> Iterator[str]:
+    """Yield a line for each node of a shared image; the age of a lease is told by the server's clock and ours."""
+    for at, node in enumerate(nodes):
+        yield f"{'' if at else 'nodes':8} {node['name']}{' (here)' if node['here'] else ''}: {_node_text(node, now)}"
+
+
+def _node_text(node: Mapping[str, Any], now: datetime) -> str:
+    ago = _since(node["renewed"], now)
+    told = {
+        "live": f"lease renewed {ago} ago",
+        "silent": f"suspended or dead, lease not renewed for {ago}",
+        "ended": "lease ended, others take its missions over",
+    }[node["state"]]
+    parts = [told]
+    parts += ["publishes"] if node["publishes"] else ["waits to publish"] if node["asks_to_publish"] else []
+    parts += [f"{count_text(node[word], 'mission')} {what}" for word, what in _CLAIMED.items() if node[word]]
+    return ", ".join(parts)
 
 
 def _running(running: Any, now: datetime) -> Iterator[str]:
