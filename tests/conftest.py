@@ -79,7 +79,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test in which one callback of an event loop used more than 50 ms of CPU; `blocks_loop` excuses it."""
+    """Fail a test in which one callback of an event loop used more than 100 ms of CPU; `blocks_loop` excuses it."""
     _watched.clear()
     yield
     blocked: list[BlockingCallback] = [one for loop in _watched for one in loop.blocked]

@@ -22,18 +22,20 @@ from batos.history import record_chain
 from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
 from batos.testing import scripted_uvm
+from batos.uvm import UVM
 
-#: Opening and comparing whole minds is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
+
+def _said_soundly(uvm: UVM) -> dict[str, Any]:
+    assert verification.find_faults(uvm.image.db) == []
+    with snapshot(uvm.image.journal_db) as journal:
+        assert record_chain.read_calls(journal).find_faults() == []
+    return lived.all_that_is_said(uvm.readings)
 
 
 async def said_by(home: Path) -> dict[str, Any]:
     """Everything that a home says, once it is sound."""
     async with scripted_uvm(home, bridge(), memory=False) as uvm:
-        assert verification.find_faults(uvm.image.db) == []
-        with snapshot(uvm.image.journal_db) as journal:
-            assert record_chain.read_calls(journal).find_faults() == []
-        said = lived.all_that_is_said(uvm.readings)
+        said = await asyncio.to_thread(_said_soundly, uvm)
     said["inspect alfred_prototype_obj"]["slots"].pop("last_audit")  # each opening writes its own
     return said
 

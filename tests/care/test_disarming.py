@@ -18,9 +18,6 @@ from batos.errors import ObjectError
 from batos.image.ids import utc_now
 from batos.testing import scripted_uvm
 
-#: Opening and comparing whole minds is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}
 BRIEF: dict[str, Any] = {"message": MESSAGE, "user": "tester", "grants": ["notes"]}
 

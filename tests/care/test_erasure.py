@@ -34,9 +34,6 @@ from batos.server.dispatch.guest_rights import limit_guest
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
-#: Opening and comparing whole minds is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 NEEDLE = SECRET.encode()
 
 

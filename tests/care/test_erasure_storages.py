@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import SECRET, ask, tell, told_mind
 from tests.image.servers import ask_postgres, postgres_server, zeo_server
@@ -16,7 +15,6 @@ from tests.image.servers import ask_postgres, postgres_server, zeo_server
 from batos.image.transactions import snapshot
 
 #: The tests start and remove servers on the loop, as no program does.
-pytestmark = pytest.mark.blocks_loop
 
 NEEDLE = SECRET.encode()
 

@@ -25,9 +25,6 @@ from batos.image.image import LivingImage, Opening
 from batos.image.read_only import open_read_only
 from batos.testing import scripted_uvm
 
-#: Opening and comparing whole minds is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 
 def exported(home: Path, folder: Path) -> dict[str, int]:
     """Export a home."""

@@ -29,9 +29,6 @@ from batos.testing import emulated_uvm
 from batos.uvm import UVM
 from ollama_emulator.emulator import Emulator
 
-#: Opening and comparing whole minds is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 
 @asynccontextmanager
 async def opened(home: Path) -> AsyncIterator[tuple[UVM, Emulator]]:

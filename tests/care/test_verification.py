@@ -202,7 +202,7 @@ async def test_a_planted_fault_is_named_mended_and_gone(home: Path, tmp_path: Pa
         for mission in await uvm.missions.recover():
             await uvm.missions.run(mission)
         assert (await asked(uvm, "Who winds the lamp now?"))["status"] == "done"
-        assert verification.find_faults(uvm.image.db) == []
+        assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
 
 
 async def test_a_fault_that_only_a_backup_mends_is_left_and_named(home: Path, tmp_path: Path) -> None:
@@ -224,15 +224,24 @@ async def test_a_sound_image_has_no_fault(tmp_path: Path, seed: int) -> None:
         tmp_path / "a", ScriptedBridge(vectors=lived.meaning), memory=False, method_control=0
     ) as uvm:
         await lived.live(uvm, seed)
-        assert verification.find_faults(uvm.image.db) == []
+        assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
         await uvm.curator.curate(CurationWish("tester", cold_days=0, most=5, by_rule=True))
-        assert verification.find_faults(uvm.image.db) == []
+        assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
     if seed == 1:
         async with acting(tmp_path) as world:
             told = await world.send("notes", "a.txt", "A line.")
             await world.states()
             await world.ask("undo", mission=told["id"], user="tester")
-            assert verification.find_faults(world.uvm.image.db) == []
+            assert await asyncio.to_thread(verification.find_faults, world.uvm.image.db) == []
+
+
+async def test_a_mind_that_is_written_to_meanwhile_has_no_fault(tmp_path: Path) -> None:
+    """Every record is read as of one commit."""
+    async with scripted_uvm(tmp_path, bridge(), memory=False) as uvm:
+        asking = asyncio.gather(*(asked(uvm, f"What is a sluice of {number}?") for number in range(12)))
+        while not asking.done():
+            assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
+        assert {each["status"] for each in await asking} == {"done"}
 
 
 async def test_the_graph_of_a_storage_without_a_list_of_objects_is_read_too(tmp_path: Path) -> None:

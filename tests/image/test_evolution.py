@@ -262,7 +262,6 @@ async def test_a_long_step_is_told_now_and_then() -> None:
     ]
 
 
-@pytest.mark.blocks_loop
 async def test_an_image_on_a_server_is_upgraded_by_a_node_that_is_alone(tmp_path: Path) -> None:
     """Another one would go on writing the former form; one that died is waited for, until its lease ends."""
     with zeo_server(tmp_path) as port:

@@ -25,8 +25,6 @@ from batos.image.publisher import Publisher
 #: Seconds of a lease here.
 LEASE = 1.0
 
-pytestmark = pytest.mark.blocks_loop
-
 
 @pytest.fixture
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:

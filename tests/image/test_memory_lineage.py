@@ -24,7 +24,7 @@ ASKED = "Who winds the clockwork of the lamp?"
 @pytest.fixture
 async def uvm(tmp_path: Path) -> AsyncIterator[UVM]:
     """A mind that remembers a file."""
-    async with scripted_uvm(tmp_path, ScriptedBridge.saying(LAMP), user="ann") as opened:
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying(LAMP), user="ann", method_control=0) as opened:
         await opened.document_store.remember([incoming(LAMP, "/lamp.md")])
         yield opened
 

@@ -37,7 +37,6 @@ from batos.image.stored_files import INLINE_BYTES
 from batos.objects.prototype import own_slots
 
 #: The tests commit on the loop, as no program does.
-pytestmark = pytest.mark.blocks_loop
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,6 @@ def test_a_postgres_server_is_asked_if_an_image_can_live_there() -> None:
             open_database(address, connections=1)
 
 
-@pytest.mark.blocks_loop  # opening is a burst of CPU
 async def test_no_password_is_told(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither by the error for a journal that is another image's nor by any line of a log, though it has blanks."""
     caplog.set_level(logging.DEBUG)

@@ -21,9 +21,6 @@ from batos.testing import ScriptedBridge, scripted_uvm
 LEASE = 1.0
 NOWHERE = {"memory": "none"}
 
-#: Opening is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 
 @pytest.fixture(params=["zeo", "postgres"])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:

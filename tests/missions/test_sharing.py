@@ -30,9 +30,6 @@ from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 from ollama_emulator.emulator import Emulator, Options
 
-#: Opening is a burst of CPU.
-pytestmark = pytest.mark.blocks_loop
-
 
 class HeldBridge(ScriptedBridge):
     """Answers once it may."""

@@ -23,7 +23,7 @@ from ZODB.scripts import repozo
 
 from batos.care.disarming import DisarmingReport, disarm_file
 from batos.errors import BatosError, NotFound, Refused, UsageError
-from batos.image.ids import iso, tid_text, utc_now
+from batos.image.ids import iso, serial_of, tid_text, utc_now
 from batos.image.past import moment_of
 
 #: The list of a folder's backups, a line of JSON for each.
@@ -230,7 +230,7 @@ def _explain_damage(folder: Path) -> Iterator[None]:
 
 def _cut_after(path: Path, tid: str) -> None:
     """Cut a database after the last commit that is not newer than one."""
-    last, end = int(tid.partition("0x")[2], 16).to_bytes(8, "big"), 4
+    last, end = serial_of(tid), 4
     with closing(FileIterator(str(path))) as commits:
         for commit in commits:
             if commit.tid > last:
@@ -252,4 +252,4 @@ def _settle(ready: Path, home: Path) -> None:
 
 def moment_text(backup: Backup) -> str:
     """Return the moment of a backup's last commit in ISO 8601."""
-    return iso(moment_of(int(backup.tid.partition("0x")[2], 16).to_bytes(8, "big")))
+    return iso(moment_of(serial_of(backup.tid)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Any, Final
 
 from persistent import Persistent
 
 from batos.care.erasure_plan import holds
-from batos.errors import ImageDamaged, NotFound
+from batos.errors import NotFound
 from batos.history import dreams, past_questions
 from batos.history.dreams import DREAMS
 from batos.image import word_redaction
@@ -60,27 +61,15 @@ def erase_calls(root: Any, logs: Collection[str], quotes: ErasedWords, spared: C
     erased = 0
     for name, log in (root.get(MISSIONS) or {}).items():
         if name in logs:
-            erased += sum(_erase(each) for each in log.entries)
+            erased += log.erase_words()
             log.replace_notes({key: note[key] for key in _PLAIN if key in note} for note in log.notes)
         elif name not in spared and quotes:
-            erased += sum(_erase(each) for each in log.entries if _has(each, quotes))
+            erased += log.erase_words(partial(_has, words=quotes))
             _redact_notes(log, quotes)
     return erased
 
 
-def _erase(entry: Entry) -> bool:
-    if entry.digests is not None:
-        return False
-    try:
-        entry.erase()
-    except ImageDamaged:  # no digest can be had of it, and nobody can read it: a backup may still have it
-        return False
-    return True
-
-
-def _has(entry: Entry, words: ErasedWords) -> bool:
-    if entry.digests is not None:
-        return False
+def _has(entry: Entry, *, words: ErasedWords) -> bool:
     try:
         return words.are_in_bytes(zlib.decompress(entry.bodies))
     except zlib.error:

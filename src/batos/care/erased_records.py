@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from batos.care.erasure_plan import ErasurePlan
 from batos.errors import Refused
-from batos.history import undone_missions
+from batos.history import mission_traces, undone_missions
 from batos.history.mission_traces import Keeping
 from batos.history.undone_missions import Act
 from batos.image import (
@@ -105,10 +105,8 @@ def _memories_of(root: Root, plan: ErasurePlan) -> list[str]:
 
 
 def _newest_first(root: Root, plan: ErasurePlan) -> tuple[str, ...]:
-    def commit_of(name: str) -> int:
-        return int((roots.mission_record(root, name).status.tid or "tid:0x0").partition("0x")[2], 16)
-
-    return tuple(sorted(plan.missions, key=lambda name: (commit_of(name), name), reverse=True))
+    named = [(name, roots.mission_record(root, name)) for name in plan.missions]
+    return tuple(name for name, _ in sorted(named, key=mission_traces.commit_of, reverse=True))
 
 
 # -- missions

@@ -16,7 +16,7 @@ from batos.image import memory_places, memory_quotes, memory_records, naming, ow
 from batos.image.erased_words import ErasedWords, passages_of
 from batos.image.lookup import by_name
 from batos.image.protection import protected_slots
-from batos.image.records import MissionRecord
+from batos.image.records import OPEN, MissionRecord
 from batos.image.roots import Root
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -26,7 +26,6 @@ TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "o
 #: The fewest characters of words that are erased wherever they stand.
 LEAST: Final = 6
 #: Statuses of missions that have not ended.
-OPEN: Final = frozenset({"queued", "running", "waiting", "paused", "parked"})
 _ID: Final = re.compile(r"(?P<kind>[mcd])-[0-9A-HJKMNP-TV-Z]{4,26}\Z|last(-\d+)?\Z", re.IGNORECASE)
 
 

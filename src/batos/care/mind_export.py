@@ -26,7 +26,7 @@ from batos.care.disarming import DisarmingReport, disarm
 from batos.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 from batos.image import object_states, roots
 from batos.image.evolution import evolving
-from batos.image.ids import iso, oid_text, utc_now
+from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
 from batos.image.transactions import snapshot
@@ -258,7 +258,7 @@ def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept
 
 def _oid_of(text: Any, number: int) -> bytes:
     try:
-        return int(str(text).partition("oid:0x")[2], 16).to_bytes(8, "big")
+        return serial_of(str(text))
     except (ValueError, OverflowError) as error:
         raise BriefError(f"line {number}: {str(text)[:40]!r} is no oid", field="oid", remedy=_AGAIN) from error
 

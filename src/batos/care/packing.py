@@ -7,7 +7,7 @@ may be under way. An undone mission is kept as data, so that a redo works after 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -136,31 +136,32 @@ class Packer:
 
     async def erase_if_due(self) -> bool:
         """Erase the words of old calls if this process did not do so within a day, and no mission runs."""
-        now, image = self._parts.clock(), self._parts.image
-        is_due = now >= self._next_erasure and image.publishing.is_here
-        if image.refusing is not None or not self._parts.is_idle() or not is_due:
+        now = self._parts.clock()
+        if now < self._next_erasure or not self._may_work():
             return False
-        try:
-            await self._erase_words()
-        except Exception as error:  # no reason to end the process: the next look tries again
-            _log.warning("journal.not_erased", reason=str(error))
-            return False
-        self._next_erasure = now + _PERIOD
-        return True
+        erased = await self._try("journal.not_erased", self._erase_words)
+        if erased:
+            self._next_erasure = now + _PERIOD
+        return erased
 
     async def pack_if_due(self) -> bool:
         """Pack if the last pack is a day old, a day of history is older than is kept, and no mission runs."""
-        image = self._parts.image
-        if image.refusing is not None or not image.publishing.is_here or not self._parts.is_idle():
+        if not self._may_work():
             return False
-        with image.snapshot() as root:
+        with self._parts.image.snapshot() as root:
             due = _is_due(root, self._parts.clock(), timedelta(days=self._parts.days))
-        if not due:
-            return False
+        return due and await self._try("image.not_packed", self.pack)
+
+    def _may_work(self) -> bool:
+        image = self._parts.image
+        return image.refusing is None and image.publishing.is_here and self._parts.is_idle()
+
+    async def _try(self, warning: str, work: Callable[[], Awaitable[object]]) -> bool:
+        """Do some work and tell whether it succeeded. A failure is no reason to end: the next look tries again."""
         try:
-            await self.pack()
-        except Exception as error:  # no reason to end the process: the next look tries again
-            _log.warning("image.not_packed", reason=str(error))
+            await work()
+        except Exception as error:
+            _log.warning(warning, reason=str(error))
             return False
         return True
 

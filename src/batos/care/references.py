@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
 from ZODB.DB import DB
 from ZODB.POSException import POSKeyError
 from ZODB.serialize import referencesf
-from ZODB.utils import get_pickle_metadata, load_current, p64, u64, z64
+from ZODB.utils import get_pickle_metadata, p64, u64, z64
+
+from batos.image.past import newest_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +60,39 @@ def find_orphans(db: DB, graph: ReferenceGraph) -> list[int]:
 
 
 def read_graph(db: DB) -> ReferenceGraph:
-    """Read the current record of every object. Needs about 200 bytes of memory for each."""
+    """Read the record of every object as of the newest commit, whatever is committed meanwhile.
+
+    Needs about 200 bytes of memory for each.
+    """
     references: dict[int, tuple[int, ...]] = {}
     kinds: dict[int, str] = {}
-    for oid, data in _records(db.storage):
+    for oid, data in _records(db.storage, newest_commit(db)):
         references[u64(oid)] = tuple(map(u64, referencesf(data)))
         kinds[u64(oid)] = get_pickle_metadata(data)[1]
     return ReferenceGraph(references, kinds)
 
 
-def _records(storage: Any) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the current record of each object that was not deleted.
+def _records(storage: Any, until: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the record that each object had at a commit, if it was there and not deleted.
 
     ZODB's own `record_iternext` stops with an error at a record that was deleted, so a file's index is read itself.
     """
     index = getattr(storage, "_index", None)
     if index is None:
-        yield from _newest(storage).items()
+        yield from _newest(storage, until).items()
         return
+    before = p64(u64(until) + 1)
     for oid in list(index.keys()):
         with suppress(POSKeyError):
-            yield oid, load_current(storage, oid)[0]
+            found = storage.loadBefore(oid, before)
+            if found is not None:
+                yield oid, found[0]
 
 
-def _newest(storage: Any) -> dict[bytes, bytes]:
-    """Return the newest record of each object by reading all commits, for a storage that lists no objects."""
+def _newest(storage: Any, until: bytes) -> dict[bytes, bytes]:
+    """Return the record of each object at a commit by reading all until then, for a storage that lists no objects."""
     found: dict[bytes, bytes] = {}
-    for commit in storage.iterator():
+    for commit in takewhile(lambda each: each.tid <= until, storage.iterator()):
         for record in commit:
             found.pop(record.oid, None)
             if record.data:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.agency.payloads import describe
-from batos.dream_documents import DreamDiff, DreamLine, SlotDifference
+from batos.dream_documents import DreamDiff, DreamLine, MadeMethod, SlotDifference
 from batos.errors import NotFound, Refused
 from batos.history import dream_methods
 from batos.image import naming, ownership, roots, staged_effects, tool_declarations
@@ -179,9 +179,8 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
     """Return what a dream would change in the mind as it is now, and where both have changed the same."""
     thought = dream["thought"]
     with image.snapshot() as root:
-        new = {each["object"] for each in dream.get("made", ())}
-        slots = [_difference(root, dream["user"], each) for each in dream["writes"] if each["oid"] not in new]
-        conflicts, made = conflicts_in(root, dream), dream_methods.list_made(root, dream)
+        slots, read = _differences(root, dream, "writes"), _differences(root, dream, "reads")
+        made = dream_methods.list_made(root, dream)
     contributions = thought.get("contributions", ())
     return {
         **line_of(dream),
@@ -195,17 +194,25 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
         "effects": [
             f"{each['grant']}: {describe(each['operation'], each['payload'])}" for each in dream.get("effects", ())
         ],
-        "conflicts": conflicts,
+        "conflicts": _conflicts([*slots, *read], made),
     }
 
 
 def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:
     """List the slots that a dream changed or read, or made methods for, and that are not as it found them."""
-    new = {each["object"] for each in dream.get("made", ())}  # objects that it made itself
-    seen = [each for each in (*dream["writes"], *dream.get("reads", ())) if each["oid"] not in new]
-    slots = (_difference(root, dream["user"], each) for each in seen)
+    slots = [*_differences(root, dream, "writes"), *_differences(root, dream, "reads")]
+    return _conflicts(slots, dream_methods.list_made(root, dream))
+
+
+def _differences(root: Root, dream: Mapping[str, Any], kind: Literal["writes", "reads"]) -> list[SlotDifference]:
+    """Compare slots that a dream wrote or read with those of the mind, but for objects that it made itself."""
+    new = {each["object"] for each in dream.get("made", ())}
+    return [_difference(root, dream["user"], each) for each in dream.get(kind, ()) if each["oid"] not in new]
+
+
+def _conflicts(slots: Iterable[SlotDifference], made: Iterable[MadeMethod]) -> list[str]:
     changed = [f"{each['object']}.{each['slot']}" for each in slots if each["conflict"]]
-    return [*changed, *(each["method"] for each in dream_methods.list_made(root, dream) if each["conflict"])]
+    return [*changed, *(each["method"] for each in made if each["conflict"])]
 
 
 def _difference(root: Root, user: str, write: Mapping[str, Any]) -> SlotDifference:

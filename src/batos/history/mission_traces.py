@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.image import memory_lineage, roots, tool_declarations
+from batos.image.ids import serial_of
 from batos.image.lookup import by_name
 from batos.image.memory_records import BY_METHOD
 from batos.image.records import Lineage, MissionRecord
@@ -114,7 +115,7 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     """
     origin = roots.mission_record(root, mission)
     done = [(name, record) for name, record in roots.records_of(root) if record.status.word == "done"]
-    later = sorted((each for each in done if _is_after(each, (mission, origin))), key=_commit_of)
+    later = sorted((each for each in done if _is_after(each, (mission, origin))), key=commit_of)
     methods = [] if keeping.methods else list(_list_made_methods(root))
     found: dict[str, tuple[str, str]] = {}
     gone = {mission: origin}
@@ -126,14 +127,14 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     return found
 
 
-def _commit_of(named: tuple[str, MissionRecord]) -> tuple[int, str]:
+def commit_of(named: tuple[str, MissionRecord]) -> tuple[bytes, str]:
     """Return what sorts missions by the commits of their thoughts."""
     name, record = named
-    return int((record.status.tid or "tid:0x0").partition("0x")[2], 16), name
+    return serial_of(record.status.tid or "tid:0x0"), name
 
 
 def _is_after(one: tuple[str, MissionRecord], other: tuple[str, MissionRecord]) -> bool:
-    return _commit_of(one) > _commit_of(other)
+    return commit_of(one) > commit_of(other)
 
 
 def _find_dependence(

@@ -9,6 +9,7 @@ from batos.history.why_memories import explain_memory
 from batos.history.why_methods import explain_method
 from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import methods, ownership, roots
+from batos.image.ids import serial_of
 from batos.image.lookup import find_object
 from batos.image.past import published_at
 from batos.image_documents import WhyNode
@@ -99,7 +100,7 @@ def _list_commits(asking: Asking, mission: str, known: ProvenanceDocument) -> It
     """Yield the commit that the mission read, its own, and the one that published it."""
     record = roots.mission_record(asking.root, mission)
     if "read_at" in known:
-        yield make_commit(int(known["read_at"].partition("0x")[2], 16).to_bytes(8, "big"), "read the mind")
+        yield make_commit(serial_of(known["read_at"]), "read the mind")
     if "answer" in own_slots(record.thought):
         yield make_commit(record.thought._p_serial, "committed the thought")
     published = published_at(asking.root, record.status)

@@ -75,6 +75,14 @@ def tid_text(serial: bytes) -> str:
     return f"tid:0x{int.from_bytes(serial, 'big'):016x}"
 
 
+def serial_of(text: str) -> bytes:
+    """Return the eight bytes of a commit's or an object's id (`tid:0x...`, `oid:0x2a`).
+
+    Raises: ValueError: the text is no such id. OverflowError: its number is too big.
+    """
+    return int(text.partition("0x")[2], 16).to_bytes(8, "big")
+
+
 def oid_text(oid: bytes) -> str:
     """Format an object's id (`oid:0x2a`)."""
     return f"oid:{int.from_bytes(oid, 'big'):#x}"

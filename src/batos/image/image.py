@@ -197,17 +197,11 @@ class LivingImage(ReadableImage):
             raise type(self.refusing)(self.refusing.message, remedy=self.refusing.remedy) from self.refusing
         now = self._clock()
         self._newest = name = mission_id(now, self._newest)
-        contents, at = dict(files or {}), iso(now)
+        told, contents, at = dict(brief, id=name), dict(files or {}), iso(now)
         runs = begin is not None and begin(name)
 
-        def change(root: Root) -> tuple[str, int] | Busy:
-            # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
-            given = self._admit(root, dict(brief, id=name), at, contents, limit)
-            if runs and not isinstance(given, Busy) and given[0] == name:
-                self._run(root, name, roots.mission_record(root, name).status, at)
-            return given
-
-        given = await self.writer.apply(change)
+        # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
+        given = await self.writer.apply(lambda root: self._admit(root, told, at, contents, limit, runs=runs))
         if isinstance(given, BatosError):
             self._events.emit(QUEUE_BUSY, QueueBusy(user=brief["user"]))
             raise given
@@ -220,7 +214,7 @@ class LivingImage(ReadableImage):
         return name
 
     def _admit(
-        self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
+        self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None, *, runs: bool
     ) -> tuple[str, int] | Busy:
         """Record a brief as a mission; return its id and the number of waiting missions, or Busy if the queue is full.
 
@@ -233,12 +227,14 @@ class LivingImage(ReadableImage):
         waiting = roots.waiting_count(root)
         if limit is not None and waiting >= limit:
             return Busy(f"{limit} missions wait already, which is the limit", field="queue")
-        self.insert(root, brief, at, files)
+        self.insert(root, brief, at, files, runs=runs)
         if kept is not None:
             repeats[kept] = brief["id"]
         return str(brief["id"]), waiting + 1
 
-    def insert(self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
+    def insert(
+        self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes], *, runs: bool = False
+    ) -> None:
         """Write brief, status and thought of a mission, and its files, as a change of the writer's."""
         missions, name = root[roots.MISSIONS], brief["id"]
         if name in missions:
@@ -249,8 +245,11 @@ class LivingImage(ReadableImage):
                 attachments[sha256] = stored_files.make(root, sha256, data, as_blob=self._blobs)
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
-        missions[name] = (Brief(brief, at), Status("queued", at), thought)
-        roots.move_tally(root, name, None, "queued")
+        status = Status("queued", at)
+        missions[name] = (Brief(brief, at), status, thought)
+        if runs:
+            self._run(root, name, status, at)
+        roots.move_tally(root, name, None, status.word)
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
             conversation = roots.conversation(root, brief["conversation"], brief["user"])
@@ -303,10 +302,10 @@ class LivingImage(ReadableImage):
             _check_move(mission, status, thought, word)
             if only is not None and status.word not in only:
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
+            roots.move_tally(root, mission, status.word, word)
             if word == "running":
                 self._run(root, mission, status, at, shown)
             else:
-                roots.move_tally(root, mission, status.word, word)
                 status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
@@ -325,7 +324,6 @@ class LivingImage(ReadableImage):
 
     def _run(self, root: Root, mission: str, status: Status, at: str, reason: dict[str, Any] | None = None) -> None:
         """Let a mission run, here if several nodes have the image, as a change of the writer's."""
-        roots.move_tally(root, mission, status.word, "running")
         status.become("running", at, reason)
         if self.lease is not None:
             claims.claim(root, self.fence, mission, status)
@@ -339,6 +337,7 @@ class LivingImage(ReadableImage):
             for name in missions:
                 record = roots.find_record(root, name)
                 if record is not None and record.status.word == "queued":
+                    roots.move_tally(root, name, "queued", "running")
                     self._run(root, name, record.status, at)
                     taken.append((name, record.status.attempts))
             return taken

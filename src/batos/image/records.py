@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree
@@ -29,6 +29,10 @@ else:
 StatusWord: TypeAlias = Literal[
     "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
 ]
+
+#: A mission's end is to come in the first, and may still come in the second.
+UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
+OPEN: Final[frozenset[StatusWord]] = UNDER_WAY | {"waiting", "paused", "parked"}
 
 #: `asked` is the only one that can still change, and only once.
 ApprovalWord: TypeAlias = Literal["asked", "approved", "rejected", "expired", "outdated"]

@@ -150,15 +150,19 @@ class MissionLog(Persistent):
         """
         self.notes = [*self.notes, *(PersistentMapping(note) if _has_parts(note) else dict(note) for note in notes)]
 
-    def erase_words(self) -> int:
-        """Erase what was asked and answered in all calls that can be read; return how many these were."""
+    def erase_words(self, where: Callable[[Entry], bool] | None = None) -> int:
+        """Erase what was asked and answered in calls that can be read; return how many these were.
+
+        `where` picks the calls; None picks all.
+        """
         erased = 0
         for entry in self.entries:
-            if entry.digests is None:
-                with contextlib.suppress(ImageDamaged):
+            if entry.digests is None and (where is None or where(entry)):
+                with contextlib.suppress(ImageDamaged):  # no digest can be had of it: a backup may still have it
                     entry.erase()
                     erased += 1
-        self.has_words = False
+        if where is None and self.has_words:
+            self.has_words = False
         return erased
 
     def replace_notes(self, notes: Iterable[Mapping[str, Any]]) -> None:

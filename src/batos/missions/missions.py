@@ -16,7 +16,7 @@ from batos.errors import BatosError, NotFound, Refused
 from batos.image import claims, conversation_files, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import PAUSE
-from batos.image.records import StatusWord
+from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.image_documents import ConversationPage
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
@@ -24,14 +24,13 @@ from batos.missions import acceptance
 from batos.missions.queue import QueueEntry, new_entry
 from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, SeenMission, yielding_every
-from batos.missions.workers import OPEN, Workers
+from batos.missions.workers import Workers
 
 _log = structlog.get_logger("batos")
 
 #: Statuses of missions that wait to be started.
 _WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
 #: Statuses of missions that proceed by themselves, here or in another process.
-_UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
 #: Statuses of missions that continue only on request.
 _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
 #: Statuses after a run that did not fail.
@@ -186,7 +185,7 @@ class Missions:
         while True:
             word = self._status_of(mission)
             here = self._workers.has(mission)
-            if not here and (word not in _UNDER_WAY or self._workers.stopping):
+            if not here and (word not in UNDER_WAY or self._workers.stopping):
                 return
             if not here and not self.recovery.look(mission).is_elsewhere and await self.recovery.publish(mission):
                 return
@@ -274,7 +273,7 @@ class Missions:
         while self.recovery.look(mission).is_elsewhere:  # noqa: ASYNC110 (it is another process that ends it)
             await asyncio.sleep(PAUSE)
         # Where its node died first, it is to be stopped here.
-        return self._status_of(mission) not in _UNDER_WAY
+        return self._status_of(mission) not in UNDER_WAY
 
     async def resume(self, mission: str) -> dict[str, Any]:
         """Continue a mission that is paused or parked, or whose process has ended, and return its report.

@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 
 import structlog
 from ZODB.POSException import ConflictError
-from ZODB.utils import p64
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
@@ -37,7 +36,7 @@ from batos.event_payloads import (
 from batos.events import Events
 from batos.genesis import measures
 from batos.image import methods
-from batos.image.ids import iso, tid_text
+from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
@@ -388,4 +387,4 @@ def _drop_undone(root: Root, generated: Mapping[tuple[str, str], Method]) -> dic
 
 def _oids_read(trace: Trace) -> list[bytes]:
     """Return the ids of the objects whose slots methods read."""
-    return [p64(int(oid.partition("0x")[2], 16)) for oid, _ in trace.read]
+    return [serial_of(oid) for oid, _ in trace.read]

@@ -18,7 +18,7 @@ from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
 from batos.image import claims, roots
 from batos.image.image import LivingImage
-from batos.image.records import StatusWord
+from batos.image.records import UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, paused_error
 from batos.missions.queue import QueueEntry, entry_of
@@ -39,7 +39,6 @@ _AMONG: Final = 256
 _SPREAD: Final = 4
 
 #: Statuses of missions that proceed by themselves.
-_UNDER_WAY: Final = frozenset({"queued", "running"})
 
 
 @dataclass(slots=True)
@@ -212,7 +211,7 @@ class Sharing:
         self._told = {mission: word for mission, word in self._told.items() if mission in candidates}
 
     def _tell_one(self, mission: str, word: StatusWord, reason: Mapping[str, Any] | None) -> None:
-        ending = None if word in _UNDER_WAY else MissionOutcome(word, None if reason is None else error_of(reason))
+        ending = None if word in UNDER_WAY else MissionOutcome(word, None if reason is None else error_of(reason))
         if self._told.get(mission) != word:
             self._told[mission] = word
             shown = None if reason is None else dict(reason)
@@ -224,7 +223,7 @@ def _is_elsewhere(root: Root, mission: str, fence: int) -> bool:
     """Tell whether another node runs a mission, or it has left the queue without this one."""
     record = roots.find_record(root, mission)
     return record is not None and (
-        claims.is_elsewhere(root, record.status, fence) or record.status.word not in _UNDER_WAY
+        claims.is_elsewhere(root, record.status, fence) or record.status.word not in UNDER_WAY
     )
 
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
 
 import structlog
 
@@ -14,7 +13,7 @@ from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.image.image import LivingImage
-from batos.image.records import StatusWord
+from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
 from batos.missions.queue import Queue, QueueEntry
 from batos.missions.worker_runs import (
@@ -30,7 +29,6 @@ from batos.missions.worker_runs import (
 _log = structlog.get_logger("batos.workers")
 
 #: Statuses of missions that have not ended.
-OPEN: Final[frozenset[StatusWord]] = frozenset({"queued", "running", "waiting", "paused", "parked"})
 
 
 class Workers:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from batos.cli.render.short_names import moment_text
 from batos.terminal.console import count_text, size
-from batos.terminal.layout import plain
+from batos.terminal.layout import cut, plain
 
 #: Faults that are told one by one.
 _TOLD: Final = 50
@@ -75,7 +75,8 @@ def repaired_text(told: Mapping[str, Any]) -> str:
 
 def erased_text(told: Mapping[str, Any]) -> str:
     """List what was erased, or would be, and what may still have the words, with the remedy of each."""
-    lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {_short(told['target'])}"]
+    target = cut(" ".join(plain(told["target"]).split()), _LINE)
+    lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {target}"]
     lines += [f"  mission  {name}: {plain(why)}" for name, why in told["missions"].items()]
     for kind in ("memories", "conversations", "slots", "methods"):
         lines += [f"  {_ONE[kind].ljust(8)} {plain(each)}" for each in told[kind]]
@@ -88,8 +89,3 @@ def erased_text(told: Mapping[str, Any]) -> str:
         lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
         lines.append(f"    remedy: {plain(each['remedy'])}")
     return "\n".join(lines)
-
-
-def _short(target: str) -> str:
-    line = " ".join(plain(target).split())
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
