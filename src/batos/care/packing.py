@@ -157,10 +157,10 @@ class Packer:
         return image.refusing is None and image.publishing.is_here and self._parts.is_idle()
 
     async def _try(self, warning: str, work: Callable[[], Awaitable[object]]) -> bool:
-        """Do some work and tell whether it succeeded. A failure is no reason to end: the next look tries again."""
+        """Do some work and tell whether it succeeded."""
         try:
             await work()
-        except Exception as error:
+        except Exception as error:  # no reason to end the process: the next look tries again
             _log.warning(warning, reason=str(error))
             return False
         return True
