@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +17,12 @@ _GROUND = 0.01  # size of a direction that all texts share, so that no slice of 
 
 def embed(text: str, width: int, salt: str = "") -> list[float]:
     """Return the embedding of a text, a vector of `width` numbers and length 1; another `salt` gives other vectors."""
+    return _embed(text, width, salt).tolist()
+
+
+@lru_cache(maxsize=2048)
+def _embed(text: str, width: int, salt: str) -> array[float]:
+    """Return the same as an array: each genesis asks for the vectors of the same thousand texts."""
     features: Counter[str] = Counter()
     for word in _WORD.findall(text.lower()):
         features[word] += 3
@@ -27,7 +34,7 @@ def embed(text: str, width: int, salt: str = "") -> list[float]:
         weight = sqrt(count)
         for place, sign in _places(feature, width, salt):
             vector[place] += sign * weight
-    return normal(vector)
+    return array("d", normal(vector))
 
 
 def normal(vector: list[float]) -> list[float]:
