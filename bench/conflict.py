@@ -17,11 +17,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,6 +68,12 @@ class Run:
         """Return the number of calls."""
         return sum(map(len, self.requests.values()))
 
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:.2f} s, {self.calls} calls, {self.repeat_count} made again, {self.met} met, "
+            f"{self.failures} failed, visits {self.visits}"
+        )
+
     @property
     def repeat_count(self) -> int:
         """Return the number of calls that a mission made although it had made the same before."""
@@ -99,20 +107,32 @@ async def give_method(uvm: UVM, kind: str) -> None:
     await redefine(uvm, given)
 
 
-async def run(kind: str, missions: int, latency: float, *, in_turn: bool) -> Run:
+@asynccontextmanager
+async def mind(home: Path, url: str, events: Events | None = None) -> AsyncIterator[UVM]:
+    """Open a mind that runs all missions at once."""
+    settings = Settings(
+        home=home, user="bench", ollama_host=url, missions=MISSIONS, parallel=MISSIONS, install="never",
+        method_control=0, vram="80GiB",
+    )  # fmt: skip
+    async with open_uvm(settings, events or Events(log=False)) as uvm:
+        yield uvm
+
+
+async def prepare(home: Path, url: str) -> None:
+    """Make the home that every run begins with: its genesis is done, and its router has learnt."""
+    async with mind(home, url) as uvm:
+        await uvm.readiness.genesis()
+        await uvm.readiness.check()
+
+
+async def run(kind: str, missions: int, home: Path, emulator: Emulator, url: str, *, in_turn: bool) -> Run:
     """Run the missions of one kind on a home of their own."""
-    with tempfile.TemporaryDirectory(prefix="batos-conflict-") as home:
-        emulator = Emulator(Options(latency_ms=latency, parallel=MISSIONS, vram=80.0))
-        events = Events(log=False)
-        async with emulator.serving() as url:
-            settings = Settings(
-                home=Path(home), user="bench", ollama_host=url, missions=MISSIONS, parallel=MISSIONS,
-                install="never", method_control=0, vram="80GiB",
-            )  # fmt: skip
-            async with open_uvm(settings, events) as uvm:
-                await uvm.readiness.genesis()
-                await give_method(uvm, kind)
-                return await measure(uvm, events, emulator, range(missions), in_turn)
+    events = Events(log=False)
+    with tempfile.TemporaryDirectory(prefix="batos-conflict-") as folder:
+        own = await asyncio.to_thread(shutil.copytree, home, Path(folder, "home"))
+        async with mind(own, url, events) as uvm:
+            await give_method(uvm, kind)
+            return await measure(uvm, events, emulator, range(missions), in_turn)
 
 
 async def measure(uvm: UVM, events: Events, emulator: Emulator, numbers: Sequence[int], in_turn: bool) -> Run:
@@ -148,15 +168,24 @@ async def ask_all(uvm: UVM, numbers: Sequence[int], in_turn: bool) -> list[Mappi
     return list(await asyncio.gather(*map(one, numbers)))
 
 
+async def run_all(missions: int, latency: float) -> dict[tuple[str, bool], Run]:
+    """Run every kind, at once and in turn."""
+    told: dict[tuple[str, bool], Run] = {}
+    emulator = Emulator(Options(latency_ms=latency, parallel=MISSIONS, vram=80.0))
+    with tempfile.TemporaryDirectory(prefix="batos-conflict-") as folder:
+        home = Path(folder, "home")
+        async with emulator.serving() as url:
+            await prepare(home, url)
+            for kind in BODIES:
+                for in_turn in (True, False) if kind != "apart" else (False,):
+                    told[kind, in_turn] = each = await run(kind, missions, home, emulator, url, in_turn=in_turn)
+                    print(f"{kind} {'in turn' if in_turn else 'at once'}: {each}", file=sys.stderr, flush=True)
+    return told
+
+
 async def measure_all(missions: int, latency: float) -> tuple[dict[str, Any], list[Goal]]:
     """Run every kind, and return the figures and the goals."""
-    found: dict[tuple[str, bool], Run] = {}
-    for kind in BODIES:
-        for in_turn in (True, False) if kind != "apart" else (False,):
-            found[kind, in_turn] = each = await run(kind, missions, latency, in_turn=in_turn)
-            how = "in turn" if in_turn else "at once"
-            line = f"{kind} {how}: {each.seconds:.2f} s, {each.calls} calls, {each.repeat_count} made again, "
-            print(line + f"{each.met} met, {each.failures} failed, visits {each.visits}", file=sys.stderr, flush=True)
+    found = await run_all(missions, latency)
     counting, telling = found["counting", False], found["telling", False]
     ideal = found["counting", True].calls + found["telling", True].calls
     #: Requests beyond those of one after another that no earlier one of the mission equals.
@@ -194,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
-    missions, latency = (3, 20.0) if options.quick else (MISSIONS, options.latency_ms)
+    missions, latency = (2, 0.0) if options.quick else (MISSIONS, options.latency_ms)
     values, goals = asyncio.run(measure_all(missions, latency))
     report({**values, "missions": missions, "latency_ms": latency}, goals, options.json)
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import servers_side
 from batos.care import verification
@@ -42,6 +42,22 @@ RIVALS = 5
 SLACK = 0.3
 #: Seconds after which a call is seen at the latest.
 SEEN = 0.05
+
+
+class CrashDocument(TypedDict):
+    """The figures of a run, as the document has them: `make crash` is run by CI itself, and by no test."""
+
+    kills: int
+    accepted: int
+    lost: int
+    duplicated: int
+    paid_twice: int
+    parked: int
+    verify_failures: int
+    harm: int
+    calls: int
+    phases: dict[str, int]
+    statuses: dict[str, int]
 
 
 async def one_kill(world: World, number: int, broken: str, dice: random.Random) -> None:
@@ -137,7 +153,7 @@ def storage_uris(storage: str, folder: Path) -> Iterator[tuple[str, str]]:
             yield f"{server}image?blob_dir={folder}/cache", f"{server}journal"
 
 
-async def run(kills: int, storage: str, broken: str, seed: int) -> dict[str, Any]:
+async def run(kills: int, storage: str, broken: str, seed: int) -> CrashDocument:
     """Kill so often, and account for everything."""
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="batos-crash-") as name, storage_uris(storage, Path(name)) as uris:
@@ -153,14 +169,13 @@ async def run(kills: int, storage: str, broken: str, seed: int) -> dict[str, Any
             known = [each for each in world.acked.values() if each != "m-unknown"]
             missing = len(world.acked) - len(known) if broken == "ack-first" else 0
             lost = len(known) - counts["done"] - counts["parked"] + undone + (missing and count_unknown(world))
-            told = {
-                "kills": len(world.kills), "accepted": len(world.acked), "lost": lost, "duplicated": duplicated,
-                "paid_twice": count_paid_twice(world), "parked": counts["parked"],
-                "verify_failures": count_faults(world),
-            }  # fmt: skip
-            harm = sum(told[name] for name in ("lost", "duplicated", "paid_twice", "parked", "verify_failures"))
-            calls = sum(map(len, world.calls.values()))
-            return {**told, "harm": harm, "calls": calls, "phases": dict(world.phases), "statuses": dict(counts)}
+            paid_twice, faults = count_paid_twice(world), count_faults(world)
+            return CrashDocument(
+                kills=len(world.kills), accepted=len(world.acked), lost=lost, duplicated=duplicated,
+                paid_twice=paid_twice, parked=counts["parked"], verify_failures=faults,
+                harm=lost + duplicated + paid_twice + counts["parked"] + faults,
+                calls=sum(map(len, world.calls.values())), phases=dict(world.phases), statuses=dict(counts),
+            )  # fmt: skip
 
 
 def count_unknown(world: World) -> int:

@@ -85,10 +85,19 @@ class Person:
             raise SystemExit(f"batos {' '.join(map(str, words))}: exit {ran.code}\n" + "\n".join(ran.err.text))
         return ran
 
+    @property
+    def settings(self) -> Settings:
+        """Return the settings by which this process opens their home."""
+        return Settings(home=Path(self.environ["BATOS_HOME"]), ollama_host=self.environ["OLLAMA_HOST"])
+
+    async def make_home(self) -> None:
+        """Run genesis in this process, where nobody measures what it leaves."""
+        async with open_uvm(self.settings) as uvm:
+            await uvm.readiness.genesis()
+
     async def missions(self) -> list[Mapping[str, Any]]:
         """Return what was asked, whole, from the first question on."""
-        settings = Settings(home=Path(self.environ["BATOS_HOME"]), ollama_host=self.environ["OLLAMA_HOST"])
-        async with open_uvm(settings) as uvm:
+        async with open_uvm(self.settings) as uvm:
             return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest())]
 
 
@@ -123,7 +132,10 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
     """Make a fresh home and ask three questions in it."""
     with emulator(folder, rate, load) as host:
         person = Person(folder / "home", host)
-        person.run("genesis")
+        if rate:
+            person.run("genesis")
+        else:
+            asyncio.run(person.make_home())
         texts = []
         for name, place in (("first", "pier"), ("second", "quay")):
             texts.append(folder / f"{name}-{number}.txt")

@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, TypeAlias
@@ -28,6 +29,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from batos import Client
 from batos.brief import as_file
 from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
@@ -41,7 +43,7 @@ from batos.memory.reach import MemoryReach
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 from report import Goal, report
-from vector_stores_side import PEERS
+from vector_stores_side import LIBRARIES, PEERS
 
 DIGEST, DIMENSIONS, CLUSTERS = "a model's digest", 384, 200
 WORDS, PART_WORDS, PARTS, BATCH = 200_000, 100, 10, 64
@@ -51,10 +53,10 @@ MILLION = 1_000_000
 #: Texts that a mission gives to memory, and how many times a commit without them theirs may take.
 CONTRIBUTED, COMMIT_RATIO = 100, 2.0
 HARBOUR = Path(__file__).resolve().parents[1] / "examples" / "harbour.txt"
-#: The exit code of a part whose library is not there.
-MISSING = 69
 
 Matrix: TypeAlias = NDArray[np.float32]
+#: Runs a part of this bench in a home, with flags, and returns what it tells.
+Run: TypeAlias = Callable[..., dict[str, Any]]
 
 
 class Texts:
@@ -175,9 +177,9 @@ def serve(home: Path) -> dict[str, float]:
                 time.sleep(0.05)
             before = rss_mb(server.pid)
             words, _ = queries(1)[0]
-            told = subprocess.run([*batos, "recall", "--json", words], check=True, stdout=subprocess.PIPE, env=environ)
-            if not json.loads(told.stdout)["data"]["recalled"]:
-                raise RuntimeError("the server recalled nothing")
+            with Client(home) as client:
+                if not client.call("recall", {"query": words})["recalled"]:
+                    raise RuntimeError("the server recalled nothing")
             return {"server_begun_mb": before, "server_mb": rss_mb(server.pid)}
         finally:
             server.terminate()
@@ -253,6 +255,11 @@ def in_a_process(what: str, home: Path, *more: object) -> dict[str, Any]:
     return found
 
 
+def in_this_process(what: str, home: Path, *more: object) -> dict[str, Any]:
+    """Run a part here, where only the shape of what it tells matters."""
+    return part(_options().parse_args(["--part", what, "--home", str(home), *map(str, more)]))
+
+
 def part(given: argparse.Namespace) -> dict[str, Any]:
     """Run one part, as `in_a_process` asks for it."""
     if given.part == "ingest":
@@ -274,7 +281,7 @@ def part(given: argparse.Namespace) -> dict[str, Any]:
     return {"ingest_per_s": round(rate), **percentiles(spent), "rss_mb": rss_mb()}
 
 
-def measure(sizes: Sequence[int], many: int) -> dict[str, Any]:
+def measure(sizes: Sequence[int], many: int, run: Run = in_a_process) -> dict[str, Any]:
     """Measure ours and the others at each size."""
     told: dict[str, Any] = {}
     for chunks in sizes:
@@ -282,10 +289,10 @@ def measure(sizes: Sequence[int], many: int) -> dict[str, Any]:
             home = Path(folder, "ours")
             home.mkdir()
             flags = ("--chunks", chunks, "--queries", many)
-            row = in_a_process("ingest", home, *flags)
-            row |= {**in_a_process("answer", home, *flags), **in_a_process("serve", home, *flags)}
+            row = run("ingest", home, *flags)
+            row |= {**run("answer", home, *flags), **run("serve", home, *flags)}
             row["disk_mb"] = size_mb(home)
-            row |= in_a_process("contribute", home, *flags)
+            row |= run("contribute", home, *flags)
             told[str(chunks)] = {"ours": row, **peers(Path(folder), flags)}
         print(chunks, json.dumps(told[str(chunks)]), file=sys.stderr)
     return told
@@ -295,14 +302,12 @@ def peers(folder: Path, flags: Sequence[object]) -> dict[str, Any]:
     """Measure the others that are installed."""
     told: dict[str, Any] = {}
     for name in PEERS:
+        if find_spec(LIBRARIES[name]) is None:
+            print(f"{name} is not installed: make EXTRAS=dev,bench venv", file=sys.stderr)
+            continue
         home = folder / name
         home.mkdir()
-        try:
-            told[name] = {**in_a_process(name, home, *flags), "disk_mb": size_mb(home)}
-        except subprocess.CalledProcessError as error:
-            if error.returncode != MISSING:
-                raise
-            print(f"{name} is not installed: make EXTRAS=dev,bench venv", file=sys.stderr)
+        told[name] = {**in_a_process(name, home, *flags), "disk_mb": size_mb(home)}
     return told
 
 
@@ -322,8 +327,7 @@ def goals_of(told: Mapping[str, Any]) -> list[Goal]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and report."""
+def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", default="10000,100000", help="parts, by commas; 1000000 takes half an hour")
     options.add_argument("--queries", type=int, default=200)
@@ -331,15 +335,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--json", type=Path, help="write the document there too")
     for hidden, kind in (("--part", str), ("--home", Path), ("--chunks", int)):
         options.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
-    given = options.parse_args(arguments)
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and report."""
+    given = _options().parse_args(arguments)
     if given.part:
-        try:
-            print(json.dumps(part(given)))
-        except ModuleNotFoundError:
-            return MISSING
+        print(json.dumps(part(given)))
         return 0
-    sizes = [500] if given.quick else [int(each) for each in given.sizes.split(",")]
-    told = measure(sizes, 10 if given.quick else given.queries)
+    sizes = [int(each) for each in given.sizes.split(",")]
+    told = measure([100], 3, in_this_process) if given.quick else measure(sizes, given.queries)
     report({"sizes": told}, goals_of(told), given.json)
     return 0
 

@@ -65,9 +65,8 @@ async def work(given: Mapping[str, Any]) -> None:
         async with open_uvm(settings, Events(log=False)) as uvm:
             await uvm.readiness.genesis()
             uvm.sharing.take_up()
-            if given["load"]:
-                # A first mission finds out what the model can do: that is not measured.
-                await ask(uvm, "Who winds the lamp before the first night?")
+            # A first mission finds out what the model can do: that is not measured.
+            await ask(uvm, "Who winds the lamp before the first night?")
             say(ready=uvm.image.fence)
             await asyncio.to_thread(sys.stdin.readline)
             numbers = count()

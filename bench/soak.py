@@ -245,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--quick", action="store_true", help="few parts: the shape alone")
     options.add_argument("--json", type=Path, help="write the document there too")
     given = options.parse_args(arguments)
-    chunks, months, sampled = (800, 4, 20) if given.quick else (given.chunks, given.months, SAMPLED)
+    chunks, months, sampled = (200, 4, 10) if given.quick else (given.chunks, given.months, SAMPLED)
     with tempfile.TemporaryDirectory(prefix="batos-soak-") as folder:
         home = Path(folder)
         told = asyncio.run(soak(home, chunks, months, sampled, curated=not given.control))

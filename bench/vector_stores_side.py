@@ -84,3 +84,5 @@ def lancedb(home: Path, batches: Iterable[tuple[list[str], Matrix]]) -> tuple[fl
 
 
 PEERS: Mapping[str, Peer] = {"sqlite": sqlite, "lancedb": lancedb}
+#: The library of each.
+LIBRARIES: Mapping[str, str] = {"sqlite": "sqlite3", "lancedb": "lancedb"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import crash
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What benches are made of, and not benches themselves.
@@ -235,10 +238,12 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
 FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py"})
+#: Not run here: CI runs it by itself, with more kills and on two storages, and fails where there is harm.
+BY_CI = "crash.py"
 
 
 @pytest.mark.timeout(120)  # a person's first minute is four processes, each of which waits for a core
-@pytest.mark.parametrize("script", [each for each in BENCHES if each != ALONE])
+@pytest.mark.parametrize("script", [each for each in BENCHES if each not in (ALONE, BY_CI)])
 def test_a_quick_run_ends_with_one_document(
     script: str, tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,6 +252,16 @@ def test_a_quick_run_ends_with_one_document(
         request.getfixturevalue("corpus")
     assert not import_module(script.removesuffix(".py")).main(["--quick", "--json", str(tmp_path / "out.json")])
     check_document(script, capfd.readouterr().out, tmp_path / "out.json")
+
+
+def test_the_bench_that_ci_runs_itself_is_run_there_and_has_its_keys() -> None:
+    """`make crash` is strict, and is a part of CI on files and on PostgreSQL; its document has what CONTRACT asks."""
+    (recipe,) = re.findall(r"^crash: .*\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"{BY_CI} --kills" in recipe
+    assert "--strict" in recipe
+    parts = re.findall(r"^part \S+ make crash( STORAGE=\w+)? ", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert parts == ["", " STORAGE=postgres"]
+    assert set(KEYS[BY_CI]) <= crash.CrashDocument.__required_keys__
 
 
 @pytest.mark.usefixtures("corpus")
