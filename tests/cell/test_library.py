@@ -22,7 +22,7 @@ from batos.cell.library import heapq as our_heapq
 from batos.cell.library import statistics as our_statistics
 from batos.cell.library import string as our_string
 from batos.cell.library import textwrap as our_textwrap
-from batos.cell.library.reading import SERVED
+from batos.cell.library.reading import served_names
 
 NUMBERS = st.lists(st.integers(-1000, 1000) | st.floats(-1000, 1000, allow_nan=False), min_size=2, max_size=12)
 MODULES: dict[str, tuple[ModuleType, ModuleType]] = {
@@ -36,9 +36,9 @@ MODULES: dict[str, tuple[ModuleType, ModuleType]] = {
 
 def test_every_name_is_one_of_cpythons() -> None:
     """Nothing is invented."""
-    assert SERVED.keys() == MODULES.keys()
+    assert served_names().keys() == MODULES.keys()
     for name, (_, theirs) in MODULES.items():
-        assert SERVED[name] <= set(dir(theirs))
+        assert served_names()[name] <= set(dir(theirs))
 
 
 @given(NUMBERS)
@@ -111,7 +111,7 @@ async def test_the_modules_run_in_a_worker(cell: Cell) -> None:
     calls = {
         **{
             f"statistics.{name}(data)": None
-            for name in SERVED["statistics"]
+            for name in served_names()["statistics"]
             if name not in ("StatisticsError", "correlation", "linear_regression")
         },
         "statistics.correlation(data, data[::-1])": None,

