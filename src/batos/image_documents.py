@@ -69,8 +69,19 @@ class WaitingDocument(TypedDict):
     waiting: int
 
 
+class ErasureLine(TypedDict):
+    """An erasure that is under way or was cut off, with the moment when it began, who asked, and how far it is."""
+
+    at: str
+    by: str
+    stage: str
+
+
 class ScreenDocument(TypedDict):
-    """Status on one screen; `models` has the model of each persona, `forms` the form of its prompts."""
+    """Status on one screen; `models` has the model of each persona, `forms` the form of its prompts.
+
+    `erasure` is one that is under way or was cut off.
+    """
 
     queue: QueueDocument
     approvals: WaitingDocument
@@ -82,6 +93,7 @@ class ScreenDocument(TypedDict):
     failures: list[FailureLine]
     models: dict[str, str]
     forms: dict[str, str]
+    erasure: ErasureLine | None
 
 
 class NodeLine(TypedDict):

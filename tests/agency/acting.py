@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.image.installing import install
 from batos.agency.releaser import Hold, go_on
 from batos.image.roots import Root
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import UVM, EffectSeams, Seams
+from batos.uvm import UVM, Seams
 
 FACET = "tamland_facet_"
 #: A method that asks the model, and writes the answer down by a capability.
@@ -62,12 +62,14 @@ async def acting(
     hold: Hold = go_on,
     bridge: ScriptedBridge | None = None,
     memory: bool = True,
+    seams: Seams | None = None,
     **settings: Any,
 ) -> AsyncIterator[Acting]:
     """A mind with the grant `notes` for a folder, and for an address `inbox` (keyed) and `dark` (blind)."""
     home, folder = place / "home", place / "folder"
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    seams = Seams(effects=EffectSeams(hold=hold))
+    seams = seams or Seams()
+    seams = replace(seams, effects=replace(seams.effects, hold=hold))
     async with scripted_uvm(home, bridge, memory=memory, seams=seams, method_control=0, **settings) as uvm:
         ask = Door(uvm)
         if not (await ask("grants"))["grants"]:

@@ -300,6 +300,10 @@ async def test_a_failed_mission_is_erased_with_what_it_had_paid_for(tmp_path: Pa
         shown = mind.uvm.readings.mission(mission)
         assert (shown["status"], shown["reason"]["message"]) == ("failed", "erased by tester")
         assert faults(mind.uvm) == []
+        await mind.uvm.counters.flush()  # which had the failure in hand
+        (failure,) = mind.uvm.status()["failures"]
+        assert failure["reason"]["message"] == "erased by tester"
+        assert await asyncio.to_thread(places, home) == set()
 
 
 @pytest.mark.parametrize("words", ["unfolded", "accepted_at", "attempts", "fingerprint", "2026-", "running"])

@@ -19,7 +19,7 @@ from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
 from batos.genesis.adapters import repository
-from batos.image import staged_effects
+from batos.image import staged_effects, unfinished_erasure
 from batos.image.methods import lineage_of
 from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
@@ -316,6 +316,11 @@ async def effect_unknown(patient: Patient) -> None:
         await uvm.image.writer.apply(change)
 
 
+async def erasure_cut_off(patient: Patient) -> None:
+    lines = unfinished_erasure.Lines((), ())
+    await patient.change(lambda root: unfinished_erasure.begin(root, {"by": "you"}, lines, "2026-11-28T04:00:00.000Z"))
+
+
 async def left_behind(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
         await uvm.missions.submit({"text": "Why?"})
@@ -387,6 +392,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "image.files": (blob_lost, blob_flipped),
     "image.journal": (journal_flipped, journal_rewritten),
     "image.effects": (effect_unknown,),
+    "image.erasure": (erasure_cut_off,),
     "missions.waiting": (left_behind,),
     "home.private": (open_home,),
     "home.files": (open_files,),

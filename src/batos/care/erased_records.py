@@ -25,6 +25,7 @@ from batos.image import (
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
+from batos.missions import counters
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The fields of a brief that an erased mission keeps: none of them has words of its request.
@@ -59,6 +60,7 @@ def erase_records(
     _erase_missions(
         root, plan, Act(plan.target, by, at, Keeping(methods=plan.is_guests), _newest_first(root, plan)), done
     )
+    counters.erase_reasons(root, plan.missions)
     store.forget_in(root, [name for name in memories if name in root[roots.DOCUMENTS]])
     for name in plan.conversations:
         del root[roots.CONVERSATIONS][name]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
+
+import structlog
 
 from batos.care import erased_calls, words_left
 from batos.care.erased_records import ErasedRecords, erase_records
@@ -17,13 +21,16 @@ from batos.care.words_left import RemainingPlace
 from batos.errors import BatosError, NotFound
 from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
-from batos.image import roots, storage_erasure, word_redaction
+from batos.image import roots, storage_erasure, unfinished_erasure, word_redaction
 from batos.image.erased_words import ErasedWords, passages_of
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
+from batos.image.unfinished_erasure import Lines
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
+
+_log = structlog.get_logger("batos.image")
 
 
 class ErasedPage(TypedDict):
@@ -87,6 +94,14 @@ class ErasureRequest:
         return plan
 
 
+class _Remainder(NamedTuple):
+    """The remainder of an erasure that was cut off; without a request its records are erased."""
+
+    request: ErasureRequest | None
+    lines: Lines
+    about: Mapping[str, str]
+
+
 class Erasure:
     """Erases what requests name."""
 
@@ -119,32 +134,103 @@ class Erasure:
 
         Raises: NotFound: nothing has it. Refused: a mission has not ended, or, without `cascade`, others build on it.
         """
-        parts = self._parts
-        async with self._erasing, parts.image.publishing.here():  # one node at a time
-            await parts.journal.drain()
-            async with parts.store.exclusively():
-                plan, page, holding = await asyncio.to_thread(self._look, request)
-                page["calls"] = await self._erase_calls(plan)
-                done = ErasedRecords() if plan.logs else await self._erase_records(request, holding)
-            self._tell(done)
-            about = [*plan.missions, *plan.logs]
-            words = ErasedWords(()) if plan.is_guests else plan.words
-            page["lines"] = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
-            packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
-            unfreed = await asyncio.to_thread(self._free_space)
-            page |= {  # type: ignore[typeddict-item]
-                name: value for name, value in asdict(done).items() if name in ("methods", "files", "objects")
-            }
-            page["memories"] = done.memories
-            page["found"] = await asyncio.to_thread(self._find_left, plan)
-            page["left"] = [*unfreed, *self._list_left(done, packed["held_by"], page["found"])]
+        async with self._erasing, self._parts.image.publishing.here():  # one node at a time
+            left = self._read_left()
+            try:
+                if left is not None and left.request != request:  # the same again is done below
+                    await self._finish_left()
+            except BatosError as error:  # the one that is asked for now takes its place
+                _log.warning("erasure.not_finished", reason=error.as_dict())
+            try:
+                return await self._erase(request)
+            except NotFound:
+                if left is None:
+                    raise
+                return await asyncio.to_thread(self._make_empty_page, request)
+
+    def _make_empty_page(self, request: ErasureRequest) -> ErasedPage:
+        """Return the page of a request that was cut off, when all that was left of it has gone just now."""
+        with self._parts.image.snapshot() as root:
+            plan = ErasurePlan(request.target, "words", request.user, ErasedWords([request.target]), everywhere=True)
+            page = _page(root, plan, dry_run=False)
+        page["found"] = self._find_left(plan)
+        page["left"] = self._list_left(ErasedRecords(), "", page["found"])
         return page
+
+    async def finish(self) -> bool:
+        """Finish an erasure that was cut off, whichever process began it; return whether nothing is left of one.
+
+        Raises: Refused: a mission has not ended, or, of one that had erased nothing of the image yet, as `erase`.
+        """
+        if self._read_left() is None:
+            return True
+        # A node that is at it gives the part away at its end.
+        async with self._erasing, self._parts.image.publishing.here():
+            await self._finish_left()
+        return self._read_left() is None
+
+    def _read_left(self) -> _Remainder | None:
+        with self._parts.image.snapshot() as root:
+            kept = unfinished_erasure.read(root)
+            if kept is None:
+                return None
+            request = unfinished_erasure.request_of(kept)
+            return _Remainder(
+                None if request is None else ErasureRequest(**request),
+                unfinished_erasure.lines_of(kept),
+                {"at": kept["at"], "stage": kept["stage"]},
+            )
+
+    async def _finish_left(self) -> None:
+        left = self._read_left()
+        if left is None:
+            return
+        _log.warning("erasure.continued", **left.about)
+        if left.request is not None:
+            with suppress(NotFound):  # a dream is gone with the first commit: history is left
+                await self._erase(left.request)
+                return
+        await self._cut(left.lines)
+
+    async def _erase(self, request: ErasureRequest) -> ErasedPage:
+        parts = self._parts
+        await parts.journal.drain()
+        async with parts.store.exclusively():
+            plan, page, holding = await asyncio.to_thread(self._look, request)
+            lines, at = _lines_of(plan), iso(parts.clock())
+            await parts.image.shared.apply(
+                partial(unfinished_erasure.begin, request=asdict(request), lines=lines, at=at)
+            )
+            page["calls"] = await self._erase_calls(plan)
+            done = await self._erase_records(request, plan, holding)
+        self._tell(done)
+        page["lines"], left, held_by = await self._cut(_lines_of(plan))
+        page |= {  # type: ignore[typeddict-item]
+            name: value for name, value in asdict(done).items() if name in ("methods", "files", "objects")
+        }
+        page["memories"] = done.memories
+        page["found"] = await asyncio.to_thread(self._find_left, plan)
+        page["left"] = [*left, *self._list_left(done, held_by, page["found"])]
+        return page
+
+    async def _cut(self, told: Lines) -> tuple[int, list[RemainingPlace], str]:
+        """Take lines out of logs, and cut history; return how many lines, what was not freed, and who held history."""
+        parts = self._parts
+        words, about = ErasedWords(told.words), list(told.about)
+        lines = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
+        await parts.image.shared.apply(unfinished_erasure.note_history)
+        packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
+        unfreed = await asyncio.to_thread(self._free_space)
+        if not packed["held_by"]:
+            await parts.image.shared.apply(unfinished_erasure.end)
+        return lines, unfreed, packed["held_by"]
 
     def _look(self, request: ErasureRequest) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
         """Return the plan, the page of it, and the objects that have words that are erased everywhere."""
         with self._parts.image.snapshot() as root:
             plan = self._plan(root, request)
             holding = list(word_redaction.find_holding(root, plan.words)) if plan.everywhere else []
+            holding = [each for each in holding if each not in unfinished_erasure.oids_of(root)]
             page = _page(root, plan, dry_run=False)
         if plan.everywhere and plan.is_empty and not holding and not self._find_left(plan):
             raise find_missing(request.target)
@@ -180,15 +266,28 @@ class Erasure:
                 or (not plan.everywhere and plan.words.are_in_value(record.brief.value))
             }
 
-    async def _erase_records(self, request: ErasureRequest, holding: list[bytes]) -> ErasedRecords:
+    async def _erase_records(
+        self, request: ErasureRequest, planned: ErasurePlan, holding: list[bytes]
+    ) -> ErasedRecords:
+        """Erase the records of the image; the same commit notes what is to be done after it.
+
+        Raises: Refused: a mission was accepted meanwhile, or one builds on what goes; no record is erased then.
+        """
         told = request.by, iso(self._parts.clock())
 
         def change(root: Root) -> ErasedRecords | BatosError:
-            try:
-                plan = request.plan(root)
-            except BatosError as error:  # a refusal that is raised would fail the other changes of the same commit
-                return error
-            return erase_records(root, plan, self._parts.store, holding, told)
+            plan, done = planned, ErasedRecords()
+            if not planned.logs:
+                try:
+                    plan = request.plan(root)
+                except BatosError as error:  # a refusal that is raised would fail the other changes of the same commit
+                    unfinished_erasure.end(root)
+                    return error
+            lines = _lines_of(plan)  # before what it counts by is gone
+            if not planned.logs:
+                done = erase_records(root, plan, self._parts.store, holding, told)
+            unfinished_erasure.note_lines(root, lines)
+            return done
 
         done = await self._parts.image.shared.apply(change)
         if isinstance(done, BatosError):
@@ -237,6 +336,11 @@ class Erasure:
             what = "it happened, and what it wrote is there still"
             left.append(RemainingPlace(place=f"effect {effect}", what=what, remedy="Take it out there by hand."))
         return [*left, *words_left.list_unreachable(self._parts.image.uri)]
+
+
+def _lines_of(plan: ErasurePlan) -> Lines:
+    """Return the words, and the missions, of the lines that go from logs and from what was typed."""
+    return Lines(() if plan.is_guests else plan.words.texts, (*plan.missions, *plan.logs))
 
 
 def _page(root: Root, plan: ErasurePlan, *, dry_run: bool) -> ErasedPage:

@@ -98,6 +98,11 @@ def _below(scheme: str) -> Iterator[RemainingPlace]:
     )
     if scheme == "zeo":
         yield RemainingPlace(
+            place="the buffers of the ZEO server",
+            what="the files *.fs.tmp beside its databases may have parts of what was written last",
+            remedy="Restart it: it empties them then.",
+        )
+        yield RemainingPlace(
             place="caches of other nodes",
             what="the files of caches (*.zec) and of blobs of other clients may have records",
             remedy="Stop those nodes, delete the files, and start them again.",
@@ -121,6 +126,6 @@ def _below(scheme: str) -> Iterator[RemainingPlace]:
     if scheme in ("zeo", "postgres", "postgresql"):
         yield RemainingPlace(
             place="other nodes",
-            what="the logs and caches in the homes of other nodes may have them",
-            remedy="Delete the folder `logs` of each, and the folder that `blob_dir` names.",
+            what="the logs and caches in the homes of other nodes, and their sessions at the server, may have them",
+            remedy="Stop each, delete its folder `logs` and the folder that `blob_dir` names, and start it again.",
         )

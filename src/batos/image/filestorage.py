@@ -18,6 +18,7 @@ from ZODB.FileStorage.format import CorruptedError, DataHeader
 from ZODB.utils import z64
 
 from batos.errors import ImageDamaged
+from batos.image import interrupted_pack
 from batos.image.indexfile import read_index
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.torn_tail import settle
@@ -36,6 +37,9 @@ def fsync(descriptor: int) -> None:
 
 #: The most headers of records that are remembered.
 _REMEMBERED = 4096
+
+#: The file in the folder of blobs in which a pack notes those that are to go.
+_REMOVED = ".removed"
 
 #: Where the first transaction of a file begins, and where in a transaction its status stands.
 BEGIN, _STATUS_AT = 4, 16
@@ -63,6 +67,8 @@ class SoundFileStorage(FileStorage):
     _storing = False
 
     def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = fsync) -> None:
+        check_beside(path)
+        was_packed = interrupted_pack.settle(path)
         self._made = not Path(path).exists()
         self._held = -1
         self._sync = sync
@@ -71,7 +77,6 @@ class SoundFileStorage(FileStorage):
         #: Headers of the records that were committed last, by their place in the file that goes with them.
         self._headers: dict[int, DataHeader] = {}
         self._headers_of: object = None
-        check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
         except BaseException:
@@ -89,6 +94,9 @@ class SoundFileStorage(FileStorage):
             _sync_path(Path(path).absolute().parent, sync)
         if blob_dir is not None:
             self._settle_blobs(Path(blob_dir).absolute())
+            if was_packed and (Path(blob_dir) / _REMOVED).exists():
+                self._remove_blob_files_tagged_for_removal_during_pack()
+                Path(f"{path}.old").unlink()
 
     def _settle_blobs(self, top: Path) -> None:
         """Remove what a killed process was writing, and make the folder of the blobs one that is found again."""
@@ -161,6 +169,19 @@ class SoundFileStorage(FileStorage):
         super().pack(t, referencesf, gc)
         if not os.path.samestat(Path(self._file_name).stat(), os.fstat(self._held)):
             self._hold()
+
+    @staticmethod
+    def packer(storage: SoundFileStorage, referencesf: Callable[..., Any], stop: bytes, gc: bool) -> Any:
+        """Write the packed file, and sync it: ZODB puts it into the place of the other one and syncs nothing."""
+        packed = FileStorage.packer(storage, referencesf, stop, gc)
+        if packed is None:
+            return None
+        try:
+            _sync_path(Path(f"{storage._file_name}.pack"), storage._sync)
+        except BaseException:
+            storage._commit_lock.release()  # which the packer took, and gives to who puts the file into its place
+            raise
+        return packed
 
     def _clear_temp(self) -> None:
         """Empty the buffer that gathers a transaction's records. ZODB calls this before and after each transaction."""

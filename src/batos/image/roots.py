@@ -96,6 +96,9 @@ NODES: Final = "nodes"
 #: {fence, wanted}: the node that publishes, and the one that asks for it; 0: none
 PUBLISHER: Final = "publisher"
 
+#: the erasure that is under way, or was cut off; empty: none (image/unfinished_erasure.py)
+ERASURE: Final = "erasure"
+
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
 
@@ -188,6 +191,7 @@ class Root(TypedDict, total=False):
     effect_lines: IOBTree[Mapping[str, Any]]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
+    erasure: PersistentMapping[str, Any]
 
 
 def root_of(connection: Connection) -> Root:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
@@ -33,6 +33,7 @@ from batos.event_payloads import (
     TransactionConflict,
 )
 from batos.image import roots
+from batos.image.erased_words import MARK
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
 from batos.image_documents import CountersDocument
@@ -249,7 +250,7 @@ class Counters:
             self._worth = False
             self._batch = (mark, more)
         try:
-            await self._apply(lambda root: _write(root[roots.COUNTERS], more, mark))
+            await self._apply(lambda root: _write(root, more, mark))
         except Exception as error:  # a full disk must not end the process for want of counts
             _log.warning("counters.unwritten", reason=str(error))
             with self._lock:
@@ -274,7 +275,7 @@ class Counters:
         if mark != written and mark:  # this snapshot is older than the batch
             _fold(kept, batch)
         _fold(kept, pending)
-        return _newest_first(kept)
+        return _newest_first(root, kept)
 
 
 _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
@@ -302,7 +303,14 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
 
 def read_counters(root: Root) -> CountersDocument:
     """Return the counters that the image holds, in the form of `Counters.snapshot`."""
-    return _newest_first(_stored_counters(root)[0])
+    return _newest_first(root, _stored_counters(root)[0])
+
+
+def erase_reasons(root: Root, missions: Collection[str]) -> None:
+    """Take the reasons of failed missions out that are erased, within a change, after their own records."""
+    kept = root[roots.COUNTERS]
+    if any(each["mission"] in missions for each in kept.get("failures", ())):
+        kept["failures"] = _drop_erased(root, kept["failures"])
 
 
 def _stored_counters(root: Root) -> tuple[dict[str, Any], str]:
@@ -311,11 +319,23 @@ def _stored_counters(root: Root) -> tuple[dict[str, Any], str]:
     return kept, kept.pop(_MARK, "")
 
 
-def _newest_first(kept: Mapping[str, Any]) -> CountersDocument:
+def _newest_first(root: Root, kept: Mapping[str, Any]) -> CountersDocument:
     """Return the counters with their lists reversed."""
-    return CountersDocument(
-        total=kept["total"], days=kept["days"], vram=kept["vram"][::-1], failures=kept["failures"][::-1]
-    )
+    failures = _drop_erased(root, kept["failures"])[::-1]
+    return CountersDocument(total=kept["total"], days=kept["days"], vram=kept["vram"][::-1], failures=failures)
+
+
+def _drop_erased(root: Root, failures: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Return failures with the reasons of erased missions as these have them now.
+
+    A failure may have been counted before its mission was erased, at this node or another, and be written after that.
+    """
+    told = []
+    for each in failures:
+        record = roots.find_record(root, each["mission"]) if roots.MISSIONS in root else None
+        is_erased = record is not None and record.brief.value["text"] == MARK
+        told.append({**each, "reason": record.status.reason} if record is not None and is_erased else each)
+    return told
 
 
 def _nothing() -> dict[str, Any]:
@@ -323,9 +343,10 @@ def _nothing() -> dict[str, Any]:
     return {"total": {}, "days": {}, "vram": [], "failures": []}
 
 
-def _write(kept: Any, more: Mapping[str, Any], mark: str) -> None:
+def _write(root: Root, more: Mapping[str, Any], mark: str) -> None:
     """Add a batch to the stored counters, with its mark."""
-    _fold(kept, more)
+    kept: Any = root[roots.COUNTERS]
+    _fold(kept, {**more, "failures": _drop_erased(root, more["failures"])})
     kept[_MARK] = mark
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from batos.codex.declared_objects import api_of
 from batos.errors import NotFound
 from batos.genesis import graph, register
-from batos.image import naming, ownership, roots, tools, wishes
+from batos.image import naming, ownership, roots, tools, unfinished_erasure, wishes
 from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, MissionRecord, Status
@@ -109,6 +109,7 @@ def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine
         "failures": counted["failures"][:_FAILURES],
         "models": dict(register.read_record(root).used),
         "forms": graph.recorded_forms(root),
+        "erasure": unfinished_erasure.describe(root),
     }
 
 

@@ -51,7 +51,7 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "adapters": ("files", "choice", "doubt", "reload"),
     "image": (
         "opens", "held", "reads", "pair", "index", "tail", "cut", "root", "identities", "states", "methods", "moment",
-        "files", "journal", "effects",
+        "files", "journal", "effects", "erasure",
     ),
     "missions": ("waiting",),
     "home": ("private", "files", "writable", "server"),

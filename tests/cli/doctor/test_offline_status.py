@@ -25,7 +25,7 @@ TOLD = {
         "running",
         "missions",
     ),
-    *("missions", "counters", "days", "vram", "failures", "models", "learning", "forms", "nodes"),
+    *("missions", "counters", "days", "vram", "failures", "models", "learning", "forms", "nodes", "erasure"),
 }
 
 

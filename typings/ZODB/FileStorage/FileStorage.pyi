@@ -9,6 +9,7 @@ packed_version: bytes
 
 class FileStorage(Storage):
     # Private, for batos.image.filestorage.
+    _commit_lock: Any
     _file: io.BufferedRandom
     _file_name: str
     _files: Any
@@ -25,6 +26,9 @@ class FileStorage(Storage):
     _tstatus: str
     fshelper: Any
 
+    @staticmethod
+    def packer(storage: Any, referencesf: Callable[..., Any], stop: bytes, gc: bool) -> Any: ...
+    def _remove_blob_files_tagged_for_removal_during_pack(self) -> None: ...
     def _blob_storeblob(self, oid: bytes, serial: bytes, blobfilename: str) -> None: ...
     def _finish(self, tid: bytes, u: Any, d: Any, e: Any) -> None: ...
     def __init__(

@@ -10,7 +10,7 @@ from typing import Final
 from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
 from batos.history import past_questions, record_chain
-from batos.image import roots
+from batos.image import roots, unfinished_erasure
 from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
@@ -41,6 +41,7 @@ def findings(faces: ReadOnlyPair, root: Root) -> Iterator[Finding]:
     yield _files(faces, root)
     yield _calls(kept)
     yield _effects(root)
+    yield _erasure(root)
 
 
 def _journal(faces: ReadOnlyPair) -> _JournalContents:
@@ -110,6 +111,14 @@ def _effects(root: Root) -> Finding:
     what = f"of {count_text(len(unknown), 'effect')} nobody knows whether it happened: {', '.join(unknown[:3])}"
     remedy = f"Look in the world, then `batos effects settle {unknown[0]} done` (or `undone`)."
     return Finding("image.effects", False, what, remedy)
+
+
+def _erasure(root: Root) -> Finding:
+    left = unfinished_erasure.describe(root)
+    if left is None:
+        return Finding("image.erasure", True, "no erasure is unfinished")
+    what = f"the erasure that {left['by']} asked for at {left['at']} is under way, or was cut off: words may be there"
+    return Finding("image.erasure", False, what, "Run `batos serve`, or ask something: that finishes it.")
 
 
 def _calls(kept: _JournalContents) -> Finding:

@@ -32,6 +32,7 @@ _NOTHING: Mapping[str, Any] = {
     "forms": {},
     "learning": {"waiting": 0, "making": None},
     "nodes": [],
+    "erasure": None,
 }
 
 

@@ -20,6 +20,7 @@ from batos.events import Events
 from batos.image.storage import file_of
 from batos.method_documents import LateReport
 from batos.missions.late_methods import writing_seconds
+from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep
 from batos.uvm import UVM, Seams, open_uvm
@@ -131,6 +132,8 @@ async def open_local(settings: Settings, seams: Seams | None = None) -> AsyncIte
     """Open the settings' image and yield the door to it; missions that run when it is closed go back to the queue."""
     async with open_uvm(settings, Events(log=True), seams) as uvm:
         await asyncio.to_thread(sweep, settings.home)
+        if uvm.image.publishing.is_here:  # another node may be at it
+            await erasing.finish_one(uvm)
         # A folder of its own: a server of the same home has one too.
         uploads = Uploads(settings.home / f"uploads-{os.getpid()}", settings.attachment_bytes)
         try:

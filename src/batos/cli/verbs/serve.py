@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,6 +23,7 @@ from batos.errors import ImageBusy, Refused
 from batos.event_payloads import MISSION_DONE
 from batos.events import Events
 from batos.image.ids import iso, utc_now
+from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -100,7 +101,7 @@ async def open_server(
                 await go_on(uvm, left)
                 uvm.sharing.take_up()
                 _give_vectors(uvm)
-                async with _begin_genesis(background_genesis):
+                async with _begin_genesis(background_genesis), _beside(erasing.keep_finishing(uvm)):
                     yield uvm, places
             finally:
                 server_file.remove(home, mine)
@@ -113,7 +114,14 @@ async def _begin_genesis(background_genesis: BackgroundGenesis | None) -> AsyncI
     if background_genesis is None:
         yield
         return
-    task = asyncio.create_task(background_genesis.run())
+    async with _beside(background_genesis.run()):
+        yield
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let something run beside what is served; at the end it is cancelled."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:

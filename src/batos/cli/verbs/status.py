@@ -65,6 +65,8 @@ def _ready(called: VerbCall, found: Mapping[str, Any]) -> int:
 def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """Write the screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_nodes(found.get("nodes", ()), now), *_running(found.get("running", ()), now)]
+    if found.get("erasure"):
+        lines.insert(0, f"erasure  {_erasure_text(found['erasure'], now)}")
     if found.get("genesis"):
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
     lines += _totals(found.get("counters") or {})
@@ -122,6 +124,13 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
         yield f"learning {count_text(waiting, 'method')} to be made{doing}"
+
+
+def _erasure_text(erasure: Mapping[str, Any], now: datetime) -> str:
+    """Tell of an erasure that is under way, or was cut off, and how it goes on."""
+    left = "history is still to be cut" if erasure["stage"] == "history" else "words are still there"
+    when = f"of {erasure['by']}, begun {local_time(erasure['at'], now)}"
+    return f"{when}, is not finished: {left}. A server (batos serve), or the next question, finishes it"
 
 
 def _nodes(nodes: Any, now: datetime) -> Iterator[str]:

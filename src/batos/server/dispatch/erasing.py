@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cache
-from typing import Any, TypeAlias
+from functools import cache, partial
+from typing import Any, Final, TypeAlias
+
+import structlog
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.client.wire.care_shapes import EraseArgs
 from batos.image.storage import journal_uri
+from batos.minds.stopping import as_batos_error
 from batos.mission_documents import as_plain
 from batos.uvm import UVM
+
+_log = structlog.get_logger("batos.image")
+
+#: Seconds between two tries to finish what was cut off.
+_PAUSE: Final = 5.0
 
 #: Does something to its end, also when who asked for it is gone.
 Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 
+def erasure_of(uvm: UVM) -> Erasure:
+    """Make what erases."""
+    home, journal = uvm.settings.home, journal_uri(uvm.image.uri, uvm.settings.journal)
+    return Erasure(
+        ErasureParts(uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal)
+    )
+
+
+async def finish_one(uvm: UVM) -> bool:
+    """Finish an erasure that was cut off; return whether nothing is left of one. An error is logged."""
+    try:
+        return await erasure_of(uvm).finish()
+    except Exception as error:  # no reason to end the process: `batos status` tells what is left
+        _log.warning("erasure.not_finished", reason=as_batos_error(error).as_dict())
+        return False
+
+
+async def keep_finishing(uvm: UVM) -> None:
+    """Try until nothing is left of an erasure that was cut off: it waits for missions that have not ended."""
+    while True:
+        if await finish_one(uvm):
+            return
+        await asyncio.sleep(_PAUSE)
+
+
 def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
     """Return the verb by its name."""
-
-    @cache
-    def work() -> Erasure:
-        home, journal = uvm.settings.home, journal_uri(uvm.image.uri, uvm.settings.journal)
-        return Erasure(
-            ErasureParts(uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal)
-        )
+    work = cache(partial(erasure_of, uvm))
 
     async def erase(given: EraseArgs, *_told: object) -> dict[str, Any]:
         by = given.user or uvm.settings.asker
