@@ -1,0 +1,94 @@
+"""An erasure that is asked for at one node reaches what another node wrote, and what that one has yet to write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.care.byte_scan import files_with
+from tests.care.secret_mind import OTHER, SECRET, ask, bridge, tell, told_mind
+from tests.care.test_erasure_storages import rows_with, table_files_with
+from tests.history.test_past_questions import Door
+from tests.image.servers import ask_postgres, postgres_server, zeo_server
+
+from batos.errors import BatosError, OllamaError
+from batos.image import roots
+from batos.inference.ollama.bridge import ChatRequest
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+#: The tests start servers and open minds on the loop, as no program does.
+pytestmark = pytest.mark.blocks_loop
+
+NEEDLE = SECRET.encode()
+
+
+@contextmanager
+def served(kind: str, folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], set[str]]]]:
+    """A server: where image and journal are, and what tells where the secret is."""
+    if kind == "zeo":
+        folder.mkdir()
+        with zeo_server(folder) as port:
+            yield {"image": f"zeo://127.0.0.1:{port}", "journal": ""}, lambda: files_with(folder, NEEDLE)
+        return
+    with postgres_server() as address:
+        ask_postgres(address, "CREATE DATABASE image", "CREATE DATABASE journal")
+        places = {"image": f"{address}image", "journal": f"{address}journal"}
+        yield places, lambda: rows_with(address) | table_files_with(address)
+
+
+async def fail(uvm: UVM) -> str:
+    """A mission that fails with a reason that quotes it."""
+    failing = cast("ScriptedBridge", uvm.bridge)
+    former = failing.respond
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        said = " ".join(each["content"] for each in request.messages)
+        return OllamaError(f"no end of {SECRET}") if "fails" in said and not request.schema else former(request)
+
+    failing.respond = respond
+    mission = await uvm.missions.submit({"text": f"It fails: {SECRET}.", "user": "tester", "effort": "reflex"})
+    with pytest.raises(OllamaError, match="no end"):
+        await uvm.missions.run(mission)
+    failing.respond = former
+    return mission
+
+
+@pytest.mark.parametrize("kind", ["zeo", "postgres"])
+async def test_an_erasure_at_a_second_node_reaches_what_the_publisher_wrote(tmp_path: Path, kind: str) -> None:
+    """Also what it has in hand just then: an answer to be remembered, a failure to be counted, other commits."""
+    with served(kind, tmp_path / "served") as (places, find):
+        async with told_mind(tmp_path / "first", **places) as (first, home):
+            await tell(first, home)
+            failed = await fail(first.uvm)
+            told = await first.uvm.missions.ask({"text": f"Keep {SECRET}.", "user": "tester", "effort": "reflex"})
+            assert await asyncio.to_thread(find)
+            async with scripted_uvm(tmp_path / "second", bridge(), memory=False, method_control=0, **places) as second:
+                async with first.uvm.image.publishing.here():
+                    assert not second.image.publishing.is_here
+                publishing = asyncio.create_task(publish(first.uvm))
+                erased = await Door(second)("erase", target=SECRET, user="tester")
+                publishing.cancel()
+                await asyncio.wait([publishing])
+                assert erased["found"] == []
+                assert {failed, told["id"]} <= set(erased["missions"])
+                assert "other nodes" in {each["place"] for each in erased["left"]}
+                assert await asyncio.to_thread(find) == set()
+                await ask(first, OTHER)
+                await first.uvm.mission_memory.write()
+                await first.uvm.counters.flush()
+                reasons = {each["mission"]: each["reason"] for each in first.uvm.status()["failures"]}
+                assert reasons[failed]["message"] == "erased by tester"
+                assert second.readings.mission(told["id"])["status"] == "undone"
+        assert await asyncio.to_thread(find) == set()
+
+
+async def publish(uvm: UVM) -> None:
+    """Publish small changes, one after the other."""
+    while True:
+        await uvm.image.shared.apply(lambda root: root[roots.STATISTICS].update(told=1))
+        await asyncio.sleep(0.01)
