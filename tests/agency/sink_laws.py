@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from batos.agency.sinks import Sink, class_of
+from batos.agency.sinks import EffectDelayed, Sink, class_of
 
 
 class SinkLaws:
@@ -38,6 +38,20 @@ class SinkLaws:
         if class_of(sink) == "keyed":
             sink.release(effect)
             assert self.count(tmp_path) == 1
+
+    def test_it_does_not_happen_where_the_check_right_before_it_fails(self, sink: Sink, tmp_path: Path) -> None:
+        """The check is the last thing before the effect: nothing of it is done, and a later release does it."""
+
+        def refuse() -> None:
+            raise EffectDelayed("another node does it")
+
+        effect = self.effect()
+        effect["before"] = sink.prepare(effect)
+        with pytest.raises(EffectDelayed, match="another node"):
+            sink.release(effect, refuse)
+        assert self.count(tmp_path) == 0
+        sink.release(effect)
+        assert self.count(tmp_path) == 1
 
     def test_a_queryable_sink_finds_what_happened_and_nothing_else(self, sink: Sink, tmp_path: Path) -> None:
         """So that nothing is done twice after a crash, and nothing is left out."""

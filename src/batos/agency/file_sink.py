@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batos.agency.payloads import path_parts
-from batos.agency.sinks import EffectData, EffectDelayed, EffectRefused, Outcome
+from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
 from batos.errors import ObjectError
 from batos.image.capabilities import SinkClass
 
@@ -37,12 +37,13 @@ class FileSink:
         except FileNotFoundError:
             return {"size": 0}
 
-    def release(self, effect: EffectData) -> Outcome:
+    def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
         """Append the text and see that it is on the disk. Raises: EffectRefused, EffectDelayed: nothing was written."""
         data = _data(effect)
         try:
             with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
                 begun = os.fstat(file).st_size
+                check()
                 _append(file, data, begun)
         except FileNotFoundError as error:
             what = f"{effect['payload']['path']}: a folder of this path is not there"

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from batos.agency.sinks import EffectData, EffectDelayed, EffectRefused, Outcome
+from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
 from batos.errors import BriefError
 from batos.image.capabilities import SinkClass
 
@@ -61,7 +61,7 @@ class HttpSink:
         """Return nothing: the key is all that is needed."""
         return {}
 
-    def release(self, effect: EffectData) -> Outcome:
+    def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
         """Post the data and return status and answer.
 
         Raises: EffectRefused: the program refused it (400 to 499). EffectDelayed: nobody listens, or the program says
@@ -77,6 +77,7 @@ class HttpSink:
                 raise EffectDelayed(what, remedy="Start the program that listens there.") from error
             headers = {"Content-Type": "application/json", KEY_HEADER: effect["key"], "Connection": "close"}
             with _cut_after(connection.sock, self._timeout):
+                check()
                 connection.request("POST", parts.path or "/", body, headers)
                 answer = connection.getresponse()
                 text = _read_begin(answer).decode("utf-8", "replace")

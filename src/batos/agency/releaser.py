@@ -174,13 +174,18 @@ class Releaser:
     def _let_happen(self, sink: Sink, effect: Mapping[str, Any]) -> Outcome:
         """Do an effect, unless this node was silent for so long since it began that another may do it now.
 
-        A node that is stopped between the check and the effect, for longer than its lease, does it all the same.
+        The sink checks that once more right before it happens. A node that is stopped between that and the effect, for
+        longer than its lease, does it all the same.
         """
+        self._check_lease()
+        return sink.release(effect, self._check_lease)
+
+    def _check_lease(self) -> None:
+        """Check that no other node can do this one's effects by now. Raises: EffectDelayed: one may."""
         try:
             self._image.publishing.check_fresh()
         except ImageError as error:
             raise EffectDelayed(error.message, remedy="The node that publishes now does it.") from error
-        return sink.release(effect)
 
     async def _begin(self, effect: Mapping[str, Any]) -> bool:
         """Record that an attempt begins; False if the effect was withdrawn meanwhile."""

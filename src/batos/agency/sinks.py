@@ -4,7 +4,7 @@ A sink works in a thread and may block. Its three functions are called in this o
 the releaser writes a commit:
 
 - `prepare` reads what is needed to recognise the effect afterwards, and changes nothing;
-- `release` does the effect;
+- `release` does the effect; right before that it calls `check`, which raises where this process may not do it any more;
 - `find` is asked by a releaser that finds an attempt which an ended process began.
 """
 
@@ -21,6 +21,12 @@ from batos.objects.prototype import UvmObject
 EffectData: TypeAlias = Mapping[str, Any]
 #: The outcome of an effect, as plain data.
 Outcome: TypeAlias = dict[str, Any]
+#: Raises EffectDelayed where this process may not do the effect any more.
+Check: TypeAlias = Callable[[], None]
+
+
+def check_nothing() -> None:
+    """Let an effect happen."""
 
 
 class EffectRefused(BatosError):
@@ -46,8 +52,8 @@ class Sink(Protocol):
         """Return what `find` needs to recognise the effect, as plain data. Raises: EffectRefused, EffectDelayed."""
         ...
 
-    def release(self, effect: EffectData) -> Outcome:
-        """Do the effect and return what came of it.
+    def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
+        """Do the effect and return what came of it; `check` is called right before it happens, as late as can be.
 
         Raises: EffectRefused, EffectDelayed: it did not happen. After any other error nobody knows.
         """

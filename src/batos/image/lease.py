@@ -41,6 +41,11 @@ class NotPublisher(ImageError):
     """A change of what the publisher alone writes came while another node was the publisher."""
 
 
+def read_clock() -> float:
+    """Return the seconds of a clock that goes on while this process is stopped, and while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def node_name() -> str:
     """Return a name of this process that a person can find it by."""
     return f"{socket.gethostname()}, process {os.getpid()}"
@@ -64,7 +69,7 @@ class NodeLease:
         seconds: float,
         name: str,
         sessions: tuple[int, int] = (0, 0),
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = read_clock,
     ) -> None:
         """Create it. `sessions` are those that this node may need, and those that all nodes may have (0: no limit)."""
         self._db, self._seconds, self._clock, self._sessions = db, seconds, clock, sessions
