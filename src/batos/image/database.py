@@ -17,6 +17,7 @@ from batos.image.classes import check_record
 from batos.image.ids import oid_text
 from batos.image.invariants import check_written
 from batos.image.organisation import changed_objects, uphold
+from batos.image.reader_limit import ReaderLimit
 
 #: A possible object id in a record: eight bytes after pickle's code for them. Every reference has one, and a text may
 #: contain one. This search takes a fifth of the time of reading a record's references.
@@ -135,6 +136,9 @@ class LoadableDB(DB):
 
     #: Asked before each commit, where several nodes can reach the database.
     fence: Fence | None = None
+
+    #: Limits who reads at once, where each connection is a session of a server.
+    readers: ReaderLimit | None = None
 
     #: Where it is, for people, if its storage's own name may have a password in it.
     place: str = ""

@@ -20,6 +20,7 @@ from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
+from batos.image.reader_limit import ReaderLimit
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
 from batos.notation import mask_passwords
@@ -36,6 +37,9 @@ CACHED_BYTES = 16 * 2**20
 #: Connections beside those of missions: the writers', and those of readers; and where several nodes have the storage,
 #: those that look at it and write what is shared.
 _BESIDE, _BESIDE_SHARED = 4, 8
+#: Of these, those of reading threads; the others are of the two writers, of the lease, of a change of the publisher,
+#: and of the event loop.
+_READERS = 3
 #: Connections of missions to a journal on a server: they read it one after another.
 _READING = 2
 
@@ -72,8 +76,13 @@ def _normal(uri: str) -> str:
     return uri.replace("postgresql://", "postgres://", 1)
 
 
-def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> LoadableDB:
-    """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy."""
+def open_database(
+    uri: str, *, connections: int, factory: StorageFactory | None = None, readers: int = _READERS
+) -> LoadableDB:
+    """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy.
+
+    `readers` is how many threads may read at once beside these, where each has a session of PostgreSQL.
+    """
     uri = _normal(uri)
     pool = connections + (_BESIDE_SHARED if is_shared(uri) else _BESIDE)
     named, keywords = _resolve(uri, pool)
@@ -97,6 +106,7 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
         made.place = mask_passwords(uri) if is_shared(uri) else ""
         return made
     except BaseException as error:
+        made.readers = ReaderLimit(readers) if uri.startswith("postgres:") else None
         storage.close()
         if isinstance(error, (OSError, *OPENING)) and not isinstance(error, BatosError):
             raise _opening_error(uri, path, error) from error
@@ -198,7 +208,8 @@ def sessions_of(image: str, journal: str, missions: int) -> tuple[int, int]:
 
 def open_journal(uri: str, *, connections: int, factory: StorageFactory | None = None) -> LoadableDB:
     """Open the journal at `uri` beside an image for so many missions; raises what `open_database` raises."""
-    return open_database(uri, connections=_READING if is_shared(uri) else connections, factory=factory)
+    reading = _READING if is_shared(uri) else connections
+    return open_database(uri, connections=reading, factory=factory, readers=_READING + _READERS)
 
 
 def blobs_of(uri: str) -> Path | None:

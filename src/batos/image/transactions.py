@@ -139,8 +139,15 @@ def _seen_at(connection: Any) -> bytes:
 def snapshot(db: DB) -> Iterator[Any]:
     """Open the current root for reading; changes are thrown away.
 
-    Raises: ImageDamaged: an object cannot be read.
+    Raises: ImageDamaged: an object cannot be read. Busy: each reader has a session of a server, and too many read.
     """
+    limit = getattr(db, "readers", None)
+    with contextlib.nullcontext() if limit is None else limit.reading(), _open_for_reading(db) as root:
+        yield root
+
+
+@contextlib.contextmanager
+def _open_for_reading(db: DB) -> Iterator[Any]:
     manager = transaction.TransactionManager(explicit=True)
     manager.begin()
     connection = db.open(manager)
