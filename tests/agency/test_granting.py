@@ -15,7 +15,7 @@ from tests.image.open_image import open_image
 from batos.agency import granting
 from batos.errors import BatosError, BriefError, NotFound, Refused
 from batos.guardian.audit import audit
-from batos.image import roots, staged_effects
+from batos.image import roots, staged_effects, storage
 from batos.image.protection import protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
@@ -129,6 +129,28 @@ def test_what_is_no_folder_of_its_own_is_not_granted(tmp_path: Path, target: str
     link.symlink_to(home)
     with pytest.raises(Refused):
         granting.check_target("file", str(link), home)
+
+
+async def test_no_place_of_the_image_is_granted(tmp_path: Path) -> None:
+    """Nor one that holds it, where image and journal are in folders of their own; what lies beside them may be."""
+    data, away, notes = (tmp_path / name for name in ("data", "away", "data/notes"))
+    for folder in (data / "blobs" / "tmp", away, notes):
+        folder.mkdir(parents=True)
+    image = f"file://{data / 'mind.fs'}?blobstorage_dir={data / 'blobs'}"
+    async with acting(tmp_path, memory=False, image=image, journal=f"file://{away / 'calls.fs'}") as mind:
+        for target in (data, away, data / "blobs", data / "blobs" / "tmp"):
+            with pytest.raises(Refused, match="of this mind, or holds it, or lies in it") as refused:
+                await mind.ask("grants_add", kind="file", target=str(target), name="data", user="tester")
+            assert refused.value.field == "target"
+        await mind.ask("grants_add", kind="file", target=str(notes), name="beside", user="tester")
+
+
+def test_the_caches_of_a_server_are_places_of_the_image() -> None:
+    """Those of blobs and of records, as the URI names them."""
+    found = storage.data_places("postgres://batos@db/image?blob_dir=/srv/blobs&cache_local_dir=/srv/cache")
+    assert found == [Path("/srv/blobs"), Path("/srv/cache")]
+    assert storage.data_places("zeo://127.0.0.1:1?var=/srv/var&client=a") == [Path("/srv/var/a.zec")]
+    assert storage.data_places("memory://image") == []
 
 
 async def test_no_method_writes_a_capability(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypedDict
 
@@ -44,11 +45,11 @@ def name_for(kind: GrantKind, target: str) -> str:
     return begun[:63]
 
 
-def check_target(kind: GrantKind, target: str, home: Path) -> tuple[str, SinkClass]:
-    """Return a target as it is kept, and the class of its sink.
+def check_target(kind: GrantKind, target: str, home: Path, data: Iterable[Path] = ()) -> tuple[str, SinkClass]:
+    """Return a target as it is kept, and the class of its sink. `data` are the files and folders of the databases.
 
-    Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home, or holds
-    it: an effect could change the mind itself.
+    Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home or a place
+    of the databases, or holds it: an effect could change the mind itself.
     """
     if kind == "http":
         return check_address(target), "keyed"
@@ -61,11 +62,11 @@ def check_target(kind: GrantKind, target: str, home: Path) -> tuple[str, SinkCla
         raise BriefError(f"there is no folder {target!r}", field="target", remedy="Make it first.") from error
     if not folder.is_dir():
         raise BriefError(f"{target!r} is no folder", field="target", remedy="Give the folder that it stands in.")
-    own = home.resolve()
-    if own.is_relative_to(folder) or folder.is_relative_to(own):
-        raise Refused(
-            f"{folder} is the home of this mind, or holds it", field="target", remedy="Grant a folder of its own."
-        )
+    for own, what in ((home, "the home"), *((each, f"{each}, a place of the image") for each in data)):
+        there = own.resolve()
+        if there.is_relative_to(folder) or folder.is_relative_to(there):
+            what = f"{folder} is {what} of this mind, or holds it, or lies in it"
+            raise Refused(what, field="target", remedy="Grant a folder of its own.")
     return str(folder), "queryable"
 
 

@@ -44,6 +44,8 @@ _READERS = 3
 _READING = 2
 
 _FILE_KEYWORDS = ("blobstorage_dir", "quota")
+#: The keywords that name folders with data: of blobs, and of caches.
+_FOLDERS = ("blobstorage_dir", "blob_dir", "cache_local_dir")
 
 
 def journal_uri(image: str, journal: str) -> str:
@@ -104,9 +106,9 @@ def open_database(
     try:
         made = _make_database(storage, keywords)
         made.place = mask_passwords(uri) if is_shared(uri) else ""
+        made.readers = ReaderLimit(readers) if uri.startswith("postgres:") else None
         return made
     except BaseException as error:
-        made.readers = ReaderLimit(readers) if uri.startswith("postgres:") else None
         storage.close()
         if isinstance(error, (OSError, *OPENING)) and not isinstance(error, BatosError):
             raise _opening_error(uri, path, error) from error
@@ -216,6 +218,13 @@ def blobs_of(uri: str) -> Path | None:
     """Return the folder of a file:// URI's blobs, None where it has none."""
     given = dict(parse_qsl(uri.partition("?")[2]))
     return Path(given["blobstorage_dir"]) if file_of(uri) is not None and "blobstorage_dir" in given else None
+
+
+def data_places(uri: str) -> list[Path]:
+    """Return the files and folders of this machine in which a storage, or the cache of one on a server, has data."""
+    given = dict(parse_qsl(uri.partition("?")[2]))
+    files = [file_of(uri), Path(given["var"], f"{given.get('client', '')}.zec") if "var" in given else None]
+    return [*(each for each in files if each is not None), *(Path(given[each]) for each in _FOLDERS if each in given)]
 
 
 def owner(path: Path | None) -> str:

@@ -9,7 +9,7 @@ from batos.agency import granting
 from batos.agency.effect_readings import effect_document
 from batos.client.wire.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
 from batos.errors import BatosError, BriefError
-from batos.image import capabilities, ownership, roots, staged_effects
+from batos.image import capabilities, ownership, roots, staged_effects, storage
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.mission_documents import as_plain
@@ -46,9 +46,12 @@ class EffectChanges:
     async def _add(self, given: GrantsAddArgs, *_told: object) -> dict[str, Any]:
         if given.blind and given.kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
-        target, usual = granting.check_target(given.kind, given.target, self._uvm.settings.home)
+        settings = self._uvm.settings
+        databases = (settings.image_uri, storage.journal_uri(settings.image_uri, settings.journal))
+        data = [place for uri in databases for place in storage.data_places(uri)]
+        target, usual = granting.check_target(given.kind, given.target, settings.home, data)
         name = granting.check_name(given.name or granting.name_for(given.kind, target))
-        told = given.user or self._uvm.settings.asker, iso(self._uvm.clock())
+        told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> dict[str, Any]:
