@@ -294,6 +294,16 @@ def _spoil(text: str, fault: InjectedFault | None) -> str:
     return text
 
 
+def space_repeats(pieces: Sequence[str]) -> list[str]:
+    """Return pieces as they follow themselves, with a blank between; without any, a blank.
+
+    >>> space_repeats(["So", "."]), space_repeats([])
+    ([' So', '.'], [' '])
+    """
+    first = "".join(pieces[:1])
+    return [first if first[:1].isspace() else f" {first}", *pieces[1:]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Free:
     """Two facts about an answer: no format ends its text (`bare`), and it never ends by itself (`on_and_on`)."""
@@ -316,7 +326,9 @@ def _limit(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: 
     if budget.most is None:
         return replace(turn, endless=goes_on)
     if goes_on and free.on_and_on:
-        turn = replace(turn, pieces=list(islice(cycle(turn.pieces or [" "]), budget.most + 1)))
+        turn = replace(
+            turn, pieces=list(islice(chain(turn.pieces, cycle(space_repeats(turn.pieces))), budget.most + 1))
+        )
     if turn.tokens <= budget.most:
         return turn
     thinking = turn.thinking if turn.apart else turn.thinking[: budget.most]

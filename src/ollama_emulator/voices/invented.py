@@ -45,6 +45,10 @@ class InventedVoice:
                 yield Saying(plan, piece, thought, pace.read_ns)
             if not plan.endless:
                 return
+            steps = [
+                *(((one,), ()) for one in plan.thinking),
+                *(((), (one,)) for one in prompts.space_repeats(plan.pieces)),
+            ]
 
     async def embed(self, runner: ModelRunner, text: str) -> list[float]:
         """Return a vector by hashing, or by the embedder of the options, which is called in a thread."""
