@@ -35,6 +35,35 @@ def test_a_time_is_one_of_this_machine(said: str, meant: str) -> None:
     assert past_moment(said, NOW) == local(meant)
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("3 days ago", "2026-11-23T13:30:00"),
+        ("yesterday", "2026-11-25T13:30:00"),
+        ("a week ago", "2026-11-19T13:30:00"),
+        ("2 years ago", "2024-11-26T13:30:00"),
+        ("1y ago", "2025-11-26T13:30:00"),
+        ("a year ago", "2025-11-26T13:30:00"),
+        ("9 months ago", "2026-02-26T13:30:00"),
+        ("11 MONTHS ago", "2025-12-26T13:30:00"),
+    ],
+)
+def test_a_span_counts_back_by_the_calendar(said: str, meant: str) -> None:
+    """Days, weeks, months and years, to the same time of the day on the wall."""
+    noon = datetime.fromisoformat("2026-11-26T13:30:00").astimezone()
+    assert past_moment(said, noon) == local(meant)
+
+
+def test_a_month_that_is_too_short_ends_with_its_last_day() -> None:
+    """Also that of a leap year."""
+    assert past_moment("1 month ago", datetime.fromisoformat("2026-03-31T08:00:00").astimezone()) == local(
+        "2026-02-28T08:00:00"
+    )
+    assert past_moment("1 year ago", datetime.fromisoformat("2028-02-29T08:00:00").astimezone()) == local(
+        "2027-02-28T08:00:00"
+    )
+
+
 def test_a_time_ago_and_what_is_no_time() -> None:
     """Spans count back from now; a mission or a commit is left to the server."""
     assert past_moment("90 minutes ago", NOW) == (NOW - timedelta(minutes=90)).isoformat(timespec="milliseconds")
@@ -42,7 +71,7 @@ def test_a_time_ago_and_what_is_no_time() -> None:
     assert past_moment("2026-11-25T09:00Z", NOW) == "2026-11-25T09:00:00.000+00:00"
     for name in ("last", "last-2", "m-01ABC", "tid:0x3d1"):
         assert past_moment(name, NOW) == name
-    for said in ("", "soon", "25:00", "9:99", "tomorrow 9:00", "ago"):
+    for said in ("", "soon", "25:00", "9:99", "tomorrow 9:00", "ago", "3000 years ago", "2 moons ago", "an ago"):
         with pytest.raises(click.BadParameter):
             past_moment(said, NOW)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -15,8 +16,11 @@ from batos.cli.verb_options import VerbCall
 
 _DAYS: Final = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(?:(today|yesterday)(?:\s+|$))?(?:([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.IGNORECASE)
-_AGO = re.compile(r"([0-9]{1,6})\s*(s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)\s+ago", re.IGNORECASE)
+_AGO = re.compile(
+    r"([0-9]{1,6}|an?)\s*(s|m|h|d|w|y|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s+ago", re.IGNORECASE
+)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_MONTHS: Final = {"month": 1, "months": 1, "y": 12, "year": 12, "years": 12}
 _FORMS: Final = "it is no moment: give 9:00, yesterday 9:00, 2h ago, 2026-11-26T09:00, a mission, or tid:0x..."
 
 
@@ -46,7 +50,10 @@ def _parse_spoken(text: str, here: datetime) -> datetime | None:
     """Return a moment that is said from now; None: it is not said so. Raises: ValueError: no such time of day."""
     ago = _AGO.fullmatch(text)
     if ago:
-        return here - timedelta(**{_UNITS[ago[2][0].lower()]: int(ago[1])})
+        count, unit = int(ago[1]) if ago[1].isdecimal() else 1, ago[2].lower()
+        if unit in _MONTHS:
+            return _months_before(here, count * _MONTHS[unit])
+        return here - timedelta(**{_UNITS[unit[0]]: count})
     clock = _CLOCK.fullmatch(text)
     if not clock or not text:
         return None
@@ -55,6 +62,14 @@ def _parse_spoken(text: str, here: datetime) -> datetime | None:
         return day
     at = day.replace(hour=int(clock[2]), minute=int(clock[3]), second=int(clock[4] or 0), microsecond=0)
     # The offset from UTC may be another at that time of day: the clock on the wall counts.
+    return at.replace(tzinfo=None).astimezone()
+
+
+def _months_before(here: datetime, months: int) -> datetime:
+    """Return the same time of the same day, so many months before; the last day of a month that is too short for it."""
+    year, month = divmod(here.year * 12 + here.month - 1 - months, 12)
+    last = monthrange(year, month + 1)[1]
+    at = here.replace(year=year, month=month + 1, day=min(here.day, last))
     return at.replace(tzinfo=None).astimezone()
 
 
