@@ -35,15 +35,23 @@ class MadeMethod(TypedDict):
     conflict: str
 
 
+class BaseAnswer(TypedDict):
+    """The newest answer of the mind itself to the question of a dream."""
+
+    mission: str
+    answer: Any
+
+
 class DreamDiff(DreamLine):
     """All that a dream would change: slots of objects, methods that it `made`, tools, the kinds of its contributions.
 
-    `methods` ran.
+    `methods` ran. `base` is what the mind itself answered to the same question, if it was asked.
 
     `effects` on the world are never released.
     """
 
     answer: Any
+    base: BaseAnswer | None
     read_at: str
     slots: list[SlotDifference]
     made: list[MadeMethod]

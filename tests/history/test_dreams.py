@@ -63,6 +63,7 @@ async def test_a_dream_changes_nothing_until_it_is_promoted(tmp_path: Path) -> N
         mission = told["id"]
         diff = await ask("dream_diff", dream="last", user="tester")
         assert (diff["dream"], diff["answer"], diff["conflicts"]) == (mission, told["answer"], [])
+        assert diff["base"] is None
         (slot,) = diff["slots"]
         assert (slot["object"], slot["slot"], slot["before"], slot["after"]) == (BRICK, "visits", None, 1)
         assert "turn" in diff["contributions"]
@@ -84,6 +85,16 @@ async def test_a_dream_changes_nothing_until_it_is_promoted(tmp_path: Path) -> N
         with pytest.raises(Refused, match="promoted"):
             await ask("dream_drop", dream=mission)
         assert (await ask("dream_list"))["dreams"][0]["state"] == "promoted"
+
+
+async def test_a_dream_is_shown_beside_what_the_mind_answered(tmp_path: Path) -> None:
+    """The newest answer to the same question of the same user, and neither its own nor another user's."""
+    async with counting(tmp_path) as (_, ask):
+        asked = [await ask("submit", brief=BRIEF, follow=True) for _ in range(2)]
+        await ask("submit", brief={**BRIEF, "user": "somebody"}, follow=True)
+        dream = await ask("dream_new", brief=BRIEF)
+        expected = {"mission": asked[1]["id"], "answer": asked[1]["answer"]}
+        assert (await ask("dream_diff", dream=dream["id"]))["base"] == expected
 
 
 async def test_a_dream_that_meets_a_later_change_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.agency.payloads import describe
-from batos.dream_documents import DreamDiff, DreamLine, MadeMethod, SlotDifference
+from batos.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
 from batos.errors import NotFound, Refused
 from batos.history import dream_methods
 from batos.image import naming, ownership, roots, staged_effects, tool_declarations
@@ -181,10 +181,12 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
     with image.snapshot() as root:
         slots, read = _differences(root, dream, "writes"), _differences(root, dream, "reads")
         made = dream_methods.list_made(root, dream)
+        base = _find_base(root, dream)
     contributions = thought.get("contributions", ())
     return {
         **line_of(dream),
         "answer": thought.get("answer"),
+        "base": base,
         "read_at": dream["read_at"],
         "slots": slots,
         "made": made,
@@ -196,6 +198,18 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
         ],
         "conflicts": _conflicts([*slots, *read], made),
     }
+
+
+def _find_base(root: Root, dream: Mapping[str, Any]) -> BaseAnswer | None:
+    """Return the newest answer that the mind itself gave this user to the question of a dream; None: it gave none."""
+    missions = root[roots.MISSIONS]
+    for name in naming.newest_first(missions):
+        record = roots.mission_record(root, name)
+        brief, slots = record.brief.value, own_slots(record.thought)
+        is_same = brief["text"] == dream["brief"]["text"] and brief["user"] == dream["user"]
+        if is_same and name != dream["mission"] and record.status.word == "done" and "answer" in slots:
+            return {"mission": name, "answer": slots["answer"]}
+    return None
 
 
 def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:

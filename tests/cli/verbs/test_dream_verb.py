@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from tests.cli.processes import User
 
@@ -41,6 +42,19 @@ def test_a_conflict_is_marked() -> None:
     told = difference_text({**line, "made": [made], "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
     assert "o.m_ is made, after a person's yes   ! the object is gone\n         def m_" in told
+
+
+def test_the_answers_of_dream_and_mind_stand_one_below_the_other() -> None:
+    """The mind's is that of the newest mission with the same question; who was not asked has none."""
+    line: dict[str, Any] = {
+        "dream": "m-2", "state": "open", "text": "why?", "read_at": "tid:0x1", "made": [], "tools": [], "methods": [],
+        "effects": [], "slots": [], "contributions": [], "conflicts": [], "answer": "Of steel.\nYes.", "base": None,
+    }  # fmt: skip
+    told = difference_text(line)
+    assert "answer   Of steel.\n         Yes.\nbase     the mind itself was not asked this" in told
+    asked = {"mission": "m-1", "answer": "Of oak."}
+    assert "\nbase     Of oak. (m-1)\n" in difference_text({**line, "base": asked})
+    assert "\nbase     the same, in m-1\n" in difference_text({**line, "base": {**asked, "answer": line["answer"]}})
 
 
 def test_a_mission_is_replayed(user: User, tmp_path: Path) -> None:

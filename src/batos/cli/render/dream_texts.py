@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.cli.render.short_names import local_time
@@ -20,6 +20,7 @@ def list_text(told: Mapping[str, Any]) -> str:
 def difference_text(told: Mapping[str, Any]) -> str:
     """Write what a dream would change, a slot a line."""
     lines = [f"dream    {told['dream']} ({told['state']})", f"question {told['text']}", f"read at  {told['read_at']}"]
+    lines += _answers(told)
     for each in told["slots"]:
         conflict = f"   ! {each['conflict']}" if each["conflict"] else ""
         change = f"{_short(each['before'])} -> {_short(each['after'])}"
@@ -39,6 +40,22 @@ def difference_text(told: Mapping[str, Any]) -> str:
         dream = told["dream"]
         lines.append(f"`batos dream promote {dream}` does this, `batos dream drop {dream}` throws it away.")
     return reveal("\n".join(lines))
+
+
+def _answers(told: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the answer of a dream, and below it that of the mind itself to the same question."""
+    answer, base = told.get("answer"), told.get("base")
+    yield f"answer   {_indent(answer)}"
+    if base is None:
+        yield "base     the mind itself was not asked this"
+    elif base["answer"] == answer:
+        yield f"base     the same, in {base['mission']}"
+    else:
+        yield f"base     {_indent(base['answer'])} ({base['mission']})"
+
+
+def _indent(answer: Any) -> str:
+    return "none" if answer is None else "\n         ".join(str(answer).splitlines())
 
 
 def _short(value: Any) -> str:
