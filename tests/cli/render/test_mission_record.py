@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from tests.cli.render.mission_documents import BRIEF, ended, mission
 
-from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
+from batos.cli.render.mission_record import ERASED, find_calls, mission_text, prompts_text
 from batos.cli.render.short_names import moment_text
 from batos.errors import NotFound
+from batos.image.erased_words import MARK
 
 
 def test_a_mission_read_back() -> None:
@@ -38,6 +39,15 @@ def test_a_mission_read_back() -> None:
     ):
         assert line in done
     assert [line for line in done.splitlines() if line.startswith("mission  ")] == [f"mission  {mission()['id']}"]
+
+
+def test_an_erased_mission_says_that_its_record_was_erased() -> None:
+    """And not that nothing was spent: the journal has the digests of its calls."""
+    assert ERASED == MARK
+    erased = ended("undone", brief={**BRIEF, "text": ERASED}, cost=None, states=[])
+    shown = mission_text(erased, voices=False)
+    assert "spent    its record was erased; the digests of its calls are kept" in shown
+    assert "nothing was spent" not in shown
 
 
 def test_prompts() -> None:

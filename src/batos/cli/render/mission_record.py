@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from batos.call_documents import FocusDocument
 from batos.cli.render.learning import learnt_lines, ran_lines
@@ -17,6 +17,8 @@ from batos.mission_documents import MissionDocument, PromptDocument, ProvenanceD
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
 
+#: The question of a mission that was erased, as the image has it.
+ERASED: Final = "[erased]"
 #: The words for missions that nobody works on.
 _STANDS = {
     "queued": "no server runs; `batos resume` or `batos serve` runs it",
@@ -59,7 +61,9 @@ def mission_text(mission: MissionDocument, *, voices: bool, served: bool = False
         lines += [f"read at  {provenance['read_at']}"]
     else:
         known = mission.get("provenance", ProvenanceDocument())
-        lines += [*ran_lines(known), f"spent    {cost_text(mission)}", *learnt_lines(known), *placements(known)]
+        is_erased = mission["brief"]["text"] == ERASED
+        spent = "its record was erased; the digests of its calls are kept" if is_erased else cost_text(mission)
+        lines += [*ran_lines(known), f"spent    {spent}", *learnt_lines(known), *placements(known)]
         lines.append(f"states   {states_text(mission) or 'none'}")
     return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
 
