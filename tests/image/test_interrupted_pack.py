@@ -12,7 +12,9 @@ from zc.lockfile import LockError
 from ZODB.blob import Blob
 from ZODB.DB import DB
 
+from batos.errors import ImageDamaged
 from batos.image.filestorage import SoundFileStorage
+from batos.image.read_only import is_there, open_read_only
 
 
 @contextmanager
@@ -72,11 +74,26 @@ def test_a_file_that_was_put_aside_is_put_back(packed: tuple[Path, bytes, bytes]
     folder, before, after = packed
     (folder / "a.fs").rename(folder / "a.fs.old")
     (folder / "a.fs.pack").write_bytes(after)
+    uri = f"file://{folder / 'a.fs'}"
+    assert is_there(uri)
+    with pytest.raises(ImageDamaged, match=r"a pack of .* was cut off") as told, open_read_only(uri, ""):
+        pass
+    assert "puts it back" in told.value.remedy
     assert word(folder) == "second"
     assert (folder / "a.fs").read_bytes()[: len(before)] == before
     assert not (folder / "a.fs.pack").exists()
     assert not (folder / "a.fs.old").exists()
     assert len(blobs(folder)) == 1
+
+
+def test_a_file_that_a_person_put_aside_stays_there(packed: tuple[Path, bytes, bytes]) -> None:
+    """Without the packed one beside it nothing tells that a pack did it: a new file is begun."""
+    folder, before, _ = packed
+    (folder / "a.fs").rename(folder / "a.fs.old")
+    assert not is_there(f"file://{folder / 'a.fs'}")
+    with opened(folder) as (_db, root):
+        assert "word" not in root
+    assert (folder / "a.fs.old").read_bytes() == before
 
 
 def test_blobs_that_a_finished_pack_had_noted_are_removed(packed: tuple[Path, bytes, bytes]) -> None:

@@ -10,6 +10,14 @@ from zc.lockfile import LockFile
 _log = structlog.get_logger("batos.image")
 
 
+def is_put_aside(file: Path) -> bool:
+    """Tell whether a pack has put a file aside, and nothing into its place yet.
+
+    A former file alone is no sign of that: a person may have named it so.
+    """
+    return not file.exists() and all(Path(f"{file}{suffix}").exists() for suffix in (".old", ".pack"))
+
+
 def settle(path: str) -> bool:
     """Put a file back that a pack had put aside, and drop the half of its successor.
 
@@ -24,10 +32,11 @@ def settle(path: str) -> bool:
     lock = LockFile(f"{path}.lock")  # whoever packs just now has no file for a moment
     try:
         was_replaced = file.exists() and former.exists() and not packed.exists()
-        if former.exists() and not file.exists():
+        if is_put_aside(file):
             former.rename(file)
             _log.warning("image.pack_undone", file=path)
-        packed.unlink(missing_ok=True)
+        if file.exists():
+            packed.unlink(missing_ok=True)
     finally:
         lock.close()
     return was_replaced

@@ -15,7 +15,7 @@ from ZODB.FileStorage.FileStorage import FileStorage
 from ZODB.utils import load_current, z64
 
 from batos.errors import BatosError, ImageDamaged, NotFound
-from batos.image import indexfile, pairing, storage, torn_tail
+from batos.image import indexfile, interrupted_pack, pairing, storage, torn_tail
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
 from batos.image.database import LoadableDB
@@ -143,7 +143,7 @@ def is_there(uri: str) -> bool:
     tells.
     """
     path = storage.file_of(uri)
-    return path is None or path.exists()
+    return path is None or path.exists() or interrupted_pack.is_put_aside(path)
 
 
 def check_is_there(uri: str) -> None:
@@ -184,6 +184,9 @@ def _open_for_reading(uri: str, *, held: bool) -> Iterator[DB]:
 
 
 def _read(path: Path, *, held: bool) -> DB:
+    if not held and interrupted_pack.is_put_aside(path):
+        what = f"a pack of {path} was cut off, and its former file stands beside its place"
+        raise ImageDamaged(what, remedy="`batos serve`, or the next question, puts it back: nothing is lost.")
     try:
         opened = _ReadFileStorage(str(path), held=held)
         with ExitStack() as until_whole:
