@@ -75,10 +75,13 @@ class HttpSink:
             except OSError as error:
                 what = f"nobody listens at {self._url}: {error.strerror or error}"
                 raise EffectDelayed(what, remedy="Start the program that listens there.") from error
-            headers = {"Content-Type": "application/json", KEY_HEADER: effect["key"], "Connection": "close"}
+            headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+            connection.putrequest("POST", parts.path or "/")
+            for name, value in {**headers, KEY_HEADER: effect["key"]}.items():
+                connection.putheader(name, value)
             with _cut_after(connection.sock, self._timeout):
                 check()
-                connection.request("POST", parts.path or "/", body, headers)
+                connection.endheaders(body)
                 answer = connection.getresponse()
                 text = _read_begin(answer).decode("utf-8", "replace")
         return _judge(self._url, answer.status, text)
