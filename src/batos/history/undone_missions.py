@@ -37,7 +37,10 @@ from batos.undo_documents import UndoLine
 #: The remedy for a mission that cannot be undone, by its status.
 _REMEDIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("queued", "running", "waiting", "paused"), "`batos cancel {mission}` stops it without a trace."),
-    **dict.fromkeys(("failed", "cancelled", "parked"), "It left nothing to take out."),
+    **dict.fromkeys(
+        ("failed", "cancelled", "parked"),
+        "It left nothing to take out but methods that it had made: `batos method list`.",
+    ),
     "undone": "`batos redo {mission}` brings it back.",
 }
 #: The slots that an undone thought keeps: whose it is.
