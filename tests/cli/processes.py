@@ -111,12 +111,17 @@ class EmulatorAddress(str):
 
 
 @contextmanager
-def emulator(*arguments: str) -> Iterator[EmulatorAddress]:
-    """`batos emulator` as a process; gives its address."""
-    with tempfile.TemporaryFile("w+") as err:
+def emulator(*arguments: str, chat_seconds: float = 0.0) -> Iterator[EmulatorAddress]:
+    """`batos emulator` as a process; gives its address. Each answer of a model, and nothing else, takes so long."""
+    slow = {"match": {"path": "/api/chat"}, "do": "stall", "seconds": chat_seconds, "times": 10**6}
+    with tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("w", suffix=".json") as faults:
+        json.dump([slow] if chat_seconds else [], faults)
+        faults.flush()
         with Path(os.devnull).open("rb") as nothing:
             inherits = nothing.fileno(), None, err.fileno()
-            process = ForkedCommand(["emulator", "--port", "0", *arguments], os.environ, *inherits)
+            process = ForkedCommand(
+                ["emulator", "--port", "0", "--faults", faults.name, *arguments], os.environ, *inherits
+            )
         assert process.stdout is not None
         try:
             line = process.stdout.readline()

@@ -235,7 +235,7 @@ def test_ctrl_c_cancels(user: User) -> None:
 
 def test_killed_and_resumed(user: User) -> None:
     """A mission whose process was killed is run again by `resume`, and no answer is paid for twice."""
-    with emulator(*WITH_MODELS, "--latency-ms", "150") as url:
+    with emulator(*WITH_MODELS, chat_seconds=0.15) as url:
         slow = User(user.home, url)
         process = slow.start("ask", "--json", QUESTION)
         _read_until(process, "SYNTHESIZING")
@@ -252,7 +252,7 @@ def test_killed_and_resumed(user: User) -> None:
 
 def test_ollama_dies_in_the_middle(user: User) -> None:
     """When the daemon goes away in the middle, the mission ends failed with a reason, and the next one works."""
-    with emulator(*WITH_MODELS, "--latency-ms", "400") as url:
+    with emulator(*WITH_MODELS, chat_seconds=0.4) as url:
         process = User(user.home, url).start("ask", "--json", QUESTION)
         _read_until(process, "DELEGATING")
         # The emulator is stopped here, by leaving the block.

@@ -91,7 +91,7 @@ def test_a_reader_that_leaves_in_the_middle(user: User) -> None:
 
 def test_what_was_stopped_or_killed_can_be_read(user: User) -> None:
     """SIGTERM cancels a mission and ends with 143; of one that was killed, the journal knows what was paid."""
-    with emulator(*WITH_MODELS, "--latency-ms", "700") as url:
+    with emulator(*WITH_MODELS, chat_seconds=0.7) as url:
         stopped = User(user.home, url).start("ask", "--json", *CYCLE, "How do I build a shed?")
         _read_until(stopped, "inference.first_token")
         stopped.send_signal(signal.SIGTERM)
@@ -202,7 +202,7 @@ def test_a_question_that_is_no_text(user: User) -> None:
 
 def test_a_terminal_that_is_closed(user: User) -> None:
     """SIGHUP cancels a mission as SIGTERM does; under nohup it is not heard, and the mission is done."""
-    with emulator(*WITH_MODELS, "--latency-ms", "700") as url:
+    with emulator(*WITH_MODELS, chat_seconds=0.7) as url:
         closed = User(user.home, url).start("ask", "--json", *CYCLE, "How do I build a shed?")
         _read_until(closed, "inference.first_token")
         closed.send_signal(signal.SIGHUP)

@@ -55,7 +55,7 @@ def stopped(process: ForkedCommand) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def slow() -> Iterator[EmulatorAddress]:
     """A daemon that takes its time for every answer."""
-    with emulator(*MODELS, "--latency-ms", "120") as url:
+    with emulator(*MODELS, chat_seconds=0.12) as url:
         yield url
 
 
