@@ -20,7 +20,8 @@ from batos.loopwatch import BlockingCallback, WatchedLoop
 
 pytest_plugins = ["pytester"]
 
-hypothesis.settings.register_profile("ci", max_examples=100, deadline=None)
+# The suite runs often, with other examples each time; `make fuzz` runs many.
+hypothesis.settings.register_profile("ci", max_examples=40, deadline=None)
 hypothesis.settings.register_profile("fuzz", max_examples=5000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 

@@ -67,10 +67,10 @@ def paid(mind: Learning | MethodMind) -> Counter[bytes]:
     )
 
 
-async def test_thirty_missions_that_learn_are_killed_and_resumed(tmp_path: Path) -> None:
+async def test_ten_missions_that_learn_are_killed_and_resumed(tmp_path: Path) -> None:
     """A method that the first attempt made is run by the second, whoever would draw its control."""
     drawn = 0
-    for number in range(30):
+    for number in range(10):
         async with learning(tmp_path / str(number), author(SPEAKS, SAID, Script()), method_control=3) as mind:
             mission = await submit(mind.uvm, QUESTION, (), persona="BRICK", effort="cycle")
             drawn += any(mind.uvm.lifecycle.is_control(mission, slot) for slot in SLOTS)
