@@ -18,6 +18,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import ImageDamaged
+from batos.history import record_chain
 from batos.image.transactions import snapshot
 from batos.inference.journal import (
     HEAD,
@@ -305,6 +306,26 @@ async def test_a_damaged_entry_is_told_and_costs_no_other() -> None:
             at.journal.read(["m-1"])
         assert "asks the model again" in damaged.value.remedy
         assert [each.path for each in at.journal.sound(["m-1"])] == ["p#2"]
+
+
+async def test_a_closed_log_keeps_no_words_of_what_comes_late() -> None:
+    """Of a node that slept while its mission was erased: the digests stand in the chain, and no note is kept."""
+    async with desk() as at:
+        await at.journal.write(replace(record(1, REQUEST), state="open"))
+
+        def close(root: Any) -> None:
+            root[MISSIONS]["m-1"].erase_words()
+            root[MISSIONS]["m-1"].close()
+
+        await at.writer.apply(close)
+        at.journal.note("m-1", {"failed": {"message": "a word"}})
+        for late in (record(1, REQUEST), record(2, REQUEST)):
+            await at.journal.write(late)
+        with snapshot(at.db) as root:
+            log = root[MISSIONS]["m-1"]
+            assert ([each.bodies for each in log.entries], log.notes, log.has_words) == ([b"", b""], [], False)
+            assert record_chain.read_calls(root).find_faults() == []
+        assert at.journal.sound(["m-1"]) == []
 
 
 async def test_an_erased_entry_keeps_its_place_in_the_chain() -> None:

@@ -63,6 +63,8 @@ def erase_calls(root: Any, logs: Collection[str], quotes: ErasedWords, spared: C
         if name in logs:
             erased += log.erase_words()
             log.replace_notes({key: note[key] for key in _PLAIN if key in note} for note in log.notes)
+            if name.startswith("m-"):  # another mission may go on with a generation
+                log.close()
         elif name not in spared and quotes:
             erased += log.erase_words(partial(_has, words=quotes))
             _redact_notes(log, quotes)

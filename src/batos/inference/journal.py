@@ -123,6 +123,8 @@ class MissionLog(Persistent):
 
     #: Set to False when the words of all calls are erased; without it each call is looked at.
     has_words = True
+    #: Set when its mission was erased: of what a node writes that slept meanwhile, the digests are kept.
+    is_closed = False
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -131,13 +133,28 @@ class MissionLog(Persistent):
     def put(self, record: Record, bodies: Sequence[bytes] | None = None) -> None:
         """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already."""
         bodies = canonical_bodies(record) if bodies is None else bodies
-        if not self.has_words:
+        if not self.has_words and not self.is_closed:
             self.has_words = True
-        for entry in reversed(self.entries):
-            if entry.fields["key"] == record.key and entry.fields["state"] == "open":
-                entry.become(record, bodies)
-                return
-        self.entries = [*self.entries, Entry(record, bodies)]
+        entry = self._find_open(record.key)
+        if entry is None:
+            entry = Entry(record, bodies)
+            self.entries = [*self.entries, entry]
+        else:
+            entry.become(record, bodies)
+        if self.is_closed:
+            entry.erase()
+
+    def _find_open(self, key: str) -> Entry | None:
+        """Return the newest open entry of a key."""
+        found = (
+            each for each in reversed(self.entries) if each.fields["key"] == key and each.fields["state"] == "open"
+        )
+        return next(found, None)
+
+    def close(self) -> None:
+        """Keep no words of what is written from here on."""
+        if not self.is_closed:
+            self.is_closed = True
 
     def records(self) -> list[Record]:
         """Return the records with their bodies."""
@@ -148,6 +165,8 @@ class MissionLog(Persistent):
 
         The log is written again with every call, and such a note is not.
         """
+        if self.is_closed:
+            return
         self.notes = [*self.notes, *(PersistentMapping(note) if _has_parts(note) else dict(note) for note in notes)]
 
     def erase_words(self, where: Callable[[Entry], bool] | None = None) -> int:
