@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from prose_side import VERBS, Source, entries
+from prose_side import VERBS, Source, entries, statements
 
 #: Files whose name is given by Python.
 GIVEN = frozenset({"__init__", "__main__"})
@@ -166,7 +166,11 @@ def nameless_classes(files: Iterable[tuple[Path, str]]) -> list[str]:
     An exception may: it says what has happened.
     """
     found = [
-        (path, node) for path, text in files for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
+        (path, node)
+        for path, text in files
+        if "class " in text
+        for node in statements(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
     ]
     exceptions = _exceptions(node for _, node in found)
     return [
@@ -178,6 +182,6 @@ def nameless_classes(files: Iterable[tuple[Path, str]]) -> list[str]:
 
 def participles(path: Path, text: str) -> Iterator[str]:
     """Yield each function of a file, private and inner ones too, whose name is neither a verb nor a noun."""
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if isinstance(node, Function) and hides(node):
             yield f"{path}:{node.lineno}: {node.name} is neither a verb nor the noun that it returns"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.image.open_image import answer, brief, dump, heard, interpreter, open_image, thought_in
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import zeo_server
 
 from batos.errors import ConfigError, ImageError, Refused
 from batos.image import claims, roots
@@ -33,9 +33,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
         with zeo_server(tmp_path) as port:
             yield f"zeo://127.0.0.1:{port}", ""
         return
-    with postgres_server() as server:
-        ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
-        yield f"{server}image", f"{server}journal"
+    yield request.getfixturevalue("databases")
 
 
 def node(places: tuple[str, str], **also: Any) -> Any:

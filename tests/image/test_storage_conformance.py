@@ -16,11 +16,11 @@ import transaction
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 from tests.image.open_image import answer, brief, open_image, thought_in, uri_of
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import zeo_server
 from tests.image.writers import start_mission
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError, ReadConflictError, ReadOnlyError
-from ZODB.utils import p64, u64
+from ZODB.utils import p64
 
 from batos.care.packing import Packer, PackerParts
 from batos.care.references import find_orphans, read_graph
@@ -267,19 +267,10 @@ class TestZeo(StorageConformance):
 class TestPostgres(StorageConformance):
     """PostgreSQL on loopback, a database each for the image and the journal."""
 
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def server() -> Iterator[str]:
-        """One server for all: a new database is a new place."""
-        with postgres_server() as address:
-            yield address
-
     @pytest.fixture
-    def place(self, server: str, tmp_path: Path) -> Place:
+    def place(self, databases: tuple[str, str], tmp_path: Path) -> Place:
         """Two new databases."""
-        names = [f"{name}_{u64(tmp_path.name.encode()[-8:].rjust(8))}" for name in ("image", "journal")]
-        ask_postgres(server, *(f"CREATE DATABASE {name}" for name in names))
-        image, journal = (server + name for name in names)
+        image, journal = databases
         return Place(f"{image}?blob_dir={tmp_path / 'cache'}", journal)
 
     async def test_it_is_opened_for_reading_alone(self, place: Place) -> None:

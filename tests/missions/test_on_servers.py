@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.history.test_past_questions import Door
 from tests.image.open_image import child, heard
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import zeo_server
 from tests.minds.scripted import Script, kind
 
 from batos.image import roots
@@ -30,9 +30,8 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
         with zeo_server(tmp_path) as port:
             yield {"image": f"zeo://127.0.0.1:{port}{cache}", "journal": ""}
         return
-    with postgres_server() as server:
-        ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
-        yield {"image": f"{server}image{cache}", "journal": f"{server}journal"}
+    image, journal = request.getfixturevalue("databases")
+    yield {"image": f"{image}{cache}", "journal": journal}
 
 
 async def test_a_mind_lives_on_a_server(tmp_path: Path, places: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.image.open_image import child, heard
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import zeo_server
 from tests.minds.scripted import Script
 from tests.missions import script_node_at_work as node_at_work_script
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
@@ -138,18 +138,15 @@ async def test_a_node_knows_what_another_remembers(tmp_path: Path) -> None:
         assert len(recalled(nodes.first, "lamp dusk")) == len(recalled(nodes.second, "lamp dusk")) == 3
 
 
-async def test_two_nodes_share_forty_missions_and_one_is_killed(tmp_path: Path) -> None:
+async def test_two_nodes_share_forty_missions_and_one_is_killed(tmp_path: Path, databases: tuple[str, str]) -> None:
     """All are done, and no call is paid twice but those that were in flight at the kill."""
     async with AsyncExitStack() as stack:
         emulators = [Emulator(Options(latency_ms=50, parallel=8)) for _ in range(2)]
         for each in emulators:  # no router has to learn
             each.faults.add({"match": {"path": "/api/embed"}, "do": "status"})
         urls = [await stack.enter_async_context(each.serving()) for each in emulators]
-        server = stack.enter_context(postgres_server())
-        ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
-        places = f"{server}image", f"{server}journal"
-        uvm = await stack.enter_async_context(node_at_work(tmp_path / "first", *places, urls[0]))
-        other = stack.enter_context(child(node_at_work_script.__file__, tmp_path / "second", *places, urls[1]))
+        uvm = await stack.enter_async_context(node_at_work(tmp_path / "first", *databases, urls[0]))
+        other = stack.enter_context(child(node_at_work_script.__file__, tmp_path / "second", *databases, urls[1]))
         while await heard(other) != "ready":
             pass
         briefs = [{"text": f"Question {number} of forty?", "effort": "reflex"} for number in range(10, 50)]
