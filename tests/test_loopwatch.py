@@ -172,12 +172,12 @@ def test_the_watch_fails_a_test_that_blocks(pytester: pytest.Pytester) -> None:
         """
         import pytest, time
         def burn():
-            until = time.thread_time() + 0.08
+            until = time.thread_time() + 0.15
             while time.thread_time() < until: pass
         async def test_blocks(): burn()
         @pytest.mark.blocks_loop(reason="shown to be excused")
         async def test_excused(): burn()
-        async def test_waits(): time.sleep(0.08)
+        async def test_waits(): time.sleep(0.15)
         """
     )
     result = pytester.runpytest("-p", "no:cacheprovider")
