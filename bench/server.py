@@ -30,7 +30,10 @@ import zmq.asyncio
 from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire import server_address, server_file
+from batos.config import Settings
 from batos.errors import Busy
+from batos.events import Events
+from batos.uvm import open_uvm
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess
 from report import Goal, report
@@ -38,6 +41,7 @@ from report import Goal, report
 #: Of every ten clients one is slow and one vanishes.
 SLOW, VANISHING = 3, 7
 PATIENCE = 240.0
+ANYWHERE = "tcp://127.0.0.1:*"
 LAMP = as_file("lamp.txt", DOCUMENT.encode())
 
 
@@ -56,12 +60,10 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": ollama, "BATOS_MISSIONS": str(slots)}
     environ["BATOS_INSTALL"] = "never"  # the null daemon writes no methods
-    batos = (sys.executable, "-m", "batos")
-    made = await asyncio.create_subprocess_exec(*batos, "genesis", "-q", env=environ)
-    if await made.wait():
-        raise RuntimeError("genesis failed")
-    places = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
-    process = await asyncio.create_subprocess_exec(*batos, "serve", "-q", *places, env=environ)
+    async with open_uvm(Settings(home=home, ollama_host=ollama), Events(log=False)) as uvm:
+        await uvm.readiness.genesis()
+    command = (sys.executable, "-m", "batos", "serve", "-q", "--bind", ANYWHERE, "--events", ANYWHERE)
+    process = await asyncio.create_subprocess_exec(*command, env=environ)
     try:
         async with asyncio.timeout(60):
             while server_file.running_server(home) is None:

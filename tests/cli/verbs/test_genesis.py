@@ -8,7 +8,6 @@ import pty
 import re
 import shutil
 import signal
-import subprocess
 import time
 import urllib.request
 from multiprocessing.context import ForkServerContext
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.processes import BATOS, User
-from tests.fork_server import forking
+from tests.cli.processes import User
+from tests.fork_server import ForkedCommand, forking
 from tests.genesis.genesis_processes import REGISTRY, World, daemon, world
 
 BASE, EMBEDDER = (model["name"] for model in REGISTRY["models"])
@@ -420,9 +419,8 @@ def _on_a_terminal(user: User, no_colour: str) -> str:
     """What genesis writes to a terminal."""
     ours, theirs = pty.openpty()
     environ = {**user.environ(), "NO_COLOR": no_colour, "COLUMNS": "200", "TERM": "xterm"}
-    process = subprocess.Popen(
-        [*BATOS, "genesis"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env=environ
-    )
+    with Path(os.devnull).open("r+b") as nothing:
+        process = ForkedCommand(["genesis"], environ, nothing.fileno(), nothing.fileno(), theirs)
     os.close(theirs)
     found = b""
     try:
