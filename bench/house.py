@@ -31,6 +31,7 @@ from typing import Any
 import imports_side
 import names_side
 import prose_side
+from batos.cli.imports import pause_collector
 from report import Goal, report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -210,7 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED)}")
         print("\n".join(list_figure(figure, under)))
         return
-    values = still(sources())
+    with pause_collector():  # which would look through the trees of all files, again and again
+        values = still(sources())
     with tempfile.TemporaryDirectory() as name:
         log, document = "", given.coverage
         if given.suite is not None:

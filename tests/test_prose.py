@@ -9,10 +9,18 @@ import pytest
 
 import names_side
 import prose_side
+from batos.cli.imports import pause_collector
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORDS = ROOT / "docs" / "words.md"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector_rests() -> Iterator[None]:
+    """Hold the garbage collector back: it would look through the trees of all files, again and again."""
+    with pause_collector():
+        yield
 
 
 def pages() -> list[Path]:
