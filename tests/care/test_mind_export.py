@@ -7,8 +7,10 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from BTrees.OOBTree import OOBTree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from persistent.mapping import PersistentMapping
@@ -67,6 +69,31 @@ async def test_an_imported_life_says_what_it_said_and_exports_the_same(tmp_path:
         for key in [key for key in said if key.startswith("show ")]:
             said[key][0].pop("tid", None)  # of the commit that wrote it here
     assert one == other
+
+
+async def test_trees_of_many_nodes_are_imported_beside_the_objects_that_had_the_lowest_ids(tmp_path: Path) -> None:
+    """A node of a large tree has an oid that the export does not name: it is none that an object of the export has."""
+    await grown(tmp_path / "home")
+
+    def fill(root: Any) -> None:
+        root["many"] = OOBTree()
+        for number in range(300):
+            root["many"][f"m{number:03}"] = PersistentMapping({"number": number})
+
+    async with emptied(tmp_path / "home") as image:
+        await image.writer.apply(fill)
+        await image.journal_writer.apply(fill)
+    counts = await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "first")
+    assert await imported(tmp_path / "first", tmp_path / "copy") == counts
+    await asyncio.to_thread(exported, tmp_path / "copy", tmp_path / "second")
+    assert (tmp_path / "first" / mind_export.LINES).read_bytes() == (
+        tmp_path / "second" / mind_export.LINES
+    ).read_bytes()
+    async with emptied(tmp_path / "copy") as image:  # and what is written later has an id of its own too
+        await image.writer.apply(fill)
+        with image.snapshot() as now:
+            root: Any = now
+            assert [each["number"] for each in root["many"].values()] == list(range(300))
 
 
 async def test_a_mind_is_not_imported_over_another(tmp_path: Path) -> None:

@@ -240,6 +240,8 @@ def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept
             kind = object_states.class_of(str(line["kind"]))
             objects[line["oid"]] = made = kind.__new__(kind) if kind is not Blob else Blob()
             object_states.add_with_oid(root._p_jar, made, _oid_of(line["oid"], number))
+    if is_kept:
+        object_states.pass_over(root._p_jar, {_oid_of(oid, 0) for oid in objects})
 
     def find(oid: str) -> Persistent:
         if oid not in objects:

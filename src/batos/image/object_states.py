@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from BTrees.Length import Length
@@ -50,6 +50,22 @@ def add_with_oid(connection: Connection, obj: Persistent, oid: bytes) -> None:
         connection.add(obj)
     finally:
         connection.new_oid = usual  # type: ignore[method-assign]
+
+
+def pass_over(connection: Connection, taken: Collection[bytes]) -> None:
+    """Let no object that ZODB adds by itself, as a node of a large tree, get an oid that is taken: until the commit."""
+    usual = connection.new_oid
+
+    def free() -> bytes:
+        while (oid := usual()) in taken:
+            pass
+        return oid
+
+    def restore(_: bool) -> None:
+        connection.new_oid = usual  # type: ignore[method-assign]
+
+    connection.new_oid = free  # type: ignore[method-assign]
+    connection.transaction_manager.get().addAfterCommitHook(restore)
 
 
 # -- writing
