@@ -129,7 +129,10 @@ def learn(lessons: Sequence[Lesson]) -> Lexical:
 def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
     counts = [_count(lesson) for lesson in lessons]
     index = {feature: at for at, feature in enumerate(sorted(set().union(*counts)))}
-    flat = array("I", (count[feature] for feature in index for count in counts))
+    flat = array("I", [0]) * (len(index) * len(lessons))
+    for place, count in enumerate(counts):
+        for feature, number in count.items():
+            flat[index[feature] * len(lessons) + place] = number
     return Lexical([lesson.label for lesson in lessons], index, flat)
 
 
