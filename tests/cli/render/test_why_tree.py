@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.processes import User
@@ -32,6 +33,17 @@ def test_a_tree_fits_the_screen(tree: dict[str, Any], width: int) -> None:
     assert 1 <= len(lines) <= SCREEN
     assert all(cells(line) <= width for line in lines if "…" in line or len(line) > 60)
     assert len(tree_text(tree, width, whole=True).splitlines()) == _size(tree)
+
+
+@pytest.mark.parametrize("depth", [3, 9, 15])
+def test_a_line_far_to_the_right_leaves_out_when_it_was(depth: int) -> None:
+    """Its text is cut rather than the screen left, and where there is room the moment is there."""
+    tree: dict[str, Any] = {"kind": "call", "text": "w" * 50, "at": "2026-11-26T09:00:00.000Z", "because": []}
+    for _ in range(depth):
+        tree = {**tree, "because": [tree]}
+    lines = tree_text(tree, 40).splitlines()
+    assert all(cells(line) <= 40 for line in lines)
+    assert lines[0].endswith("]")
 
 
 def _size(tree: dict[str, Any]) -> int:

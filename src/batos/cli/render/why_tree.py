@@ -15,6 +15,8 @@ SCREEN: Final = 21
 _MOST: Final = (30, 16, 12, 9, 7, 6, 5, 4, 3, 2, 1)
 _DEPTHS: Final = (12, 8, 6, 5, 4, 3)
 _SHAPES: Final = (*product(_MOST, _DEPTHS), *product(_MOST, (2,)))
+#: Cells that a node's text has at least, before when it was is shown.
+_TEXT: Final = 10
 #: Kinds whose reference says more than their text.
 _NAMED: Final = frozenset({"mission", "memory", "method", "slot", "sentence"})
 
@@ -63,9 +65,15 @@ def _count(nodes: list[Mapping[str, Any]]) -> int:
 
 
 def _line(node: Mapping[str, Any], width: int, hidden: str = "") -> str:
-    """Write a node on one line: its kind, its name, its text, when, and how much behind it is hidden."""
-    at = (f" [{local_time(node['at'])}]" if "at" in node else "") + hidden
+    """Write a node on one line: its kind, its name, its text, when, and how much behind it is hidden.
+
+    On a narrow line the moment gives way to the text, and the rest to the line's end.
+    """
+    at = f" [{local_time(node['at'])}]" if "at" in node else ""
+    if width - len(at + hidden) < _TEXT:
+        at = ""
+    at += hidden if len(at + hidden) < width else ""
     name = f" {node['ref']}" if node["kind"] in _NAMED and node.get("ref", "") not in node["text"] else ""
     tid = f" {node['tid']}" if "tid" in node else ""
     text = f"{node['kind']}{name}: {' '.join(node['text'].split())}{tid}"
-    return cut(reveal(text), max(10, width - len(at))) + at
+    return cut(reveal(text), max(1, width - len(at))) + at
