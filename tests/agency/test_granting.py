@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +132,34 @@ def test_what_is_no_folder_of_its_own_is_not_granted(tmp_path: Path, target: str
     link.symlink_to(home)
     with pytest.raises(Refused):
         granting.check_target("file", str(link), home)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has these folders")
+@pytest.mark.parametrize("target", ["/proc", "/sys", "/proc/self/cwd", "/proc/sys/kernel"])
+def test_no_switch_of_the_machine_is_granted(tmp_path: Path, target: str) -> None:
+    """What is appended there turns the machine's switches, or reaches another folder; a link is what it leads to."""
+    if target == "/proc/self/cwd":
+        assert granting.check_target("file", target, tmp_path / "home") == (str(Path.cwd()), "queryable")
+    else:
+        with pytest.raises(Refused, match="switches of the machine"):
+            granting.check_target("file", target, tmp_path / "home")
+
+
+@pytest.mark.parametrize("place", ["home", "home/codex", "."])
+def test_the_home_is_not_granted_by_a_second_place_that_it_is_mounted_at(tmp_path: Path, place: str) -> None:
+    """Nor a folder in it, nor one that holds it: a mount is no link, and has another path."""
+    home, mounted = tmp_path / "own" / "home", tmp_path / "mounted"
+    (home / "codex" / "inner").mkdir(parents=True)
+    mounted.mkdir()
+    mount = ["mount", "--bind", str(tmp_path / "own" / place), str(mounted)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root may mount")
+    try:
+        for target in [mounted, *([mounted / "inner"] if place.endswith("codex") else [])]:
+            with pytest.raises(Refused, match="the home of this mind"):
+                granting.check_target("file", str(target), home)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
 
 
 async def test_no_place_of_the_image_is_granted(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from batos.errors import BriefError, Refused
 from batos.image.capabilities import GrantKind, SinkClass
 from batos.objects.prototype import UvmObject, own_slots, reference
 
+_OWN: Final = "Grant a folder of its own."
+#: Folders of the kernel: what is written there acts on the machine, and /proc leads into every other folder.
+_KERNEL: Final = ("/proc", "/sys")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -62,12 +65,28 @@ def check_target(kind: GrantKind, target: str, home: Path, data: Iterable[Path] 
         raise BriefError(f"there is no folder {target!r}", field="target", remedy="Make it first.") from error
     if not folder.is_dir():
         raise BriefError(f"{target!r} is no folder", field="target", remedy="Give the folder that it stands in.")
+    if any(folder.is_relative_to(each) for each in _KERNEL):
+        what = f"{folder} has no files: they are switches of the machine, and ways to every other folder"
+        raise Refused(what, field="target", remedy=_OWN)
     for own, what in ((home, "the home"), *((each, f"{each}, a place of the image") for each in data)):
-        there = own.resolve()
-        if there.is_relative_to(folder) or folder.is_relative_to(there):
-            what = f"{folder} is {what} of this mind, or holds it, or lies in it"
-            raise Refused(what, field="target", remedy="Grant a folder of its own.")
+        if _overlap(folder, own.resolve()):
+            raise Refused(f"{folder} is {what} of this mind, or holds it, or lies in it", field="target", remedy=_OWN)
     return str(folder), "queryable"
+
+
+def _overlap(folder: Path, own: Path) -> bool:
+    """Return True if one of two is or holds the other, also where a folder is mounted at a second place."""
+    if own.is_relative_to(folder) or folder.is_relative_to(own):
+        return True
+    parts = [each for each in own.iterdir() if each.is_dir()] if own.is_dir() else []
+    inside = _identify(own, *parts) & _identify(folder, *folder.parents)
+    return bool(inside or _identify(folder) & _identify(*own.parents))
+
+
+def _identify(*paths: Path) -> set[tuple[int, int]]:
+    """Return what the file system knows those by that are there: the same under each of their names."""
+    found = (each.stat() for each in paths if each.exists())
+    return {(each.st_dev, each.st_ino) for each in found}
 
 
 def open_sink(capability: UvmObject) -> Sink:

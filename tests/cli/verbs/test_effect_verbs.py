@@ -22,6 +22,7 @@ def test_a_message_acts_by_a_grant(user: User, tmp_path: Path) -> None:
     assert user.run("grants", "add", "file", str(folder)).code == 4
     assert user.run("grants", "add", "file", str(user.home)).code == 4
     assert user.run("grants", "add", "http", "http://example.com/").code == 2
+    assert user.run("grants", "add", "file", "").code == 2  # a variable of a script that was never set: no folder
     refused = user.run("send", "notes", "append_", "log.txt", "A line.")
     assert (refused.code, "--grant" in refused.err) == (1, True), refused.err
     assert user.run("send", "notes", "append_", "log.txt", "A line.", "--grant", "notes").code == 0

@@ -39,7 +39,7 @@ def list_(called: VerbCall) -> int:
     epilog=examples("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox"),
 )
 @click.argument("kind", type=click.Choice(["file", "http"]))
-@click.argument("target")
+@click.argument("target", type=given_name)
 @click.option("--name", type=given_name, help="The grant's name; else it is made of the target's.")
 @click.option("--blind", is_flag=True, help="The program does not know keys: after a crash a person is asked.")
 @with_server
