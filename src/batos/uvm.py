@@ -162,7 +162,9 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
     Raises: PackedAway: the image does not go back so far. Refused: there was no mind yet.
     """
     image, settings = today.image, today.settings
-    with PastImage(image, tid).snapshot() as root:
+    past = PastImage(image, tid)
+    await asyncio.to_thread(past.check_kept)
+    with past.snapshot() as root:
         if "codex_texts" not in root[roots.GENESIS]:
             raise Refused("the mind had not been made at that moment", field="as_of", remedy="Name a later moment.")
     async with AsyncExitStack() as stack:

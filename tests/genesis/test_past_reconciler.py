@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batos.codex import codex as codices
-from batos.errors import Refused
+from batos.errors import PackedAway, Refused
 from batos.events import Events
 from batos.genesis import register
 from batos.image.past import kept_span, newest_commit
@@ -43,4 +43,17 @@ async def test_before_genesis_there_was_no_mind(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path) as uvm:
         with pytest.raises(Refused, match="had not been made"):
             async with open_past(uvm, kept_span(uvm.image.db).oldest, Events(log=False)):
+                pass
+
+
+async def test_a_moment_is_refused_if_only_a_part_of_it_is_kept(tmp_path: Path) -> None:
+    """The root did not change since, and is there; the list of missions did, and that of then is packed away."""
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        for text in ("What holds?", "What else holds?"):
+            tid = newest_commit(uvm.image.db)
+            mission = (await uvm.missions.ask({"text": text, "effort": "reflex"}))["id"]
+            await uvm.missions.wait_for_end(mission)
+        uvm.image.db.pack()
+        with pytest.raises(PackedAway, match="packed away"):
+            async with open_past(uvm, tid, Events(log=False)):
                 pass

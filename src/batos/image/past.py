@@ -132,6 +132,15 @@ class PastImage(ReadableImage):
                     raise reason from error
             raise
 
+    def check_kept(self) -> None:
+        """Check that all of it is kept: a part that did not change since may be read where others are packed away.
+
+        Raises: PackedAway: it is older than what is kept.
+        """
+        reason = self._find_reason()
+        if reason is not None:
+            raise reason
+
     def _find_reason(self) -> BatosError | None:
         span = cast("PastDB", self.db).lacks()
         return None if span is None else before_span(span)
