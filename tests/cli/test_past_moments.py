@@ -66,6 +66,7 @@ def test_a_month_that_is_too_short_ends_with_its_last_day() -> None:
 
 def test_a_time_ago_and_what_is_no_time() -> None:
     """Spans count back from now; a mission or a commit is left to the server."""
+    assert past_moment("12 min ago", NOW) == past_moment("12m ago", NOW)  # as lists say it
     assert past_moment("90 minutes ago", NOW) == (NOW - timedelta(minutes=90)).isoformat(timespec="milliseconds")
     assert past_moment("yesterday", NOW) == (NOW - timedelta(days=1)).isoformat(timespec="milliseconds")
     assert past_moment("2026-11-25T09:00Z", NOW) == "2026-11-25T09:00:00.000+00:00"

@@ -17,7 +17,7 @@ from batos.cli.verb_options import VerbCall
 _DAYS: Final = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(?:(today|yesterday)(?:\s+|$))?(?:([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.IGNORECASE)
 _AGO = re.compile(
-    r"([0-9]{1,6}|an?)\s*(s|m|h|d|w|y|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s+ago", re.IGNORECASE
+    r"([0-9]{1,6}|an?)\s*(s|m|h|d|w|y|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)\s+ago", re.IGNORECASE
 )
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MONTHS: Final = {"month": 1, "months": 1, "y": 12, "year": 12, "years": 12}

@@ -67,7 +67,9 @@ def check_undoable(root: Root, mission: str) -> None:
     word = roots.mission_record(root, mission).status.word
     if word != "done":
         remedy = _REMEDIES[word].format(mission=mission)
-        raise Refused(f"{mission} is {word}, and only one that is done is undone", field="mission", remedy=remedy)
+        raise Refused(
+            f"{mission} is {word}, and only a mission that is done can be undone", field="mission", remedy=remedy
+        )
 
 
 def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:

@@ -18,6 +18,7 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
     assert (asked.code, "batos dream diff" in asked.err) == (0, True), asked.err
     listed = user.run("dream", "list", "--json").document["data"]["dreams"]
     (name,) = [each["dream"] for each in listed]
+    assert f"`batos dream promote {name}`" in asked.err
     assert user.run("missions", "--json").document["data"]["missions"] == []
     told = user.run("dream", "diff", "last")
     assert (told.code, name in told.out, "the mission, memory, statistics" in told.out) == (0, True, True), told.out

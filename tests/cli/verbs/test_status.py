@@ -134,6 +134,14 @@ def test_what_became_of_intents_is_one_line() -> None:
     assert not any(line.startswith("methods") for line in status_text(FOUND, NOW).splitlines())
 
 
+def test_one_of_a_kind_is_told_as_one() -> None:
+    """Beside many of another kind."""
+    counters = {**FOUND["counters"], "embeds": 1, "from_journal": 1, "wasted": 2}
+    assert "answer tokens, 1 answer from the journal, 1 embedding, 2 tokens wasted" in status_text(
+        {**FOUND, "counters": counters}, NOW
+    )
+
+
 def test_a_server_of_which_little_is_known() -> None:
     """A screen of nothing is short; a daemon that is away is said to be; many missions still fit."""
     bare = {"queue": {"waiting": 0, "limit": 5}, "missions": {}, "ollama": {"host": "http://h:1", "version": None}}

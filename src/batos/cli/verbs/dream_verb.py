@@ -40,7 +40,8 @@ def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     printer = MissionPrinter(called.console, called.quiet, live, options.voices, called.verbose)
     followed = FollowedMission(printer, kept_in="journal")
     code = run(_new(open_door(called), followed, brief, files), followed.parting)
-    called.note(f"`batos dream diff {followed.mission}` shows what it would change, `batos dream promote` does it.")
+    name = followed.mission
+    called.note(f"`batos dream diff {name}` shows what it would change, `batos dream promote {name}` does it.")
     return code
 
 

@@ -216,16 +216,18 @@ def _methods(counters: Mapping[str, Any]) -> Iterator[str]:
 _TIMED = {"first_token": "to the first token", "mission": "a mission"}
 #: Counts that are told where there are any.
 _BESIDE = {
-    "from_journal": "answers from the journal",
-    "embeds": "embeddings",
-    "wasted": "tokens wasted",
-    "revised": "revisions",
-    "busy": "times busy",
+    "from_journal": ("answer from the journal", "answers from the journal"),
+    "embeds": ("embedding", "embeddings"),
+    "wasted": ("token wasted", "tokens wasted"),
+    "revised": ("revision", "revisions"),
+    "busy": ("time busy", "times busy"),
 }
 
 
 def _beside(count: Mapping[str, Any]) -> str:
-    return "".join(f", {count[name]:,} {what}" for name, what in _BESIDE.items() if count[name])
+    return "".join(
+        f", {count[name]:,} {one if count[name] == 1 else more}" for name, (one, more) in _BESIDE.items() if count[name]
+    )
 
 
 def _mean(histogram: Mapping[str, Any]) -> float:
