@@ -12,10 +12,13 @@ from tests.agency.acting import Acting, acting
 from tests.care.test_mind_export import exported, imported
 from tests.care.test_verification import bridge
 from tests.history.test_past_questions import Door
+from tests.image.open_image import uri_of
 
 from batos.care import backups
+from batos.care.verification import find_faults
 from batos.errors import ObjectError
 from batos.image.ids import utc_now
+from batos.image.read_only import open_read_only
 from batos.testing import scripted_uvm
 
 MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}
@@ -74,6 +77,16 @@ async def test_a_mission_that_waited_when_a_copy_was_made_acts_on_nothing_in_the
         assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
         assert await brought_back(tmp_path, how) == {"grants": [], "effects": [], "missions": ["failed"]}
         assert mind.lines() == ["A line."]
+
+
+async def test_no_object_of_a_grant_that_was_taken_back_is_left_in_an_imported_mind(tmp_path: Path) -> None:
+    """Nothing leads to it: it would be a fault of an image that was just made."""
+    async with acting(tmp_path, memory=False) as mind:
+        await mind.send("notes", "log.txt", "A line.")
+        await copied(mind, tmp_path)
+    await imported(tmp_path / "export", tmp_path / "again")
+    with open_read_only(uri_of(tmp_path / "again"), "") as pair:
+        assert find_faults(pair.image) == []
 
 
 async def test_a_mind_without_grants_is_not_written_to(tmp_path: Path) -> None:

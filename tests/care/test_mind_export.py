@@ -123,6 +123,7 @@ async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_pa
             ({at: json.dumps({**line, "kind": "builtins.eval"}) + "\n"}, "no kind"),
             ({at: json.dumps({**line, "oid": "oid:0xzz"}) + "\n"}, "no oid"),
             ({at: json.dumps({**line, "oid": ["oid:0x1"]}) + "\n"}, "no oid"),
+            ({at: json.dumps({**line, "oid": "oid:0xffffffffffffffff"}) + "\n"}, "no oid"),
             ({at: json.dumps({**line, "kind": {}}) + "\n"}, "no kind"),
             ({at: "[" * 100_000 + "\n"}, f"line {at + 1}"),
             ({at: json.dumps({**line, "slots": {"a": 1}})[:-2] + "9" * 5_000 + "}}\n"}, f"line {at + 1}"),
@@ -142,6 +143,23 @@ async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_pa
     assert (await said_by(tmp_path / "into3"))["names"] == (await said_by(tmp_path / "home"))["names"]
     with pytest.raises(BriefError, match="no mind"):
         await imported(tmp_path / "absent", tmp_path / "into")
+
+
+@pytest.mark.parametrize("lacking", ["image", "journal", "both", "all"])
+async def test_an_export_that_lacks_a_whole_part_is_refused(tmp_path: Path, lacking: str) -> None:
+    """As one whose copy was cut off between two lines: no mind without its journal comes of it, and no empty one."""
+    await grown(tmp_path / "home")
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    file = tmp_path / "export" / mind_export.LINES
+    left = "" if lacking == "all" else file.read_text()
+    for each in ("image", "journal") if lacking == "both" else (lacking,):
+        left = "".join(line for line in left.splitlines(keepends=True) if f'"db":"{each}"' not in line)
+    file.write_text(left)
+    with pytest.raises(BriefError, match="has nothing of the"):
+        await imported(tmp_path / "export", tmp_path / "into")
+    async with emptied(tmp_path / "into") as image:
+        with image.snapshot() as root:
+            assert not dict(root)
 
 
 @pytest.mark.parametrize("name", ["mind.jsonl", "blobs/stolen", "codex/stolen.md"])

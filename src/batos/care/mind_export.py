@@ -38,6 +38,9 @@ FORMAT, VERSION = "batos-image", 1
 #: Objects after which those that are loaded are let go.
 _HELD: Final = 2_000
 _AGAIN: Final = "Export the mind again."
+_WHOLE: Final = "The export was cut off, or not copied whole. " + _AGAIN
+#: Oids of objects are below this: a database counts on from the highest one, and has to be able to.
+_OIDS: Final = p64(1 << 62)
 
 
 # -- export
@@ -218,14 +221,19 @@ async def import_mind(
 
 
 def _try(db: DB, name: str, folder: Path) -> None:
-    """Make the objects of a database and throw them away."""
+    """Make the objects of a database and throw them away. Raises: BriefError: there are none, or they are damaged."""
     with snapshot(db) as root:
         _fill(root, name, folder, {"image": 0, "journal": 0, "blobs": 0}, is_kept=False)
+        if not root:
+            raise BriefError(f"{LINES} has nothing of the {name}", field="folder", remedy=_WHOLE)
 
 
 def _disarm(root: Any, at: str) -> DisarmingReport:
     try:
-        return disarm(root, at)
+        done = disarm(root, at)
+        if done["grants"]:
+            object_states.keep_added(root._p_jar, _reachable(root))
+        return done
     except Exception as error:  # hostile trees may raise anything
         what = f"the grants or effects of the export are damaged: {type(error).__name__} {error}"[:200]
         raise BriefError(what, field="slots", remedy=_AGAIN) from error
@@ -260,7 +268,10 @@ def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept
 
 def _oid_of(text: Any, number: int) -> bytes:
     try:
-        return serial_of(str(text))
+        oid = serial_of(str(text))
+        if oid < _OIDS:
+            return oid
+        raise ValueError("it is too high")
     except (ValueError, OverflowError) as error:
         raise BriefError(f"line {number}: {str(text)[:40]!r} is no oid", field="oid", remedy=_AGAIN) from error
 

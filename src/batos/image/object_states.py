@@ -18,6 +18,7 @@ from persistent import Persistent
 from ZODB.blob import Blob
 from ZODB.broken import Broken
 from ZODB.Connection import Connection
+from ZODB.utils import u64
 
 from batos.errors import BriefError
 from batos.image.classes import ALLOWED
@@ -66,6 +67,14 @@ def pass_over(connection: Connection, taken: Collection[bytes]) -> None:
 
     connection.new_oid = free  # type: ignore[method-assign]
     connection.transaction_manager.get().addAfterCommitHook(restore)
+
+
+def keep_added(connection: Connection, oids: Collection[int]) -> None:
+    """Keep of the objects that were added, and are not committed yet, those that have these oids."""
+    for oid, obj in list(connection._added.items()):
+        if u64(oid) not in oids:
+            del connection._added[oid]
+            obj._p_changed = False  # ZODB commits no object that is unchanged, whatever was said of it before
 
 
 # -- writing
