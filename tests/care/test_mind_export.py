@@ -176,6 +176,23 @@ async def test_an_export_with_a_link_is_refused(tmp_path: Path, name: str) -> No
         await imported(tmp_path / "export", tmp_path / "into")
 
 
+async def test_an_export_with_a_method_that_the_guardian_refuses_leaves_nothing(tmp_path: Path) -> None:
+    """Its calls neither: a good export is imported into the same home afterwards."""
+    async with scripted_uvm(tmp_path / "home", bridge(), memory=False, method_control=0) as uvm:
+        await lived.live(uvm, 1)
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    file = tmp_path / "export" / mind_export.LINES
+    good = file.read_text()
+    objects = [json.loads(line) for line in good.splitlines()]
+    method = next(each for each in objects if str(each.get("kind")).endswith(".Method"))
+    method["slots"]["source"] += "    import os\n"
+    file.write_text("".join(json.dumps(each) + "\n" for each in objects))
+    with pytest.raises(BatosError, match="guardian"):
+        await imported(tmp_path / "export", tmp_path / "into")
+    file.write_text(good)
+    await imported(tmp_path / "export", tmp_path / "into")
+
+
 _DATA = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
     lambda inner: (

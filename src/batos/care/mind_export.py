@@ -194,7 +194,8 @@ async def import_mind(
 
     The mind is disarmed by the same commit. Returns how many objects and blobs there are, and what that took back.
 
-    Raises: Refused: there is a mind already. BriefError: the export is damaged; the error names the line.
+    Raises: Refused: there is a mind already, or the guardian refuses a method of the export. BriefError: the export is
+    damaged; the error names the line.
     """
     await asyncio.to_thread(check_plain, folder)
     with image.snapshot() as root:
@@ -210,14 +211,16 @@ async def import_mind(
     # Each is made and thrown away first, so that neither is written if there is a fault in the other.
     for name, db in (("journal", image.journal_db), ("image", image.db)):
         await asyncio.to_thread(_try, db, name, folder)
-    await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
     at = iso(clock())
 
     def change(root: Any) -> DisarmingReport:
         _fill(root, "image", folder, counts)
         return _disarm(root, at)
 
-    return counts, await image.shared.apply(change)
+    # The image first: the guardian may refuse a method of it, and then nothing at all is written.
+    disarmed = await image.shared.apply(change)
+    await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
+    return counts, disarmed
 
 
 def _try(db: DB, name: str, folder: Path) -> None:
