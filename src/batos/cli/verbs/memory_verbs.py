@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from batos.cli.doors import followed_erasure
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.care_texts import erased_text
@@ -94,7 +95,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     args = {name: value for name, value in args.items() if value is not None} | {"target": target}
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
         return 4
-    called.answer(run(ask_once(open_door(called), "erase", args)), erased_text)
+    called.answer(run(followed_erasure.erase(open_door(called), args, called.console)), erased_text)
     return 0
 
 

@@ -1,0 +1,84 @@
+"""An erasure whose server is lost: that is said at once, and the error tells what became of it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from batos.brief import File
+from batos.cli.doors.followed_erasure import erase
+from batos.cli.doors.idle_door import IdleDoor
+from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.errors import BatosError, NoServer, NotFound
+from batos.terminal.console import Console
+
+
+class LosingDoor(IdleDoor):
+    """A door whose server is lost, if `events` say so, and that raises `error` in the end."""
+
+    served = True
+    holder = ""
+
+    def __init__(self, events: list[str], error: BatosError | None) -> None:
+        self.events, self.error = events, error
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        on_event: OnEvent | None = None,
+        on_acknowledged: OnAcknowledged | None = None,
+    ) -> dict[str, Any]:
+        """What it was made for."""
+        assert on_event is not None
+        for each in self.events:
+            on_event(each, {})
+        if self.error is not None:
+            raise self.error
+        return {"verb": verb}
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Nothing."""
+        return []
+
+    async def attends(self, mission: str) -> bool:
+        """Nobody is asked."""
+        return False
+
+    async def begin(self, mission: str) -> None:
+        """Nothing."""
+
+
+async def erased(events: list[str], error: BatosError | None = None) -> tuple[str, str]:
+    """What an erasure tells, and the remedy of its error."""
+    said = io.StringIO()
+    console = Console(said, said, False, has_colour=False)
+    try:
+        await erase(nullcontext(LosingDoor(events, error)), {"target": "walrus"}, console)
+    except BatosError as raised:
+        assert raised is error
+        return said.getvalue(), raised.remedy
+    return said.getvalue(), ""
+
+
+async def test_a_server_that_does_not_come_back_leaves_the_rest_to_the_next() -> None:
+    """Who waits is told so as soon as it is lost."""
+    said, remedy = await erased(["connection.lost"], NoServer("none runs"))
+    assert said.startswith("The server is gone; the next one finishes what was begun")
+    assert "finishes what was begun of the erasure" in remedy
+
+
+async def test_words_that_are_gone_when_the_server_is_back_may_have_been_erased() -> None:
+    """The command asks again, and nothing has the words any more."""
+    said, remedy = await erased(["connection.lost", "connection.restored"], NotFound("nothing has 'walrus'"))
+    assert (said.splitlines()[-1], "the next one finished that" in remedy) == ("The server is back.", True)
+
+
+@pytest.mark.parametrize("error", [NoServer("none runs"), NotFound("nothing has it"), None])
+async def test_without_a_loss_nothing_is_added(error: BatosError | None) -> None:
+    """Neither to the output nor to an error."""
+    assert await erased([], error) == ("", error.remedy if error else "")
