@@ -17,7 +17,7 @@ from tests.history.test_undoing import asked
 from tests.image.open_image import child, heard
 
 from batos.care import backups, verification
-from batos.errors import BatosError, NotFound, Refused, UsageError
+from batos.errors import BatosError, BriefError, NotFound, Refused, UsageError
 from batos.history import record_chain
 from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
@@ -144,3 +144,20 @@ async def test_a_line_of_the_list_that_is_none_is_passed_over(tmp_path: Path) ->
         file.write("[" * 100_000 + "\n")
     assert backups.list_backups(folder) == [made]
     assert backups.find_backup(folder, datetime.now(UTC)) == made
+
+
+@pytest.mark.parametrize("name", ["home/codex/stolen.toml", "blobs/stolen", "home/batos.toml"])
+async def test_a_backup_with_a_link_is_not_restored(tmp_path: Path, name: str) -> None:
+    """A link of a stranger's would bring any file of this machine into the home."""
+    await grown(tmp_path / "home")
+    folder = tmp_path / "backup"
+    await asyncio.to_thread(backups.make_backup, tmp_path / "home", folder, full=True, clock=utc_now)
+    (tmp_path / "secret").write_text("mine")
+    link = folder / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "secret")
+    newest = backups.find_backup(folder, None)
+    with pytest.raises(BriefError, match="link"):
+        await asyncio.to_thread(backups.restore_backup, folder, tmp_path / "again", newest)
+    assert not (tmp_path / "again").exists()

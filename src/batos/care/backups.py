@@ -22,6 +22,7 @@ from ZODB.FileStorage import FileIterator
 from ZODB.scripts import repozo
 
 from batos.care.disarming import DisarmingReport, disarm_file
+from batos.care.plain_folders import check_plain
 from batos.errors import BatosError, NotFound, Refused, UsageError
 from batos.image.ids import iso, serial_of, tid_text, utc_now
 from batos.image.past import moment_of
@@ -194,7 +195,9 @@ def restore_backup(
     The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
+    BriefError: there is a link in the backup.
     """
+    check_plain(folder)
     if any((home / name).exists() for name in _DATABASES.values()):
         what = f"{home} has an image already"
         raise Refused(what, field="home", remedy="Name an empty home (`--home DIR`), or move the image away.")

@@ -23,6 +23,7 @@ from ZODB.DB import DB
 from ZODB.utils import load_current, p64, u64, z64
 
 from batos.care.disarming import DisarmingReport, disarm
+from batos.care.plain_folders import check_plain
 from batos.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 from batos.image import object_states, roots
 from batos.image.evolution import evolving
@@ -174,17 +175,6 @@ def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _blob_of(line: dict[str, Any]) -> dict[str, Any]:
     return {"sha256": line["sha256"]} if "sha256" in line else {}
-
-
-def check_plain(folder: Path) -> None:
-    """Raise BriefError for a link, or what else is no file and no folder, in a folder that may be a stranger's.
-
-    A copy of what a link leads to would bring any file of this machine into the home.
-    """
-    for path in folder.rglob("*"):
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            what = f"{path} is a link, or no file"
-            raise BriefError(what, field="folder", remedy="Take it out; an export has plain files alone.")
 
 
 async def import_mind(
