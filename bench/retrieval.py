@@ -255,6 +255,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
     sets = [read_set(each, untitled=options.untitled, quick=options.quick) for each in sets_of(options.data)]
+    if not sets:
+        sys.exit(f"{options.data} has no set (a corpus.jsonl): name a folder that has with --data or BATOS_CORPUS")
     chosen = options.embedder or ("none" if missing() or options.quick else "minilm")
     if chosen == "minilm" and missing() and not options.gguf:
         sys.exit(missing())
