@@ -1,4 +1,4 @@
-"""The one thread in which every commit of a process happens, and the wait that a cancellation cannot break."""
+"""The one thread in which every commit of a database happens, and the wait that a cancellation cannot break."""
 
 from __future__ import annotations
 

@@ -99,9 +99,9 @@ class LivingImage(ReadableImage):
         self.writer: Writer[Root] = Writer(*parts)
         #: Writes what the publisher alone writes. Where there is one node, all changes may share commits.
         self.shared: Writer[Root] = SharedWriter(self.publishing, *parts) if leased else self.writer
-        self.journal_writer: Writer[Any] = Writer(
-            self.journal_db, self.thread, self.translate, self._commit_reporter("journal")
-        )
+        #: Of its own, so that an answer that is paid for waits for no commit of the image.
+        self._journal_thread, told = CommitThread(), self._commit_reporter("journal")
+        self.journal_writer: Writer[Any] = Writer(self.journal_db, self._journal_thread, self.translate, told)
         self.voters: tuple[Voter, ...] = VOTERS
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
@@ -175,6 +175,7 @@ class LivingImage(ReadableImage):
             stack.callback(self.writer.close)
             stack.callback(self.shared.close)
             stack.callback(self.thread.close)
+            stack.callback(self._journal_thread.close)
 
     # -- accepting
 
