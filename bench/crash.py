@@ -159,6 +159,7 @@ async def run(kills: int, storage: str, broken: str, seed: int) -> CrashDocument
     with tempfile.TemporaryDirectory(prefix="batos-crash-") as name, storage_uris(storage, Path(name)) as uris:
         async with Serving(Path(name), *uris) as world:
             await prepare(world)
+            world.slow_down()
             for number in range(kills):
                 await one_kill(world, number, broken, dice)
                 if number % 10 == 9:

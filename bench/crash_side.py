@@ -23,6 +23,7 @@ from ZODB.Connection import Connection
 from batos.config import Settings
 from batos.errors import ImageBusy
 from batos.events import Events
+from batos.image import roots
 from batos.image.filestorage import SoundFileStorage, fsync
 from batos.image.image import LivingImage, Opening
 from batos.image.storage import file_of
@@ -152,7 +153,8 @@ async def listen(uvm: UVM) -> None:
             if "token" in told:
                 group.create_task(submit(uvm, told["token"], told["brief"]))
             elif "ask" in told:
-                say({"status": [uvm.readings.mission(each)["status"] for each in told["ask"]]})
+                with uvm.image.snapshot() as root:
+                    say({"status": [roots.mission_record(root, each).status.word for each in told["ask"]]})
             else:
                 return
 

@@ -57,6 +57,11 @@ class World:
         """Return the home of the process."""
         return self.folder / "home"
 
+    def slow_down(self) -> None:
+        """Let each answer of a model take `CALL` from now on, and nothing else."""
+        slow = {"match": {"path": "/api/chat"}, "do": "stall", "seconds": CALL, "times": 10**6}
+        self.emulator.faults.add(slow)
+
     def acknowledge(self, token: str, mission: str) -> None:
         """Write an acknowledgement to the ledger, and see that it is on the disk."""
         if token not in self.acked:
@@ -139,7 +144,7 @@ class Process:
                 token, brief = self._world.next_mission()
                 self._world.sent[token] = brief
                 self.say({"token": token, "brief": brief})
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
 
     @property
     def has_begun(self) -> bool:
@@ -191,7 +196,7 @@ class Serving:
         self._folder, self._image, self._journal = folder, image, journal
 
     async def __aenter__(self) -> World:
-        self._emulator = Emulator(Options(latency_ms=CALL * 1_000, parallel=64))
+        self._emulator = Emulator(Options(parallel=64))
         self._context = self._emulator.serving()
         url = await self._context.__aenter__()
         self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
