@@ -32,7 +32,7 @@ from batos.uvm import UVM, EffectSeams, Seams, open_uvm
 
 #: Seconds until the image of a killed process is taken over, on a server. A process that gets no processor for so long
 #: is taken for dead, and what it had in flight is asked again.
-LEASE = 4.0
+LEASE = 2.0
 #: Events at which a phase stands, and the value that makes it this phase.
 _EVENTS: Mapping[str, str] = {"mission.accepted": "accept", "txn.commit": "publish", "mission.done": "done"}
 
