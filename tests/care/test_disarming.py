@@ -17,8 +17,10 @@ from tests.image.open_image import uri_of
 from batos.care import backups
 from batos.care.verification import find_faults
 from batos.errors import ObjectError
+from batos.image import unfinished_erasure
 from batos.image.ids import utc_now
 from batos.image.read_only import open_read_only
+from batos.image.unfinished_erasure import Lines
 from batos.testing import scripted_uvm
 
 MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}
@@ -102,3 +104,22 @@ async def test_a_mind_without_grants_is_not_written_to(tmp_path: Path) -> None:
     assert [each for each in names if each.startswith("live_image")] == ["live_image.fs"]
     one, other = (tmp_path / name / "live_image.fs" for name in ("home", "again"))
     assert one.read_bytes() == other.read_bytes()
+
+
+async def test_an_erasure_that_another_mind_had_begun_is_not_carried_out_by_the_mind_that_it_is_imported_to(
+    tmp_path: Path,
+) -> None:
+    """An export may be a stranger's, and its note could name anything."""
+    async with scripted_uvm(tmp_path / "home", bridge(), memory=False) as uvm:
+        asked = await uvm.missions.ask({"text": "Who winds the lamp?", "user": "tester"})
+        request = {"target": asked["id"], "user": None, "by": "tester", "cascade": True}
+        await uvm.image.writer.apply(
+            lambda root: unfinished_erasure.begin(root, request, Lines(("lamp",), ()), asked["accepted_at"])
+        )
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    await imported(tmp_path / "export", tmp_path / "again")
+    async with scripted_uvm(tmp_path / "again", bridge(), memory=False) as uvm:
+        with uvm.image.snapshot() as root:
+            assert unfinished_erasure.describe(root) is None
+        assert await asyncio.to_thread(find_faults, uvm.image.db) == []
+        assert uvm.readings.mission(asked["id"])["answer"] == asked["answer"]

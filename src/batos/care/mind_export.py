@@ -223,8 +223,9 @@ def _try(db: DB, name: str, folder: Path) -> None:
 
 def _disarm(root: Any, at: str) -> DisarmingReport:
     try:
-        done = disarm(root, at)
-        if done["grants"]:
+        # An erasure that was cut off is whose it was: its note could name anything of the mind that it comes to.
+        erasing, done = root.pop(roots.ERASURE, None), disarm(root, at)
+        if done["grants"] or erasing is not None:
             object_states.keep_added(root._p_jar, _reachable(root))
         return done
     except Exception as error:  # hostile trees may raise anything
