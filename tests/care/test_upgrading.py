@@ -77,6 +77,25 @@ def test_a_kept_home_is_read_before_its_upgrade(tmp_path: Path, name: str) -> No
     assert ((home / "live_image.fs").read_bytes(), (home / "journal.fs").read_bytes()) == before
 
 
+async def finish_what_was_in_flight(uvm: UVM, emulator: Emulator, told: dict[str, Any], paid: list[Record]) -> None:
+    """Run the mission that the killed version left behind; none of its paid calls is asked again, all else is there."""
+    emulator.requests.clear()
+    for mission in await uvm.missions.recover():
+        await uvm.missions.begin(mission)
+    await uvm.missions.wait_for_end(told["killed"])
+    shown = uvm.readings.mission(told["killed"])
+    asked = [each["body"]["messages"] for each in emulator.requests if each["path"] == "/api/chat"]
+    assert shown["status"] == "done"
+    assert shown["cost"]["from_journal"] >= len(paid)
+    assert [each.path for each in paid if list(each.request["messages"]) in asked] == []
+    assert await asyncio.to_thread(faults_of, uvm) == []
+    with uvm.image.snapshot() as root:
+        found = answers(root)
+        assert set(told["memories"]) <= set(root[roots.DOCUMENTS])
+    del found[told["killed"]], told["missions"][told["killed"]]
+    assert {each: {"status": word, "answer": text} for each, (word, text) in found.items()} == told["missions"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_kept_home_is_upgraded_and_its_mission_in_flight_finished(tmp_path: Path, name: str) -> None:
     """No call that the killed version paid for is asked again; nothing that it had is lost, and no fault is found."""
@@ -84,21 +103,7 @@ async def test_a_kept_home_is_upgraded_and_its_mission_in_flight_finished(tmp_pa
     paid = await asyncio.to_thread(calls_paid, home, told["killed"])
     assert paid
     async with opened(home) as (uvm, emulator):
-        emulator.requests.clear()
-        for mission in await uvm.missions.recover():
-            await uvm.missions.begin(mission)
-        await uvm.missions.wait_for_end(told["killed"])
-        shown = uvm.readings.mission(told["killed"])
-        asked = [each["body"]["messages"] for each in emulator.requests if each["path"] == "/api/chat"]
-        assert shown["status"] == "done"
-        assert shown["cost"]["from_journal"] >= len(paid)
-        assert [each.path for each in paid if list(each.request["messages"]) in asked] == []
-        assert await asyncio.to_thread(faults_of, uvm) == []
-        with uvm.image.snapshot() as root:
-            found = answers(root)
-            assert set(told["memories"]) <= set(root[roots.DOCUMENTS])
-    del found[told["killed"]], told["missions"][told["killed"]]
-    assert {each: {"status": word, "answer": text} for each, (word, text) in found.items()} == told["missions"]
+        await finish_what_was_in_flight(uvm, emulator, told, paid)
 
 
 async def test_an_upgrade_makes_a_backup_by_which_it_is_undone(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.care.kept_homes import OLDEST, unpack
-from tests.care.test_upgrading import answers, calls_paid, faults_of, upgrade
+from tests.care.test_upgrading import calls_paid, finish_what_was_in_flight, upgrade
 from tests.image.servers import ask_postgres, postgres_server
 from ZODB.FileStorage import FileStorage
 
@@ -54,18 +54,4 @@ async def test_a_kept_image_is_upgraded_on_postgresql(tmp_path: Path) -> None:
         assert (await asyncio.to_thread(plan_upgrade, settings, None))["format"] == roots.FORMAT
         async with emulated_uvm(home, memory=False, user="keeper", image=image, journal=journal) as (uvm, emulator):
             await uvm.readiness.genesis()
-            emulator.requests.clear()
-            for mission in await uvm.missions.recover():
-                await uvm.missions.begin(mission)
-            await uvm.missions.wait_for_end(told["killed"])
-            shown = uvm.readings.mission(told["killed"])
-            asked = [each["body"]["messages"] for each in emulator.requests if each["path"] == "/api/chat"]
-            assert shown["status"] == "done"
-            assert shown["cost"]["from_journal"] >= len(paid)
-            assert [each.path for each in paid if list(each.request["messages"]) in asked] == []
-            assert await asyncio.to_thread(faults_of, uvm) == []
-            with uvm.image.snapshot() as root:
-                found = answers(root)
-                assert set(told["memories"]) <= set(root[roots.DOCUMENTS])
-    del found[told["killed"]], told["missions"][told["killed"]]
-    assert {each: {"status": word, "answer": text} for each, (word, text) in found.items()} == told["missions"]
+            await finish_what_was_in_flight(uvm, emulator, told, paid)

@@ -229,8 +229,8 @@ class Erasure:
         """Return the plan, the page of it, and the objects that have words that are erased everywhere."""
         with self._parts.image.snapshot() as root:
             plan = self._plan(root, request)
-            holding = list(word_redaction.find_holding(root, plan.words)) if plan.everywhere else []
-            holding = [each for each in holding if each not in unfinished_erasure.oids_of(root)]
+            found, note = word_redaction.find_holding(root, plan.words), unfinished_erasure.oids_of(root)
+            holding = [each for each in found if each not in note] if plan.everywhere else []
             page = _page(root, plan, dry_run=False)
         if plan.everywhere and plan.is_empty and not holding and not self._find_left(plan):
             raise find_missing(request.target)

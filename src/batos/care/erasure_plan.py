@@ -25,7 +25,6 @@ from batos.objects.prototype import UvmObject, own_slots, reference
 TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "object"]
 #: The fewest characters of words that are erased wherever they stand.
 LEAST: Final = 6
-#: Statuses of missions that have not ended.
 _ID: Final = re.compile(r"(?P<kind>[mcd])-[0-9A-HJKMNP-TV-Z]{4,26}\Z|last(-\d+)?\Z", re.IGNORECASE)
 
 

@@ -11,13 +11,13 @@ from ZODB.utils import p64, u64
 
 from batos.errors import BriefError, Refused
 from batos.image import naming, roots
-from batos.image.ids import iso, tid_text
+from batos.image.ids import iso, serial_of, tid_text
 from batos.image.past import PastImage, before_span, kept_span, moment_of, newest_commit, published_at, tid_of
 from batos.image.readable import ReadableImage
 from batos.mission_documents import AsOfDocument
 from batos.missions.readings import Readings
 
-_TID: Final = re.compile(r"tid:0x([0-9a-fA-F]{1,16})")
+_TID: Final = re.compile(r"tid:0x[0-9a-fA-F]{1,16}")
 #: The span of ids of the commits of one second.
 _SECOND: Final = 2**32 // 60
 _FORMS: Final = "Give a time such as 2026-11-26T09:00Z, a mission, or a commit such as tid:0x03d1."
@@ -53,9 +53,8 @@ def find_moment(readings: Readings, named: str, user: str | None = None) -> Mome
     Raises: BriefError: it is none, or in the future. NotFound: there is no such mission (of this user's). Refused: the
     mission is not published. PackedAway: that commit is gone.
     """
-    commit = _TID.fullmatch(named)
-    if commit:
-        return _by_tid(readings.image, int(commit[1], 16).to_bytes(8, "big"))
+    if _TID.fullmatch(named):
+        return _by_tid(readings.image, serial_of(named))
     if naming.back(named) is not None or named.lower().startswith("m-"):
         return _by_mission(readings, readings.resolve_mission(named, user))
     return _by_time(readings, named)

@@ -18,6 +18,7 @@ from batos.errors import NotFound, Refused
 from batos.image import roots, tools, uses
 from batos.image.candidates import Candidate
 from batos.image.erased_words import MARK, ErasedWords
+from batos.image.ids import serial_of
 from batos.image.records import TRUST, Lineage
 from batos.image.roots import Root
 from batos.method_documents import UseDocument
@@ -71,7 +72,7 @@ def find_holder(root: Root, name: str) -> UvmObject:
     found: Any = roots.named_objects(root).get(name) if name in roots.OBJECTS else tools.find_tool(root, name)
     if name.startswith("oid:0x"):
         try:
-            found = roots.connection_of(root).get(int(name[4:], 16).to_bytes(8, "big"))
+            found = roots.connection_of(root).get(serial_of(name))
         except (ValueError, OverflowError, POSKeyError):  # no such number, or nothing by it
             found = None
     if not isinstance(found, UvmObject):

@@ -19,13 +19,11 @@ def list_nodes(root: Root, lease: float, now: datetime, here: int = 0) -> list[N
     too early or too late by as much as the clocks differ.
     """
     nodes: Any = root.get(roots.NODES, {})
-    lines = [_line(root, fence, node, lease, now) for fence, node in nodes.items()]
-    for line in lines:
-        line["here"] = line["fence"] == here
+    lines = [_line(root, fence, node, lease, now, fence == here) for fence, node in nodes.items()]
     return [line for line in lines if line["state"] != "ended" or line["running"] or line["waiting"]]
 
 
-def _line(root: Root, fence: int, node: Any, lease: float, now: datetime) -> NodeLine:
+def _line(root: Root, fence: int, node: Any, lease: float, now: datetime, is_here: bool) -> NodeLine:
     publisher = root[roots.PUBLISHER]
     words = [roots.mission_record(root, name).status for name in node["claims"]]
     held = [status.word for status in words if claims.is_claimed(status, fence)]
@@ -36,7 +34,7 @@ def _line(root: Root, fence: int, node: Any, lease: float, now: datetime) -> Nod
     return {
         "fence": fence,
         "name": node["name"],
-        "here": False,
+        "here": is_here,
         "state": "ended" if node["ended"] else "silent" if is_silent else "live",
         "publishes": publisher["fence"] == fence and not node["ended"],
         "asks_to_publish": publisher["wanted"] == fence and not node["ended"],

@@ -30,7 +30,7 @@ StatusWord: TypeAlias = Literal[
     "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
 ]
 
-#: A mission's end is to come in the first, and may still come in the second.
+#: Statuses of missions that proceed by themselves, here or in another process; and of all that have not ended.
 UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
 OPEN: Final[frozenset[StatusWord]] = UNDER_WAY | {"waiting", "paused", "parked"}
 

@@ -30,7 +30,6 @@ _log = structlog.get_logger("batos")
 
 #: Statuses of missions that wait to be started.
 _WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
-#: Statuses of missions that proceed by themselves, here or in another process.
 #: Statuses of missions that continue only on request.
 _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
 #: Statuses after a run that did not fail.

@@ -38,8 +38,6 @@ _AMONG: Final = 256
 #: Out of so many for each free worker, at random, the next are taken: so two nodes seldom want the same one.
 _SPREAD: Final = 4
 
-#: Statuses of missions that proceed by themselves.
-
 
 @dataclass(slots=True)
 class _Look:

@@ -28,8 +28,6 @@ from batos.missions.worker_runs import (
 
 _log = structlog.get_logger("batos.workers")
 
-#: Statuses of missions that have not ended.
-
 
 class Workers:
     """The missions that wait or run in this process. Every method is called on the event loop.

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from tests.cli.doors.lone_door import LoneDoor
 
-from batos.brief import File
 from batos.cli.doors.followed_erasure import erase
-from batos.cli.doors.idle_door import IdleDoor
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import BatosError, NoServer, NotFound
 from batos.terminal.console import Console
 
 
-class LosingDoor(IdleDoor):
+class LosingDoor(LoneDoor):
     """A door whose server is lost, if `events` say so, and that raises `error` in the end."""
-
-    served = True
-    holder = ""
 
     def __init__(self, events: list[str], error: BatosError | None) -> None:
         self.events, self.error = events, error
@@ -40,17 +36,6 @@ class LosingDoor(IdleDoor):
         if self.error is not None:
             raise self.error
         return {"verb": verb}
-
-    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """Nothing."""
-        return []
-
-    async def attends(self, mission: str) -> bool:
-        """Nobody is asked."""
-        return False
-
-    async def begin(self, mission: str) -> None:
-        """Nothing."""
 
 
 async def erased(events: list[str], error: BatosError | None = None) -> tuple[str, str]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.doors.lone_door import LoneDoor
 from tests.cli.doors.serving import Waiting, serving
 
-from batos.brief import File
 from batos.cli.doors.door import ServerDoor
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
@@ -38,11 +37,8 @@ def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedM
     ), said
 
 
-class HandDoor(IdleDoor):
+class HandDoor(LoneDoor):
     """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
-
-    served = True
-    holder = ""
 
     def __init__(self, mission: str = "", error: BatosError | None = None) -> None:
         self.mission, self.error = mission, error
@@ -63,17 +59,6 @@ class HandDoor(IdleDoor):
             raise self.error
         await asyncio.Event().wait()
         raise AssertionError
-
-    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """Nothing."""
-        return []
-
-    async def attends(self, mission: str) -> bool:
-        """Nobody is asked."""
-        return False
-
-    async def begin(self, mission: str) -> None:
-        """Nothing."""
 
 
 async def test_ends_that_are_told(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
             queue = {"waiting": 0, "limit": settings.queue}
             return {**_NOTHING, "queue": queue, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
         screen = reports.screen(root, counters.read_counters(root), _running(root), settings.queue)
-        is_shared = storage.file_of(settings.image_uri) is None
+        is_shared = storage.is_shared(settings.image_uri)
         nodes = node_lines.list_nodes(root, settings.lease, utc_now()) if is_shared else []
         learning = {"waiting": len(root[roots.WISHES]), "making": None}
         return {**screen, "learning": learning, "nodes": nodes, **seen}
