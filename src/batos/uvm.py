@@ -55,7 +55,7 @@ from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
-from batos.missions.worker_runs import PAUSES, WorkerDeps
+from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
 
@@ -77,6 +77,7 @@ class Seams:
     clock: Callable[[], datetime] = utc_now
     #: Seconds between two looks whether the daemon is back; the last is repeated.
     pauses: Sequence[float] = PAUSES
+    quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
 
 
@@ -121,9 +122,8 @@ class UVM(OpenedImage):
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         lease = self.image.lease
         with self.image.snapshot() as root:
-            screen = reports.screen(
-                root, self.counters.snapshot(root), self.running_missions.snapshot(), self.settings.queue
-            )
+            running = self.running_missions.snapshot()
+            screen = reports.screen(root, self.counters.snapshot(root), running, self.settings.queue)
             return {
                 **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.snapshot(root),
@@ -169,9 +169,8 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
             raise Refused("the mind had not been made at that moment", field="as_of", remedy="Name a later moment.")
     async with AsyncExitStack() as stack:
         opening = Opening(
-            image.uri, settings.journal, clock=today.clock, events=events,
-            image_factory=lambda: Overlay(image.db.storage, tid), journal_db=image.journal_db,
-            upgrading=Upgrading(tell=lambda what: None),
+            image.uri, settings.journal, clock=today.clock, events=events, journal_db=image.journal_db,
+            image_factory=lambda: Overlay(image.db.storage, tid), upgrading=Upgrading(tell=lambda what: None),
         )  # fmt: skip
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
@@ -249,7 +248,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
-    deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, partial(still_waits, image), prepare)
+    awaits = partial(still_waits, image)
+    deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, awaits, prepare, seams.quiet)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing = Sharing(image, workers, missions.recovery, events)

@@ -49,8 +49,9 @@ class Queue:
     """Entries by priority, the highest first, then by age: ids sort in the order in which missions were accepted.
 
     An entry that runs alone comes after all others, those with fewest deaths first, until a mission has ended in this
-    process. Only then is it known that the process lives without it: a killer who kills at random, soon after each
-    start, would otherwise always meet the same mission.
+    process; until then, or until the process has lived for a while, it is held back. Only then is it known that the
+    process lives without it: a killer who kills at random, soon after each start, would otherwise always meet the same
+    mission.
 
     A dropped entry stays in the heap until it is next, or until dropped entries fill most of the heap.
     """
@@ -59,6 +60,7 @@ class Queue:
         self._heap: list[tuple[int, int, str]] = []
         self._places: dict[str, QueueEntry] = {}
         self._has_seen_end = False
+        self._has_lived = False
 
     def __len__(self) -> int:
         return len(self._places)
@@ -77,13 +79,14 @@ class Queue:
             heapq.heappush(self._heap, self._key(place))
 
     def first(self) -> QueueEntry | None:
-        """Return the next entry without removing it; None if nothing waits."""
-        while self._heap:
-            place = self._places.get(self._heap[0][-1])
-            if place is not None and self._key(place) == self._heap[0]:
-                return place
-            heapq.heappop(self._heap)
-        return None
+        """Return the next entry without removing it; None if nothing waits that may start."""
+        place = self._next()
+        return None if place is None or self._holds_back(place) else place
+
+    def holds_back(self) -> bool:
+        """Test if entries wait, and all of them are held back."""
+        place = self._next()
+        return place is not None and self._holds_back(place)
 
     def drop(self, mission: str) -> QueueEntry | None:
         """Remove and return the entry of a mission; None if the mission does not wait."""
@@ -98,11 +101,26 @@ class Queue:
             self._has_seen_end = True
             self._sort()
 
+    def see_life(self) -> None:
+        """Take note that the process has lived for a while."""
+        self._has_lived = True
+
     def clear(self) -> tuple[QueueEntry, ...]:
         """Remove and return all entries."""
         waited = tuple(self._places.values())
         self._heap, self._places = [], {}
         return waited
+
+    def _next(self) -> QueueEntry | None:
+        while self._heap:
+            place = self._places.get(self._heap[0][-1])
+            if place is not None and self._key(place) == self._heap[0]:
+                return place
+            heapq.heappop(self._heap)
+        return None
+
+    def _holds_back(self, place: QueueEntry) -> bool:
+        return place.runs_alone and not (self._has_seen_end or self._has_lived)
 
     def _sort(self) -> None:
         """Build the heap anew."""

@@ -23,6 +23,8 @@ _log = structlog.get_logger("batos.workers")
 
 #: Seconds between two questions to a daemon that is away.
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+#: Seconds for which a process has nothing else to do before it begins a mission that runs alone.
+QUIET: Final = 3.0
 
 
 def nothing() -> None:
@@ -45,7 +47,8 @@ class WorkerDeps:
 
     `perform` runs one mission to its end and raises its error. `answers` tests if Ollama answers. `awaits` tests if a
     mission still waits for a person. `prepare` begins what a mission needs that is just being accepted, and returns a
-    function that gives that up.
+    function that gives that up. `quiet` is how many seconds the process has nothing else to do before it begins a
+    mission that runs alone.
     """
 
     perform: Callable[[str, StopRequest], Awaitable[None]]
@@ -55,6 +58,7 @@ class WorkerDeps:
     pauses: Sequence[float] = PAUSES
     awaits: Callable[[str], bool] = lambda mission: True
     prepare: Callable[[str], Callable[[], None]] = lambda mission: nothing
+    quiet: float = QUIET
 
 
 @dataclass(slots=True, eq=False)

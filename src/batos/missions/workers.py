@@ -52,6 +52,7 @@ class Workers:
         self.alarms = Alarms(clock, self._ring)
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
+        self._quiet: asyncio.TimerHandle | None = None  # then a mission that runs alone may begin
         self.stopping = False
         #: Set when no mission runs or waits for its turn any more; cleared by the part that waits for it.
         self.rested = asyncio.Event()
@@ -79,12 +80,13 @@ class Workers:
         """Return the number of missions that could start now, beside those that wait here for their turn."""
         if self.stopping or self._runs_alone():
             return 0
-        return max(0, self._deps.at_once - len(self._running) - len(self._reserved) - len(self._queue))
+        waiting = 0 if self._queue.holds_back() else len(self._queue)
+        return max(0, self._deps.at_once - len(self._running) - len(self._reserved) - waiting)
 
     # -- beginning
 
     def begin(self, place: QueueEntry) -> None:
-        """Queue a mission for a worker. Nothing happens for one that is here already, or while the workers stop."""
+        """Queue a mission for a worker, unless it is here already or the workers stop."""
         if self.stopping or self.has(place.mission):
             return
         if self.watch_deadline(place):
@@ -110,7 +112,7 @@ class Workers:
 
         `begin_reserved` or `free` must follow.
         """
-        busy = self.stopping or len(self._queue) or self._runs_alone()
+        busy = self.stopping or self._queue.first() is not None or self._runs_alone()
         if busy or len(self._running) + len(self._reserved) >= self._deps.at_once:
             return False
         run = self._reserved[place.mission] = self._run_of(place, self._deps.prepare(place.mission))
@@ -148,9 +150,20 @@ class Workers:
             place = self._queue.first()
             here = self._running or self._reserved
             if place is None or (here and (place.runs_alone or self._runs_alone())):
-                return
+                break
             self._queue.drop(place.mission)
             self._start(self._run_of(place))
+        if not self.stopping:
+            self._live_a_while()
+
+    def _live_a_while(self) -> None:
+        """Begin what runs alone after some quiet seconds, if nothing else is here."""
+        if self._quiet is None and self._queue.holds_back() and not (self._running or self._reserved):
+            self._quiet = asyncio.get_running_loop().call_later(self._deps.quiet, self._end_quiet)
+
+    def _end_quiet(self) -> None:
+        self._queue.see_life()
+        self._go_on()
 
     def _after_one(self) -> None:
         """Start what waits for the worker that has become free, and tell if none works any more."""
@@ -331,8 +344,9 @@ class Workers:
         """
         self.stopping = True
         self.alarms.clear()
-        if self._looking is not None:
-            self._looking.cancel()
+        for timer in (self._quiet, self._looking):
+            if timer is not None:
+                timer.cancel()
         for place in (*self._queue.clear(), *self._patient.values()):
             self._tell(place.mission, MissionOutcome("queued"))
         self._patient.clear()
