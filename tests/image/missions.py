@@ -16,9 +16,12 @@ from batos.uvm import UVM, Seams, open_uvm
 
 @asynccontextmanager
 async def thinking(home: Path, bridge: ScriptedBridge | None = None, **opening: Any) -> AsyncIterator[UVM]:
-    """A UVM over files in `home`, sixteen missions at a time, its genesis done; `opening` has the image's seams."""
+    """A UVM over files in `home`, sixteen missions at a time, its genesis done; `opening` has the image's seams.
+
+    What runs alone hardly waits.
+    """
     settings = Settings(home=home, user="tester", missions=16, install="never")
-    seams = Seams(bridge=bridge or ScriptedBridge(), opening=lambda given: replace(given, **opening))
+    seams = Seams(bridge=bridge or ScriptedBridge(), opening=lambda given: replace(given, **opening), quiet=0.05)
     async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.readiness.genesis()
         yield uvm

@@ -59,19 +59,33 @@ def test_a_mission_put_again_with_another_priority_has_the_new_one() -> None:
     assert queue.first() == QueueEntry("m-2", 5)
 
 
-def test_what_runs_alone_waits_until_another_has_ended() -> None:
-    """Those with fewest deaths go first; after an end the order is that of all entries again."""
+def test_what_runs_alone_waits_until_the_process_has_lived() -> None:
+    """It is held back at first; then those with fewest deaths go first."""
     queue = Queue()
     worse, bad, plain = QueueEntry("m-1", 9, deaths=3), QueueEntry("m-2", deaths=2), QueueEntry("m-3", -9, deaths=1)
     for place in (worse, bad, plain):
         queue.put(place)
+    assert (queue.first(), queue.holds_back()) == (plain, False)
+    queue.drop(plain.mission)
+    assert (queue.first(), queue.holds_back(), len(queue)) == (None, True, 2)
+    queue.see_life()
+    assert (queue.first(), queue.holds_back()) == (bad, False)
+    queue.put(plain)
     order = []
     while (first := queue.first()) is not None:
         order.append(first)
         queue.drop(first.mission)
     assert order == [plain, bad, worse]
-    queue.put(plain)
-    queue.put(worse)
+    assert not queue.holds_back()
+
+
+def test_after_an_end_what_runs_alone_has_its_turn() -> None:
+    """The process is known to live without it: the order is that of all entries again."""
+    queue = Queue()
+    worse, plain = QueueEntry("m-1", 9, deaths=3), QueueEntry("m-3", -9)
+    for place in (worse, plain):
+        queue.put(place)
+    assert queue.first() == plain
     queue.see_end()
     assert queue.first() == worse
 

@@ -20,7 +20,7 @@ from batos.inference.journal import Record
 from batos.methods.generation import generation_log
 from batos.missions.queue import DEATHS
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import UVM
+from batos.uvm import UVM, Seams
 
 
 def counted(uvm: UVM, mission: str) -> tuple[str, int]:
@@ -127,6 +127,40 @@ async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Pa
         # Each attempt paid for its decomposition once, in the first process.
         states = [record.state for record in uvm.journal.read([deadly])]
         assert states.count("done") == 1
+
+
+async def suspect(uvm: UVM) -> str:
+    """A mission that runs alone: three processes ended at the same step of it."""
+    mission = await submit(uvm)
+    for _ in range(3):
+        await dies(uvm, mission)
+    assert counted(uvm, mission) == ("queued", DEATHS)
+    return mission
+
+
+async def test_a_suspect_begins_in_a_process_that_has_lived(tmp_path: Path) -> None:
+    """Where nothing else is there to do, it begins after the quiet seconds."""
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script()), seams=Seams(quiet=0.2)) as uvm:
+        mission = await suspect(uvm)
+        await uvm.missions.begin(mission)
+        assert uvm.workers.running == ()
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
+
+
+async def test_a_suspect_waits_and_hinders_nobody(tmp_path: Path) -> None:
+    """Others are begun at once while it is held back; it begins when one of them has ended, not before."""
+    bridge = WaitingBridge(Script())
+    async with scripted_uvm(tmp_path, bridge, seams=Seams(quiet=600), missions=2) as uvm:
+        mission = await suspect(uvm)
+        await uvm.missions.begin(mission)
+        assert (uvm.workers.running, uvm.workers.free_workers()) == ((), 2)
+        other = await uvm.missions.submit({"text": "Why?", "user": "tester", "effort": "reflex"}, begin=True)
+        assert uvm.workers.running == (other,)
+        await bridge.let(1)
+        assert (await uvm.missions.wait_for_end(other))["status"] == "done"
+        assert uvm.workers.running == (mission,)
+    async with scripted_uvm(tmp_path, seams=Seams(quiet=600)) as uvm:  # a stop does not wait for it
+        await uvm.missions.begin(await suspect(uvm))
 
 
 async def test_alone_means_alone(tmp_path: Path) -> None:
