@@ -18,11 +18,13 @@ from tests.care.test_backups import said_by
 from tests.care.test_verification import bridge, grown
 from tests.history import lived
 from tests.image.open_image import uri_of
+from ZODB.utils import z64
 
 from batos.brief import as_file
 from batos.care import mind_export
 from batos.errors import BatosError, BriefError, Refused, UsageError
 from batos.image import object_states
+from batos.image.ids import oid_text
 from batos.image.image import LivingImage, Opening
 from batos.image.read_only import open_read_only
 from batos.testing import scripted_uvm
@@ -143,6 +145,19 @@ async def test_a_damaged_export_is_refused_by_its_line_and_leaves_nothing(tmp_pa
     assert (await said_by(tmp_path / "into3"))["names"] == (await said_by(tmp_path / "home"))["names"]
     with pytest.raises(BriefError, match="no mind"):
         await imported(tmp_path / "absent", tmp_path / "into")
+
+
+async def test_an_export_with_an_object_of_a_wrong_kind_is_refused(tmp_path: Path) -> None:
+    """Under a key of the root stands what the image keeps there, or nothing comes of it."""
+    await grown(tmp_path / "home")
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    file = tmp_path / "export" / mind_export.LINES
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    root = next(line for line in lines if line.get("db") == "image" and line["oid"] == oid_text(z64))
+    root["slots"]["data"]["missions"] = root["slots"]["data"]["queued"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(BriefError, match="missions of the image is a OOTreeSet"):
+        await imported(tmp_path / "export", tmp_path / "into")
 
 
 @pytest.mark.parametrize("lacking", ["image", "journal", "both", "all"])

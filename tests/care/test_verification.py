@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from BTrees.OOBTree import OOBTree
+from persistent.mapping import PersistentMapping
 from tests.agency.acting import acting
 from tests.history import lived
 from tests.history.test_undoing import asked
@@ -215,6 +216,17 @@ async def test_a_fault_that_only_a_backup_mends_is_left_and_named(home: Path, tm
     assert {(each.kind, each.mend) for each in found} == {("dangling reference", None)}
     assert "backup" in found[0].as_dict()["repair"]
     assert found[0].as_dict()["can_repair"] is False
+
+
+async def test_what_is_of_a_wrong_kind_is_named(home: Path, tmp_path: Path) -> None:
+    """Lists are not read then: what stands there may be anything."""
+    copy = await asyncio.to_thread(shutil.copytree, home, tmp_path / "home")
+    planted(lambda root: root.update(missions=PersistentMapping({"m-1": "no record"}), queued="nothing"))(copy)
+    with closing(DB(FileStorage(str(copy / "live_image.fs"), blob_dir=str(copy / "blobs")))) as db:
+        found = verification.find_faults(db, orphans=False)
+    assert {(each.kind, each.where, each.mend) for each in found} == {
+        ("wrong kind", "missions", None), ("wrong kind", "queued", None)
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

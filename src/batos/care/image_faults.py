@@ -10,10 +10,11 @@ from batos.image.roots import Root
 
 #: The kind of a fault: a reference to an object that is lost; an entry of a list or an index whose object is not there;
 #: an object that its list or index lacks; an entry that leads to another object than it should; an object that nothing
-#: refers to; an answer that was never published; a count that is not what is counted.
+#: refers to; an answer that was never published; a count that is not what is counted; another kind of object than is
+#: kept there.
 FaultKind: TypeAlias = Literal[
     "dangling reference", "entry without object", "object without entry", "wrong link", "orphan record",
-    "unpublished contribution", "wrong count",
+    "unpublished contribution", "wrong count", "wrong kind",
 ]  # fmt: skip
 
 

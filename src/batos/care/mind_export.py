@@ -219,6 +219,10 @@ def _try(db: DB, name: str, folder: Path) -> None:
         _fill(root, name, folder, {"image": 0, "journal": 0, "blobs": 0}, is_kept=False)
         if not root:
             raise BriefError(f"{LINES} has nothing of the {name}", field="folder", remedy=_WHOLE)
+        if name == "image":
+            for key, found, wanted in roots.find_wrong_kinds(root):
+                what = f"{key} of the image is a {found}, and no {wanted}"
+                raise BriefError(what, field="slots", remedy=_AGAIN)
 
 
 def _disarm(root: Any, at: str) -> DisarmingReport:

@@ -25,7 +25,7 @@ MOST_ROUNDS: Final = 8
 
 
 def find_faults(db: DB, *, orphans: bool = True) -> list[ImageFault]:
-    """Return all faults of an image. Lists and indexes are only looked at if no object is lost.
+    """Return all faults of an image. Lists and indexes are only looked at if no object is lost, or of a wrong kind.
 
     With `orphans` also records that nothing ever referred to; a record that was replaced is no fault, and goes with a
     pack. An image of an older version is checked as it would be after its upgrade.
@@ -34,10 +34,15 @@ def find_faults(db: DB, *, orphans: bool = True) -> list[ImageFault]:
     """
     graph = read_graph(db)
     with present_snapshot(db) as root:
-        found = list(find_dangling(root, graph))
+        found = [*find_dangling(root, graph), *_find_wrong_kinds(root)]
         if not found and all(name in root for name in roots.RECORDS):
             found = [*check_missions(root), *check_memories(root)]
     return [*found, *(_find_orphans(db, graph) if orphans and not graph.lost_records else ())]
+
+
+def _find_wrong_kinds(root: Root) -> Iterator[ImageFault]:
+    for name, found, wanted in roots.find_wrong_kinds(root):
+        yield ImageFault("wrong kind", name, f"a {found} stands where a {wanted} belongs", "restore a backup", None)
 
 
 def _find_orphans(db: DB, graph: ReferenceGraph) -> Iterator[ImageFault]:

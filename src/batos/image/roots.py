@@ -137,6 +137,18 @@ _MEMORY_TREES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("sources", "digests", "embedded", "archives"), OOBTree),
 }
 
+#: The kinds of what stands under the keys of the root; of other records OOBTree.
+_KINDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(OBJECTS, UvmObject),
+    **dict.fromkeys(RECORDS, OOBTree),
+    **dict.fromkeys((UNFOLDED, QUEUED, AWAITED, UNREMEMBERED, STAGED), OOTreeSet),
+    **dict.fromkeys((MISSIONS, CONVERSATIONS, DOCUMENTS), Chronicle),
+    **dict.fromkeys((EFFECT_LINES, NODES), IOBTree),
+    **dict.fromkeys(
+        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE), PersistentMapping
+    ),
+}
+
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION: Final = "conversation_obj"
 
@@ -230,22 +242,9 @@ def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
 
 def prepare(root: Root) -> bool:
     """Make the record trees that are missing; says whether any was."""
-    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG), PersistentMapping)
-    kinds: Mapping[str, type] = {
-        UNFOLDED: OOTreeSet,
-        QUEUED: OOTreeSet,
-        AWAITED: OOTreeSet,
-        UNREMEMBERED: OOTreeSet,
-        STAGED: OOTreeSet,
-        EFFECT_LINES: IOBTree,
-        MISSIONS: Chronicle,
-        CONVERSATIONS: Chronicle,
-        DOCUMENTS: Chronicle,
-        **mappings,
-    }
     missing = [name for name in RECORDS if name not in root]
     for name in missing:
-        cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()
+        cast("MutableMapping[str, object]", root)[name] = _KINDS[name]()
     if TALLY in missing:
         root[TALLY].update(count_by_status(root))
     if QUEUED in missing:
@@ -258,6 +257,14 @@ def prepare(root: Root) -> bool:
     if GENESIS in missing:
         root[GENESIS].update({"format": FORMAT, "version": __version__})
     return bool(missing or absent)
+
+
+def find_wrong_kinds(root: Root) -> Iterator[tuple[str, str, str]]:
+    """Yield each key under which something else stands than the image keeps there, its kind, and the right kind."""
+    for name, wanted in _KINDS.items():
+        found: Any = cast("Mapping[str, object]", root).get(name, wanted)
+        if found is not wanted and not isinstance(found, wanted):
+            yield name, type(found).__name__, wanted.__name__
 
 
 def name_of_object(root: Root, obj: UvmObject) -> str:

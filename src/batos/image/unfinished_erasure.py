@@ -23,9 +23,22 @@ class Lines(NamedTuple):
 
 
 def read(root: Root) -> Mapping[str, Any] | None:
-    """Return what is noted of the erasure under way; None: there is none."""
+    """Return what is noted of the erasure under way; None: there is none.
+
+    A note that no version writes, as a stranger's backup may have it, counts for none.
+    """
     kept = root.get(roots.ERASURE)
-    return dict(kept) if kept else None
+    return dict(kept) if kept and _is_note(kept) else None
+
+
+def _is_note(kept: Mapping[str, Any]) -> bool:
+    if not {"at", "by", "stage"} <= kept.keys():
+        return False
+    words = kept.get("words", {})
+    lines = words.get("lines")
+    has_lines = isinstance(lines, tuple) and len(lines) == len(Lines._fields)
+    wanted = {BEGUN: has_lines and isinstance(words.get("request"), Mapping), LINES: has_lines, HISTORY: True}
+    return wanted.get(kept["stage"], False)
 
 
 def describe(root: Root) -> ErasureLine | None:

@@ -243,12 +243,13 @@ class ChunkSearch:
         index = self._vectors.get(query.vector.digest) if query.vector else None
         if index is None or query.vector is None or query.mode == "text":
             return Legs(words, {}, rarity), count
-        nearest = {hit.id for hit in index.search(query.vector.vector, most, within.mask)}
+        cosines = {hit.id: hit.score for hit in index.search(query.vector.vector, most, within.mask)}
         if words:
-            kept = np.isin(ids, np.fromiter(nearest, np.int64), kind="table")  # many ids: numpy's choice is slower
+            kept = np.isin(ids, np.fromiter(cosines, np.int64), kind="table")  # many ids: numpy's choice is slower
             words.update(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True))
         near = partial(_cosines, index, query.vector)
-        return Legs(words, near([*words.keys() | nearest]), rarity, near), count
+        cosines.update(near([*words.keys() - cosines.keys()]))
+        return Legs(words, cosines, rarity, near), count
 
     def _follow(self, root: Root) -> None:
         """Take in the segments that are new, and drop those that are gone."""

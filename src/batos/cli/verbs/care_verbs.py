@@ -19,8 +19,9 @@ def verify(called: VerbCall) -> int:
     """Read every record of the image and name each fault in it; exit 1 when there is one.
 
     Faults are references to objects that are lost, entries of lists and indexes without their objects, objects that
-    these lack, wrong links, records that nothing ever referred to, answers that were never published, and wrong counts.
-    The verb changes nothing, and works beside a running server. `batos repair` mends what can be mended.
+    these lack, wrong links, records that nothing ever referred to, answers that were never published, wrong counts, and
+    objects of a wrong kind. The verb changes nothing, and works beside a running server. `batos repair` mends what can
+    be mended.
     """
     found = run(asyncio.to_thread(_verify, called))
     called.answer({"ok": not found, "faults": found}, verified_text)

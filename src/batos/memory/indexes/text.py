@@ -97,6 +97,8 @@ class TextIndex:
         self._parts: dict[Hashable, _IndexedSegment] = {}
         self._hidden: set[int] = set()
         self._count = self._length = 0
+        #: Rarities that were asked for lately: a search asks for each twice.
+        self._rarity: dict[str, float] = {}
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
@@ -104,6 +106,7 @@ class TextIndex:
         self.drop(key)
         part = _IndexedSegment(found, np.ones(len(found.ids), bool))
         self._parts[key] = part
+        self._rarity.clear()
         self._count += len(found.ids)
         self._length += int(found.lengths.sum())
         hidden = self._hidden if len(self._hidden) < len(found.ids) else self._hidden & set(found.ids.tolist())
@@ -113,6 +116,7 @@ class TextIndex:
     def drop(self, key: Hashable) -> None:
         """Leave out the segment of a key; an unknown key is no fault."""
         part = self._parts.pop(key, None)
+        self._rarity.clear()
         if part is not None:
             self._count -= int(np.count_nonzero(part.shown))
             self._length -= int(part.postings.lengths[part.shown].sum())
@@ -127,6 +131,7 @@ class TextIndex:
 
     def _count_hidden(self, part: _IndexedSegment, id_: int, shown: bool = False) -> None:
         place = part.place(id_)
+        self._rarity.clear()
         if place is not None:
             change = 1 if shown else -1
             part.shown[place] = shown
@@ -156,6 +161,14 @@ class TextIndex:
         Some other entries are taken for granted, which hold it as often as language does: of a few entries alone one
         could not tell that "the" says less than a name that all of them hold.
         """
+        found = self._rarity.get(term)
+        if found is None:
+            if len(self._rarity) >= _MOST_RUNS:
+                self._rarity.clear()
+            found = self._rarity[term] = self._rarity_of(term)
+        return found
+
+    def _rarity_of(self, term: str) -> float:
         word = word_of(term)
         counted = sum(part.live_count(word) for part in self._parts.values())
         holding = counted + OTHERS * (COMMONLY if term in COMMON_STEMS else RARELY)
