@@ -32,9 +32,11 @@ def read(root: Root) -> Mapping[str, Any] | None:
 
 
 def _is_note(kept: Mapping[str, Any]) -> bool:
-    if not {"at", "by", "stage"} <= kept.keys():
+    """Tell whether something is a note as `begin`, `note_lines` or `note_history` leave it."""
+    if not all(isinstance(kept.get(name), str) for name in ("at", "by", "stage")):
         return False
-    words = kept.get("words", {})
+    words: Any = kept.get("words")
+    words = words if isinstance(words, PersistentMapping) else {}
     lines = words.get("lines")
     has_lines = isinstance(lines, tuple) and len(lines) == len(Lines._fields)
     wanted = {BEGUN: has_lines and isinstance(words.get("request"), Mapping), LINES: has_lines, HISTORY: True}
