@@ -103,7 +103,10 @@ def count_paid_twice(world: World) -> int:
     for moments in world.calls.values():
         for before, again in pairwise(moments):
             in_flight = any(before - SEEN <= kill <= before + CALL + SLACK for kill in world.kills)
-            twice += not in_flight and again > before
+            if not in_flight and again > before:
+                twice += 1
+                kills = ", ".join(f"{kill - before:.2f}" for kill in world.kills if before < kill < again) or "none"
+                print(f"paid twice after {again - before:.2f} s, kills after {kills}", file=sys.stderr)
     return twice
 
 
