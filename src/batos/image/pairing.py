@@ -63,18 +63,16 @@ def agree_on_id(image: PairingSide, journal: PairingSide) -> str:
     if image.pair is None and journal.holds_missions:
         raise _no_pair(image, f"the journal {journal.where} has missions and the image {image.where} is another or new")
     if journal.pair is None and (image.holds_missions or journal.holds_missions):
-        raise _no_pair(
-            journal, f"the image {image.where} has missions and the journal {journal.where} is another or new"
-        )
+        what = f"the image {image.where} has missions and the journal {journal.where} is another or new"
+        raise _no_pair(journal, what, " If an import was cut off, remove both and import again.")
     if image.pair is not None and journal.pair is not None:
         raise _no_pair(journal, f"the image {image.where} and the journal {journal.where} are not of one home")
     return image.pair or journal.pair or ""
 
 
-def _no_pair(missing: PairingSide, why: str) -> ImageDamaged:
-    return ImageDamaged(
-        why, remedy=f"Bring back the {missing.where} that belongs to it, from the same backup; nothing was changed."
-    )
+def _no_pair(missing: PairingSide, why: str, more: str = "") -> ImageDamaged:
+    remedy = f"Bring back the {missing.where} that belongs to it, from the same backup; nothing was changed."
+    return ImageDamaged(why, remedy=remedy + more)
 
 
 def sign_journal(root: MutableMapping[str, Any], pair: str) -> None:
