@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.care.secret_mind import SECRET, tell, told_mind
+from tests.image.open_image import say
 from ZODB.Connection import Connection
 
 #: Seconds until what a killed process had may be taken over.
@@ -37,7 +38,7 @@ async def main(folder: Path, image: str, journal: str, last: int) -> None:
         await tell(mind, home)
         is_erasing = True
         await mind.ask("erase", target=SECRET, user="tester")
-        print(commits, flush=True)
+        say(str(commits))
 
 
 if __name__ == "__main__":
