@@ -119,6 +119,19 @@ async def test_an_undo_withdraws_what_waits_and_names_what_happened(tmp_path: Pa
         assert (again["answer"], mind.lines()) == ("repeated", ["A line."])
 
 
+async def test_a_redo_releases_without_another_mission(tmp_path: Path) -> None:
+    """Where nothing else is done, somebody has to look for what it staged again."""
+    released = asyncio.Event()
+    async with acting(tmp_path) as mind:
+        async with mind.uvm.releaser._releasing:
+            waits = await mind.send("notes", "log.txt", "A line.")
+            await mind.ask("undo", mission=waits["id"], user="tester")
+        mind.uvm.events.subscribe(lambda event, keys: released.set() if event == "effect.released" else None)
+        await mind.ask("redo", user="tester")
+        await asyncio.wait_for(released.wait(), 20)
+        assert mind.lines() == ["A line."]
+
+
 @pytest.mark.parametrize("target", ["relative", "/absent/folder", "/", "HOME", "HOME/blobs", "FILE"])
 def test_what_is_no_folder_of_its_own_is_not_granted(tmp_path: Path, target: str) -> None:
     """Above all not the home: an effect could change the mind itself."""

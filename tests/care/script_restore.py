@@ -14,13 +14,16 @@ from batos.care import backups
 
 def main(folder: Path, home: Path, point: str) -> None:
     """Restore the newest backup."""
-    name = "_cut_after" if point == "database" else "_settle"
 
     def stop(*_: Any) -> None:
         say(point)
         time.sleep(60)
 
-    setattr(backups, name, stop)
+    if point == "half settled":  # everything is in its place but the image
+        replace = Path.replace
+        Path.replace = lambda self, to: stop() if self.name == "live_image.fs" else replace(self, to)  # type: ignore
+    else:
+        setattr(backups, "_cut_after" if point == "database" else "_settle", stop)
     backups.restore_backup(folder, home, backups.find_backup(folder, None))
 
 

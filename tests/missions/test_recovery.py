@@ -129,6 +129,18 @@ async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Pa
         assert states.count("done") == 1
 
 
+async def test_a_mission_that_was_cancelled_meanwhile_is_not_queued_again(tmp_path: Path) -> None:
+    """Two nodes may find it left by a third: one cancels it, and the other does not undo that."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        await uvm.image.move(mission, "running", None, None)
+        recovery = uvm.missions.recovery
+        settling = asyncio.ensure_future(recovery.one(mission))
+        await uvm.image.move(mission, "cancelled", None, {"running"})
+        assert await settling is None
+        assert uvm.readings.mission(mission)["status"] == "cancelled"
+
+
 async def suspect(uvm: UVM) -> str:
     """A mission that runs alone: three processes ended at the same step of it."""
     mission = await submit(uvm)

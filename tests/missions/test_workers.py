@@ -322,6 +322,26 @@ async def test_a_stop_tears_no_commit(tmp_path: Path) -> None:
             assert list(root[roots.UNFOLDED]) == []
 
 
+async def test_an_end_is_told_though_the_mission_is_cancelled_behind_its_commit(tmp_path: Path) -> None:
+    """While its contributions are published it is done already: who watches hears that, and nobody sees it run on."""
+    told: list[str] = []
+    cancelling: list[asyncio.Task[Any]] = []
+
+    def hear(event: str, keys: Any) -> None:
+        if event == "txn.commit" and str(keys["what"]).startswith("m-"):
+            loop.call_soon(lambda: cancelling.append(loop.create_task(uvm.missions.cancel(keys["what"]))))
+        if event in ("mission.done", "mission.failed"):
+            told.append(event)
+
+    loop = asyncio.get_running_loop()
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
+        uvm.events.subscribe(hear)
+        (mission,) = await begun(uvm, "Why?")
+        assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
+        assert (await cancelling[0])["status"] == "done"
+        assert (told, uvm.status()["running"]) == (["mission.done"], [])
+
+
 async def test_a_pause_that_meets_a_stop_is_a_pause(tmp_path: Path) -> None:
     """A person has said that it stands still: the stop only makes that sooner."""
     bridge = WaitingBridge(Script())

@@ -192,20 +192,23 @@ def restore_backup(
 ) -> DisarmingReport:
     """Bring a backup back into a home that has no image; all of it is there at the end, or nothing.
 
+    A restoration that was cut off is done again.
+
     The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
     BriefError: there is a link in the backup.
     """
     check_plain(folder)
-    if any((home / name).exists() for name in _DATABASES.values()):
+    ready = home / _READY
+    # Beside what a restoration has made ready, a journal is what it had put in its place.
+    if (home / _DATABASES["image"]).exists() or ((home / _DATABASES["journal"]).exists() and not ready.exists()):
         what = f"{home} has an image already"
         raise Refused(what, field="home", remedy="Name an empty home (`--home DIR`), or move the image away.")
-    ready = home / _READY
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        shutil.rmtree(ready, ignore_errors=True)
-        ready.mkdir(mode=0o700)
+        ready.mkdir(mode=0o700, exist_ok=True)
+        _empty(ready)
         for name, file in _DATABASES.items():
             stamp = backup.image if name == "image" else backup.journal
             with _explain_damage(folder):
@@ -220,6 +223,15 @@ def restore_backup(
         what = f"the backup cannot be restored: {error}"
         raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
     return disarmed
+
+
+def _empty(folder: Path) -> None:
+    """Remove all that a folder has, and leave the folder."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
 
 
 @contextmanager

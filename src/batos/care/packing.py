@@ -96,10 +96,10 @@ class Packer:
         """Pack image and journal to a moment (None: to the newest commit of each), if no open mission holds it back."""
         image, clock = self._parts.image, self._parts.clock
         async with self._packing, image.publishing.here():  # one node at a time
-            with image.snapshot() as root:
-                until, held_by = _limit(root, wished or clock())
             before = image.sizes()
             erased = await self._erase_words()
+            with image.snapshot() as root:  # right before the packs: missions may have begun meanwhile
+                until, held_by = _limit(root, wished or clock())
             for db in (image.db, image.journal_db):
                 await asyncio.to_thread(_pack, db, until, to_newest=wished is None and not held_by)
             after = image.sizes()

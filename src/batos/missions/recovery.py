@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from batos.errors import BatosError
+from batos.errors import BatosError, Refused
 from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
 from batos.events import Events
 from batos.image import approvals, claims, roots
@@ -183,11 +183,14 @@ class Recovery:
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
             place = replace(entry_of(mission, brief, status), deaths=deaths)
-        if alone and deaths >= DEATHS + ALONE:
-            await self._image.move(mission, "parked", _parked_reason(deaths), deaths=deaths, mark=mark)
+        is_parked = alone and deaths >= DEATHS + ALONE
+        word: StatusWord = "parked" if is_parked else "queued"
+        reason = _parked_reason(deaths) if is_parked else _queued_again_reason()
+        try:
+            await self._image.move(mission, word, reason, {"running"}, deaths=deaths, mark=mark)
+        except Refused:  # another node has settled it meanwhile, or somebody has cancelled it
             return None
-        await self._image.move(mission, "queued", _queued_again_reason(), deaths=deaths, mark=mark)
-        return place
+        return None if is_parked else place
 
 
 def _queued_again_reason() -> BatosError:

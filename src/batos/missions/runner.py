@@ -180,7 +180,7 @@ class MissionRunner:
             # Cancelled during the commit, which went through: the mission is done.
             await finish_despite_cancel(asyncio.ensure_future(self._record_done(attempt)))
             raise
-        await self._record_done(attempt)
+        await finish_despite_cancel(asyncio.ensure_future(self._record_done(attempt)))
 
     def _is_answered(self, mission: str) -> bool:
         """Test if the mission's answer is committed. Raises: Refused: the mission has ended without one."""

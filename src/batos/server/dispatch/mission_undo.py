@@ -38,6 +38,7 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Callable[..., Awaitable[dict
         told = await shield(work().redo(mission, given.user or uvm.settings.asker, cascade=given.cascade))
         uvm.backfill.wake()
         uvm.mission_memory.wake()
+        uvm.releaser.wake()
         return as_plain(told)
 
     return {"undo": undo, "redo": redo}
