@@ -1,6 +1,6 @@
-"""A process that is told a secret and erases it, and is killed right behind one of the commits of that.
+"""A process that is told a secret and erases it, and is killed behind the commit by which that is at a stage.
 
-The arguments: its folder, the URIs of image and journal, and the number of the commit.
+The arguments: its folder, the URIs of image and journal, and the stage.
 """
 
 from __future__ import annotations
@@ -13,33 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from tests.care.secret_mind import SECRET, tell, told_mind
-from tests.image.open_image import say
 from ZODB.Connection import Connection
+
+from batos.image import unfinished_erasure
 
 #: Seconds until what a killed process had may be taken over.
 LEASE = 1.0
 
 
-async def main(folder: Path, image: str, journal: str, last: int) -> None:
+async def main(folder: Path, image: str, journal: str, stage: str) -> None:
     """Tell, erase, and die."""
-    commits, finish = 0, Connection.tpc_finish
-    is_erasing = False
+    finish = Connection.tpc_finish
 
-    def count(self: Connection, transaction: Any) -> None:
-        nonlocal commits
+    def end_at_stage(self: Connection, transaction: Any) -> None:
         finish(self, transaction)
-        if is_erasing:
-            commits += 1
-            if commits == last:
-                os.kill(os.getpid(), signal.SIGKILL)
+        left = unfinished_erasure.describe(self.root())
+        if left is not None and left["stage"] == stage:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    Connection.tpc_finish = count  # type: ignore[method-assign]
+    Connection.tpc_finish = end_at_stage  # type: ignore[method-assign]
     async with told_mind(folder, image=image, journal=journal, lease=LEASE) as (mind, home):
         await tell(mind, home)
-        is_erasing = True
         await mind.ask("erase", target=SECRET, user="tester")
-        say(str(commits))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -21,7 +21,7 @@ def main(folder: Path, home: Path, point: str) -> None:
 
     if point == "half settled":  # everything is in its place but the image
         replace = Path.replace
-        Path.replace = lambda self, to: stop() if self.name == "live_image.fs" else replace(self, to)  # type: ignore
+        Path.replace = lambda self, to: stop() if self.name == "live_image.fs" else replace(self, to)  # type: ignore[method-assign, assignment, return-value]
     else:
         setattr(backups, "_cut_after" if point == "database" else "_settle", stop)
     backups.restore_backup(folder, home, backups.find_backup(folder, None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
