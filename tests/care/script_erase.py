@@ -15,7 +15,7 @@ from typing import Any
 from tests.care.secret_mind import SECRET, tell, told_mind
 from ZODB.Connection import Connection
 
-from batos.image import unfinished_erasure
+from batos.image import roots, unfinished_erasure
 
 #: Seconds until what a killed process had may be taken over.
 LEASE = 1.0
@@ -27,7 +27,7 @@ async def main(folder: Path, image: str, journal: str, stage: str) -> None:
 
     def end_at_stage(self: Connection, transaction: Any) -> None:
         finish(self, transaction)
-        left = unfinished_erasure.describe(self.root())
+        left = unfinished_erasure.describe(roots.root_of(self))
         if left is not None and left["stage"] == stage:
             os.kill(os.getpid(), signal.SIGKILL)
 
