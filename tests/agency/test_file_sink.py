@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.agency.sink_laws import SinkLaws
 
 from batos.agency.file_sink import FileSink
 from batos.agency.payloads import append_payload, path_parts
-from batos.agency.sinks import EffectRefused, Sink
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.errors import ObjectError
 
 
@@ -106,3 +107,53 @@ def test_an_equal_text_from_before_is_not_taken_for_it(tmp_path: Path) -> None:
     assert sink.find(effect) is None
     sink.release(effect)
     assert sink.find(effect) == {"bytes": 8, "found": True}
+
+
+@pytest.mark.parametrize("how", ["no folder", "no folder in it", "link", "shorter", "gone"])
+def test_what_cannot_be_read_back_is_not_called_undone(how: str, tmp_path: Path) -> None:
+    """Nothing was said about the text where its file, as it was, could not be opened."""
+    folder, file = tmp_path / "granted", tmp_path / "granted" / "sub" / "log.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("before\n")
+    sink, effect = FileSink(folder), appending("sub/log.txt")
+    effect["before"] = sink.prepare(effect)
+    sink.release(effect)
+    if how == "no folder":
+        folder.rename(tmp_path / "unmounted")
+    elif how == "no folder in it":
+        file.parent.rename(tmp_path / "unmounted")
+    elif how == "shorter":
+        file.write_text("")
+    else:
+        file.rename(tmp_path / "moved.txt")
+        if how == "link":
+            file.symlink_to(tmp_path / "moved.txt")
+    with pytest.raises(EffectDelayed):
+        sink.find(effect)
+
+
+def test_a_file_that_never_was_has_nothing(tmp_path: Path) -> None:
+    """Its folder is there, and it was not there before."""
+    effect = appending("log.txt")
+    effect["before"] = FileSink(tmp_path).prepare(effect)
+    assert FileSink(tmp_path).find(effect) is None
+
+
+@pytest.mark.parametrize("other", ["", "Another's.\n"])
+def test_an_append_that_fails_and_is_not_taken_back_is_not_called_undone(other: str, tmp_path: Path) -> None:
+    """A file that may not grow: its beginning is cut off again, unless another program appended meanwhile."""
+    sink, file, effect = FileSink(tmp_path), tmp_path / "log.txt", appending("log.txt")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def check() -> None:
+        file.write_text(other)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(other) + 4, before[1]))
+
+    effect["before"] = sink.prepare(effect)
+    try:
+        with pytest.raises(Exception, match=r"was not taken back|cannot be written") as failed:
+            sink.release(effect, check)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert isinstance(failed.value, EffectRefused) == (not other)
+    assert file.read_text() == (f"{other}A li" if other else "")

@@ -21,6 +21,14 @@ _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENF
 _SEARCHED: Final = 16 * 2**20
 
 
+class _FolderMissingError(FileNotFoundError):
+    """A folder of a path is not there, perhaps only now: what stands in it cannot be known."""
+
+
+class _LeftoverError(Exception):
+    """An append that failed and may have left something in the file."""
+
+
 class FileSink:
     """Appends texts to regular files below a folder. No link is followed below it, and nothing is created but files."""
 
@@ -38,7 +46,10 @@ class FileSink:
             return {"size": 0}
 
     def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
-        """Append the text and see that it is on the disk. Raises: EffectRefused, EffectDelayed: nothing was written."""
+        """Append the text and see that it is on the disk.
+
+        Raises: EffectRefused, EffectDelayed: nothing of it stands there. After any other error something may.
+        """
         data = _data(effect)
         try:
             with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
@@ -51,28 +62,38 @@ class FileSink:
         return {"bytes": len(data)}
 
     def find(self, effect: EffectData) -> Outcome | None:
-        """Return what came of an append: the text stands behind the size that was noted. None: it does not.
+        """Return what came of an append: the text stands behind the size that was noted. None: it surely does not.
 
         Of a text that was cut in the middle the rest is appended.
+
+        Raises: EffectDelayed: folder or file cannot be opened now, or the file is not the one whose size was noted.
         """
         data, size = _data(effect), int((effect["before"] or {}).get("size", 0))
         try:
             with self._open(effect, os.O_RDWR | os.O_APPEND) as file:
+                if os.fstat(file).st_size < size:
+                    raise _unreadable(effect, "it is shorter than it was")
                 found = os.pread(file, _SEARCHED + len(data), size)
                 if data in found:
                     return {"bytes": len(data), "found": True}
                 if found and data.startswith(found):
                     _append(file, data[len(found) :], size + len(found))
                     return {"bytes": len(data), "completed": len(data) - len(found)}
-        except (FileNotFoundError, EffectRefused):
-            return None
+        except _FolderMissingError as error:
+            raise _unreadable(effect, "its folder is not there") from error
+        except FileNotFoundError as error:
+            if size:
+                raise _unreadable(effect, "it is not there any more") from error
+        except EffectRefused as error:
+            raise EffectDelayed(error.message, remedy=error.remedy) from error
         return None
 
     @contextmanager
     def _open(self, effect: EffectData, flags: int) -> Iterator[int]:
         """Open the effect's file, folder by folder without following a link.
 
-        Raises: FileNotFoundError: it, or a folder, is not there. EffectRefused, EffectDelayed: it cannot be opened.
+        Raises: FileNotFoundError: it, or a folder, is not there. EffectRefused, EffectDelayed: it cannot be opened, or
+        what was done with it failed and left nothing.
         """
         path = effect["payload"]["path"]
         held: list[int] = []
@@ -85,12 +106,14 @@ class FileSink:
             held.append(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=held[-1]))
             if not stat.S_ISREG(os.fstat(held[-1]).st_mode):
                 raise EffectRefused(f"{path} is no regular file", remedy="Name another file.")
-            yield held[-1]
-            if flags & os.O_CREAT:
+            if flags & os.O_CREAT:  # before anything is written: an error after that would say that nothing was
                 os.fsync(held[-2])
+            yield held[-1]
         except ObjectError as error:
             raise EffectRefused(error.message, remedy="Name a file below the granted folder.") from error
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if len(held) <= len(folders):  # none was opened but folders, and not all of them
+                raise _FolderMissingError(*error.args) from error
             raise
         except OSError as error:
             kind = EffectDelayed if error.errno in _PASSING else EffectRefused
@@ -101,20 +124,35 @@ class FileSink:
                 os.close(file)
 
 
+def _unreadable(effect: EffectData, why: str) -> EffectDelayed:
+    what = f"{effect['payload']['path']} cannot be read back: {why}"
+    return EffectDelayed(what, remedy="Bring back the folder, or the file, as it was.")
+
+
 def _data(effect: EffectData) -> bytes:
     return str(effect["payload"]["text"]).encode()
 
 
 def _append(file: int, data: bytes, size: int) -> None:
-    """Append all bytes and see that they are on the disk; on a full disk nothing of them stays."""
+    """Append all bytes and see that they are on the disk.
+
+    Raises: OSError: nothing of them stands there. _LeftoverError: something may, and is found there, whole or cut.
+    """
     left = memoryview(data)
     try:
         while left:
             left = left[os.write(file, left) :]
         os.fsync(file)
-    except OSError:
-        written = len(data) - len(left)
-        with suppress(OSError):  # what stays there is found as a text that was cut
-            if written and os.fstat(file).st_size == size + written:
-                os.ftruncate(file, size)
+    except OSError as error:
+        if written := len(data) - len(left):
+            _take_back(file, written, size, error)
         raise
+
+
+def _take_back(file: int, written: int, size: int, why: OSError) -> None:
+    """Cut off what was appended behind a size. Raises: _LeftoverError: another program appended too, or it fails."""
+    with suppress(OSError):
+        if os.fstat(file).st_size == size + written:
+            os.ftruncate(file, size)
+            return
+    raise _LeftoverError(f"an append failed and was not taken back: {why.strerror}") from why

@@ -5,7 +5,7 @@ the releaser writes a commit:
 
 - `prepare` reads what is needed to recognise the effect afterwards, and changes nothing;
 - `release` does the effect; right before that it calls `check`, which raises where this process may not do it any more;
-- `find` is asked by a releaser that finds an attempt which an ended process began.
+- `find` is asked by a releaser that finds an attempt which was begun and has no outcome.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class EffectRefused(BatosError):
 
 
 class EffectDelayed(BatosError):
-    """An effect that did not happen, and may in a later attempt: its target is not there now."""
+    """An attempt in which nothing happened, and another may go well: its target is not there, or cannot be read, now.
+
+    Whether an earlier attempt happened is another question, which the releaser answers.
+    """
 
     retry = True
 
@@ -55,12 +58,15 @@ class Sink(Protocol):
     def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
         """Do the effect and return what came of it; `check` is called right before it happens, as late as can be.
 
-        Raises: EffectRefused, EffectDelayed: it did not happen. After any other error nobody knows.
+        Raises: EffectRefused, EffectDelayed: this attempt changed nothing. After any other error nobody knows.
         """
         ...
 
     def find(self, effect: EffectData) -> Outcome | None:
-        """Return what came of an effect that was begun; None: it did not happen. Only a queryable sink is asked."""
+        """Return what came of an effect that was begun; None: its target was read, and it surely did not happen.
+
+        Only a queryable sink is asked. Raises: EffectDelayed: the target cannot be read now.
+        """
         ...
 
 
