@@ -57,7 +57,7 @@ def test_an_answer_is_kept_in_short(target: Target) -> None:
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(400, EffectRefused), (409, EffectRefused), (302, EffectRefused), (429, EffectDelayed), (503, EffectDelayed)],
+    [(400, EffectRefused), (302, EffectRefused), (429, EffectDelayed), (503, EffectDelayed)],
 )
 def test_what_the_program_refuses_did_not_happen(target: Target, status: int, error: type[Exception]) -> None:
     """And a redirection is not followed."""
@@ -68,11 +68,18 @@ def test_what_the_program_refuses_did_not_happen(target: Target, status: int, er
 
 
 def test_nobody_knows_after_a_fault_of_the_program_or_a_lost_answer(target: Target) -> None:
-    """Any other error says neither that it happened nor that it did not."""
-    for status in (500, 0):
+    """Any other error says neither that it happened nor that it did not; nor does 409, which says that it is at it."""
+    for status in (500, 0, 409):
         target.answers = [status]
         with pytest.raises((http.client.HTTPException, OSError)):
             HttpSink(target.url).release(EFFECT)
+
+
+def test_a_program_that_knows_no_keys_refuses_by_409(target: Target) -> None:
+    """It cannot speak of an earlier post under the key."""
+    target.answers = [409]
+    with pytest.raises(EffectRefused):
+        HttpSink(target.url, "blind").release(EFFECT)
 
 
 @contextmanager

@@ -64,8 +64,8 @@ class HttpSink:
     def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
         """Post the data and return status and answer.
 
-        Raises: EffectRefused: the program refused it (400 to 499). EffectDelayed: nobody listens, or the program says
-        that it cannot now.
+        Raises: EffectRefused: the program refused it (300 to 499). EffectDelayed: nobody listens, or the program says
+        that it cannot now. HTTPException, OSError: nobody knows; so too after 409 from a program that knows keys.
         """
         parts = urlsplit(self._url)
         body = json.dumps(effect["payload"]["data"], ensure_ascii=False).encode()
@@ -84,6 +84,8 @@ class HttpSink:
                 connection.endheaders(body)
                 answer = connection.getresponse()
                 text = _read_begin(answer).decode("utf-8", "replace")
+        if answer.status == 409 and self.sink == "keyed":  # it is at it since an earlier post under this key
+            raise http.client.HTTPException(f"{self._url} is still at it ({answer.status})")
         return _judge(self._url, answer.status, text)
 
     def find(self, effect: EffectData) -> Outcome | None:
