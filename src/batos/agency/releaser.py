@@ -1,8 +1,12 @@
 """The releaser: does the effects of the outbox one after another, each attempt between two commits.
 
 An attempt is begun by a commit (state `releasing`), then the sink does the effect, then a commit records what came of
-it. A process that ends in between leaves an effect `releasing`, and the next process decides by the class of the sink:
-a keyed one is asked again with the same key, a queryable one is read back, and of a blind one a person is asked.
+it. A process that ends in between leaves an effect `releasing`, and so does an attempt whose answer was lost. The next
+attempt decides by the class of the sink: a keyed one is asked again with the same key, a queryable one is read back,
+and of a blind one a person is asked.
+
+An effect that may have happened never becomes `staged` or `failed` again, unless its target was read and it surely did
+not: it stays `releasing` while it is tried, and is `unknown` when it is given up.
 
 `hold` is awaited at each point of an effect's life (`Point`) with the effect's id. The product waits for nothing there;
 a bench that kills processes holds one open.
@@ -44,6 +48,9 @@ _log = structlog.get_logger("batos.effect")
 #: Attempts of an effect whose target is not there, and the seconds between them.
 MOST_ATTEMPTS: Final = 5
 PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
+#: The field of an effect in the hands of a releaser: an attempt of it may have happened.
+_MAY_HAVE: Final = "may_have_happened"
+_AGAIN: Final = "It is tried again."
 
 #: A point of an effect's life: it stands in the outbox, is begun, is done and not recorded, is recorded.
 Point: TypeAlias = Literal["staged", "begun", "done", "recorded"]
@@ -126,7 +133,7 @@ class Releaser:
         async with self._image.publishing.here():  # no other node begins an effect meanwhile
             with self._image.snapshot() as root:
                 names = staged_effects.list_waiting(root)
-            delayed = [await self._release(name) for name in names]
+            delayed = [await self._release_alone(name) for name in names]
             return any(delayed)
 
     async def aclose(self) -> None:
@@ -138,29 +145,57 @@ class Releaser:
 
     # -- one effect
 
+    async def _release_alone(self, name: str) -> bool:
+        """Bring one effect to its end; an error about it keeps none of those behind it waiting.
+
+        Raises: ImageError: this node writes no records now.
+        """
+        try:
+            return await self._release(name)
+        except ImageError:
+            raise
+        except Exception as error:  # it stands in the outbox as the last commit left it
+            _log.warning("staged_effects.not_released", effect=name, reason=_describe(error))
+            return True
+
     async def _release(self, name: str) -> bool:
         """Bring one effect to its end; return whether it is delayed."""
         with self._image.snapshot() as root:
             effect = dict(staged_effects.find(root, name))
-            capability = capabilities.find(root, effect["grant"])
-            is_granted = capability is not None and reference(capability) == effect["oid"]
-            sink = self._parts.sinks(capability) if capability is not None and is_granted else None
+            effect[_MAY_HAVE] = effect["state"] == "releasing"
+            sink = self._find_sink(root, effect)
         await self._parts.hold("staged", name)
+        if isinstance(sink, EffectRefused):
+            return await self._record_fault(effect, sink)
+        if isinstance(sink, EffectDelayed):
+            return await self._record_fault(_count(effect), sink)
         if effect["state"] == "releasing":
             return await self._recover(effect, sink)
-        if sink is None:
-            why = EffectRefused(f"the grant {effect['grant']!r} is revoked", remedy="`batos grants list` lists grants.")
-            return await self._record_fault(effect, why)
         return await self._attempt(effect, sink)
 
-    async def _attempt(self, effect: dict[str, Any], sink: Sink) -> bool:
+    def _find_sink(self, root: Root, effect: Mapping[str, Any]) -> Sink | EffectRefused | EffectDelayed:
+        """Return what does an effect, or why nothing does."""
+        if not effect["payload"]:
+            return EffectRefused("its words were erased", remedy="Nothing brings them back.")
+        capability = capabilities.find(root, effect["grant"])
+        if capability is None or reference(capability) != effect["oid"]:
+            what = f"the grant {effect['grant']!r} is revoked"
+            return EffectRefused(what, remedy="`batos grants list` lists grants.")
         try:
-            before = await asyncio.to_thread(sink.prepare, effect)
-        except (EffectRefused, EffectDelayed) as error:
-            return await self._record_fault(effect, error)
-        effect = {**effect, "before": before}
+            return self._parts.sinks(capability)
+        except Exception as error:
+            return _as_fault(effect, error)
+
+    async def _attempt(self, effect: dict[str, Any], sink: Sink) -> bool:
+        """Try an effect; return whether it is delayed."""
+        effect = _count(effect)
+        try:
+            effect["before"] = await asyncio.to_thread(sink.prepare, effect)
+        except Exception as error:
+            return await self._record_fault(effect, _as_fault(effect, error))
         if not await self._begin(effect):
             return False
+        effect["state"] = "releasing"
         await self._parts.hold("begun", effect["effect"])
         try:
             outcome = await asyncio.to_thread(self._let_happen, sink, effect)
@@ -188,92 +223,122 @@ class Releaser:
             raise EffectDelayed(error.message, remedy="The node that publishes now does it.") from error
 
     async def _begin(self, effect: Mapping[str, Any]) -> bool:
-        """Record that an attempt begins; False if the effect was withdrawn meanwhile."""
+        """Record that an attempt begins; False if the effect is not as this found it: it was withdrawn meanwhile."""
         at = iso(self._parts.clock())
 
         def change(root: Root) -> bool:
             found = staged_effects.find(root, effect["effect"])
-            if found["state"] not in ("staged", "releasing"):
+            if found["state"] != effect["state"]:
                 return False
-            found["before"], found["attempts"] = effect["before"], found["attempts"] + 1
+            found["before"], found["attempts"] = effect["before"], effect["attempts"]
             staged_effects.become(root, found, "releasing", at)
             return True
 
         return await self._image.shared.apply(change)
 
-    async def _recover(self, effect: dict[str, Any], sink: Sink | None) -> bool:
-        """Decide about an effect that an ended process began, by the class of its sink."""
-        why = "the process that released it ended"
-        if sink is None:
-            return await self._record_unknown(effect, f"{why}, and its grant is revoked")
+    async def _recover(self, effect: dict[str, Any], sink: Sink) -> bool:
+        """Decide about an effect that an earlier attempt began and that may have happened, by the class of its sink."""
+        why = "an attempt was begun and has no outcome"
         if class_of(sink) == "blind":
             return await self._record_unknown(effect, f"{why}, and its target cannot be asked")
-        if effect["attempts"] >= MOST_ATTEMPTS and class_of(sink) == "keyed":
-            return await self._record_unknown(effect, f"{why}, for the {MOST_ATTEMPTS}th time")
-        if class_of(sink) == "queryable":
-            try:
-                found = await asyncio.to_thread(sink.find, effect)
-            except Exception as error:  # it can be read back later
-                return await self._delay(effect, f"{why}; reading it back failed: {error}")
-            if found is not None:
-                return await self._record_release(effect, found)
-        return await self._attempt(effect, sink)
+        if class_of(sink) == "keyed":
+            if effect["attempts"] >= MOST_ATTEMPTS:
+                return await self._record_unknown(effect, f"{why}, for the {MOST_ATTEMPTS}th time")
+            return await self._attempt(effect, sink)
+        try:
+            found = await self._read_back(effect, sink)
+        except EffectDelayed as error:
+            return await self._record_fault(_count(effect), error)
+        if found is not None:
+            return await self._record_release(effect, found)
+        return await self._attempt({**effect, _MAY_HAVE: False}, sink)
 
     async def _resolve(self, effect: dict[str, Any], sink: Sink, why: str) -> bool:
         """Find out what came of an attempt that ended in an error, by the class of the sink."""
+        may_have, surely_not = {**effect, _MAY_HAVE: True}, {**effect, _MAY_HAVE: False}
         if class_of(sink) == "blind":
             return await self._record_unknown(effect, f"{why}; its target cannot be asked whether it happened")
         if class_of(sink) == "keyed":
-            if effect["attempts"] + 1 < MOST_ATTEMPTS:
-                return await self._delay(effect, why)
-            return await self._record_unknown(effect, f"{why}; tried {MOST_ATTEMPTS} times")
+            return await self._record_fault(may_have, EffectDelayed(why, remedy=_AGAIN))
         try:
-            found = await asyncio.to_thread(sink.find, effect)
-        except Exception as error:  # it can be read back later
-            return await self._delay(effect, f"{why}; reading it back failed: {error}")
-        return await self._delay(effect, why) if found is None else await self._record_release(effect, found)
+            found = await self._read_back(effect, sink)
+        except EffectDelayed as error:
+            return await self._record_fault(may_have, EffectDelayed(f"{why}; {error.message}", remedy=error.remedy))
+        if found is None:
+            return await self._record_fault(surely_not, EffectDelayed(why, remedy=_AGAIN))
+        return await self._record_release(effect, found)
 
-    async def _delay(self, effect: Mapping[str, Any], why: str) -> bool:
-        return await self._record_fault(effect, EffectDelayed(why, remedy="It is tried again."))
+    async def _read_back(self, effect: Mapping[str, Any], sink: Sink) -> Outcome | None:
+        """Return what came of an attempt; None: it surely did not happen. Raises: EffectDelayed: nobody knows now."""
+        try:
+            return await asyncio.to_thread(sink.find, effect)
+        except EffectDelayed:
+            raise
+        except Exception as error:
+            raise EffectDelayed(f"reading it back failed: {_describe(error)}", remedy=_AGAIN) from error
 
-    async def _record_fault(self, effect: Mapping[str, Any], error: BatosError) -> bool:
+    async def _record_fault(self, effect: Mapping[str, Any], error: EffectRefused | EffectDelayed) -> bool:
         """Record an attempt in which nothing happened; return whether there will be another one."""
         outcome = {"error": error.as_dict()}
-        if isinstance(error, EffectDelayed) and effect["attempts"] + 1 < MOST_ATTEMPTS:
-            await self._write(effect, "staged", outcome)
-            return True
-        await self._write(effect, "failed", outcome)
+        if isinstance(error, EffectDelayed) and effect["attempts"] < MOST_ATTEMPTS:
+            return await self._write(effect, "releasing" if effect[_MAY_HAVE] else "staged", outcome)
+        if effect[_MAY_HAVE]:
+            return await self._record_unknown(effect, f"{error.message}; an attempt that was begun may have happened")
         told = EffectFailed(
             mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=error.as_dict()
         )
-        self._parts.events.emit(EFFECT_FAILED, told)
+        if await self._write(effect, "failed", outcome):
+            self._parts.events.emit(EFFECT_FAILED, told)
         return False
 
     async def _record_release(self, effect: Mapping[str, Any], outcome: Outcome) -> bool:
         """Record that an effect happened."""
-        await self._write(effect, "released", outcome)
         told = EffectReleased(
             mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], outcome=outcome
         )
-        self._parts.events.emit(EFFECT_RELEASED, told)
+        if await self._write(effect, "released", outcome):
+            self._parts.events.emit(EFFECT_RELEASED, told)
         return False
 
     async def _record_unknown(self, effect: Mapping[str, Any], reason: str) -> bool:
         """Record that nobody knows whether an effect happened: a person is asked."""
-        await self._write(effect, "unknown", {"reason": reason})
         told = EffectUnknown(mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=reason)
-        self._parts.events.emit(EFFECT_UNKNOWN, told)
+        if await self._write(effect, "unknown", {"reason": reason}):
+            self._parts.events.emit(EFFECT_UNKNOWN, told)
         return False
 
-    async def _write(self, effect: Mapping[str, Any], state: EffectState, outcome: Outcome) -> None:
+    async def _write(self, effect: Mapping[str, Any], state: EffectState, outcome: Outcome) -> bool:
+        """Record what came of an attempt; False if the effect was withdrawn meanwhile, which stays so."""
         at = iso(self._parts.clock())
 
-        def change(root: Root) -> None:
+        def change(root: Root) -> bool:
             found = staged_effects.find(root, effect["effect"])
-            if state == "staged" and found["state"] == "staged":
-                found["attempts"] += 1  # an attempt that was not even begun
+            if found["state"] != effect["state"]:
+                return False
+            found["attempts"] = effect["attempts"]
             staged_effects.become(root, found, state, at, outcome)
+            return True
 
-        await self._image.shared.apply(change)
-        if state != "staged":
+        is_written = await self._image.shared.apply(change)
+        if is_written and state not in staged_effects.WAITING:
             await self._parts.hold("recorded", effect["effect"])
+        return is_written
+
+
+def _count(effect: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an effect with one more attempt."""
+    return {**effect, "attempts": effect["attempts"] + 1}
+
+
+def _describe(error: Exception) -> str:
+    return error.message if isinstance(error, BatosError) else f"{type(error).__name__}: {error}"
+
+
+def _as_fault(effect: Mapping[str, Any], error: Exception) -> EffectRefused | EffectDelayed:
+    """Return the fault that an error before an attempt is: one that nobody expected may pass, unless it says not."""
+    if isinstance(error, EffectRefused | EffectDelayed):
+        return error
+    _log.warning("staged_effects.not_released", effect=effect["effect"], reason=_describe(error))
+    if isinstance(error, BatosError) and not error.retry:
+        return EffectRefused(error.message, remedy=error.remedy)
+    return EffectDelayed(_describe(error), remedy=_AGAIN)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from batos.care.image_faults import ImageFault
 from batos.conversations import conversations
-from batos.image import methods, roots, uses
+from batos.image import methods, roots, staged_effects, uses
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
@@ -149,7 +149,7 @@ def _check_effects(root: Root) -> Iterator[ImageFault]:
                 mend = partial(_discard, tree, key)
                 yield ImageFault("entry without object", tree, f"{name} is not there", "take it off", mend)
     for name, effect in effects.items():
-        if effect["state"] in ("staged", "releasing") and name not in root[roots.STAGED]:
+        if effect["state"] in staged_effects.WAITING and name not in root[roots.STAGED]:
             mend = partial(_insert, roots.STAGED, name)
             what = f"it is {effect['state']}, and nobody would release it"
             yield ImageFault("object without entry", name, what, "put it on the list", mend)

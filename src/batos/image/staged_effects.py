@@ -20,12 +20,15 @@ from batos.image.roots import Root
 #: The kind of contribution that an effect is: {grant, oid, operation, payload, fingerprint, number}.
 KIND: Final = "effect"
 
-#: `staged` waits for its release; `releasing` was begun; `unknown` may have happened, and a person is asked.
+#: `staged` waits and surely did not happen; `releasing` was begun, may have happened, and is tried again;
+#: `unknown` may have happened, and a person is asked.
 #: `released` happened; `failed` and `not_done` did not; `repeated` is equal to an earlier one of its lineage;
 #: `withdrawn` went with its mission.
 EffectState: TypeAlias = Literal[
     "staged", "releasing", "released", "unknown", "failed", "not_done", "repeated", "withdrawn"
 ]
+#: States of effects that a releaser brings to their end.
+WAITING: Final = frozenset({"staged", "releasing"})
 #: States in which an equal effect of the same lineage may be staged again: this one did not happen.
 _FREE: Final = frozenset({"failed", "not_done", "withdrawn"})
 
@@ -119,7 +122,7 @@ def become(root: Root, effect: Effect, state: EffectState, at: str, outcome: Map
     effect["state"], effect["at"] = state, at
     if outcome is not None:
         effect["outcome"] = dict(outcome)
-    if state not in ("staged", "releasing"):
+    if state not in WAITING:
         root[roots.STAGED].discard(effect["effect"])
         effect_log.append(root, effect, state, at, effect["outcome"])
     mark = _mark(effect["lineage"], effect["fingerprint"])
