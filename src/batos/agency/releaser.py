@@ -183,7 +183,7 @@ class Releaser:
             return EffectRefused(what, remedy="`batos grants list` lists grants.")
         try:
             return self._parts.sinks(capability)
-        except Exception as error:
+        except Exception as error:  # it is recorded, where a person sees it
             return _as_fault(effect, error)
 
     async def _attempt(self, effect: dict[str, Any], sink: Sink) -> bool:
@@ -191,7 +191,7 @@ class Releaser:
         effect = _count(effect)
         try:
             effect["before"] = await asyncio.to_thread(sink.prepare, effect)
-        except Exception as error:
+        except Exception as error:  # it is recorded, where a person sees it
             return await self._record_fault(effect, _as_fault(effect, error))
         if not await self._begin(effect):
             return False
@@ -274,7 +274,7 @@ class Releaser:
             return await asyncio.to_thread(sink.find, effect)
         except EffectDelayed:
             raise
-        except Exception as error:
+        except Exception as error:  # it can be read back later
             raise EffectDelayed(f"reading it back failed: {_describe(error)}", remedy=_AGAIN) from error
 
     async def _record_fault(self, effect: Mapping[str, Any], error: EffectRefused | EffectDelayed) -> bool:
