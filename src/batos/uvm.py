@@ -13,7 +13,7 @@ from typing import Any
 from batos.agency.granting import open_sink
 from batos.agency.releaser import Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
-from batos.approvals.approvals import Approvals, Consequences, still_waits
+from batos.approvals.approvals import Approvals, Consequences
 from batos.autotelic.curator import Curator
 from batos.autotelic.model_summaries import Ask, ModelSummaries
 from batos.care.packing import Packer, PackerParts
@@ -248,8 +248,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
-    awaits = partial(still_waits, image)
-    deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, awaits, prepare, seams.quiet)
+    deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, prepare, seams.quiet)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing = Sharing(image, workers, missions.recovery, events)

@@ -69,12 +69,6 @@ class Consequences:
     exclusively: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
-def still_waits(image: LivingImage, mission: str) -> bool:
-    """Return True if a mission waits for a person who has not answered."""
-    with image.snapshot() as root:
-        return approvals.is_waiting(root, image.find(root, mission)[1].reason)
-
-
 class Approvals:
     """The questions of one image, and what one process does about them.
 

@@ -12,7 +12,7 @@ import structlog
 from batos.errors import BatosError, OllamaBusy, OllamaError
 from batos.event_payloads import MISSION_FAILED, MissionEnded
 from batos.events import Events
-from batos.image import claims
+from batos.image import approvals, claims
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
@@ -45,10 +45,9 @@ class MissionOutcome:
 class WorkerDeps:
     """The dependencies of the workers.
 
-    `perform` runs one mission to its end and raises its error. `answers` tests if Ollama answers. `awaits` tests if a
-    mission still waits for a person. `prepare` begins what a mission needs that is just being accepted, and returns a
-    function that gives that up. `quiet` is how many seconds the process has nothing else to do before it begins a
-    mission that runs alone.
+    `perform` runs one mission to its end and raises its error. `answers` tests if Ollama answers. `prepare` begins what
+    a mission needs that is just being accepted, and returns a function that gives that up. `quiet` is how many seconds
+    the process has nothing else to do before it begins a mission that runs alone.
     """
 
     perform: Callable[[str, StopRequest], Awaitable[None]]
@@ -56,7 +55,6 @@ class WorkerDeps:
     at_once: int
     events: Events
     pauses: Sequence[float] = PAUSES
-    awaits: Callable[[str], bool] = lambda mission: True
     prepare: Callable[[str], Callable[[], None]] = lambda mission: nothing
     quiet: float = QUIET
 
@@ -123,6 +121,11 @@ class Outcomes:
             _, status, thought = self._image.find(root, mission)
             is_elsewhere = claims.is_elsewhere(root, status, self._image.fence)
             return status.word, "answer" in own_slots(thought), is_elsewhere
+
+    def awaits_person(self, mission: str) -> bool:
+        """Test if a mission waits for a person who has not answered."""
+        with self._image.snapshot() as root:
+            return approvals.is_waiting(root, self._image.find(root, mission)[1].reason)
 
     async def move(
         self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]

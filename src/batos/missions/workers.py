@@ -211,7 +211,7 @@ class Workers:
             self._tell(mission, ending)
         elif not isinstance(ending.error, ApprovalNeeded):
             self._wait_for_ollama(run.place)
-        elif self._deps.awaits(mission):
+        elif self._outcomes.awaits_person(mission):
             self._tell(mission, ending)  # the mission leaves the workers until it is woken
         else:  # the person answered while the mission was stopping
             self._patient[mission] = run.place
