@@ -36,7 +36,7 @@ class EffectRefused(BatosError):
 class EffectDelayed(BatosError):
     """An attempt in which nothing happened, and another may go well: its target is not there, or cannot be read, now.
 
-    Whether an earlier attempt happened is another question, which the releaser answers.
+    The releaser finds out if an earlier attempt happened.
     """
 
     retry = True
