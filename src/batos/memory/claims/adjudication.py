@@ -14,49 +14,53 @@ from batos.memory.claims.claim_statements import (
     family,
     parts_of_key,
     statements_of,
-    subject_of,
     telling,
 )
+from batos.memory.claims.comparisons import (
+    RANKS,
+    alike,
+    can_yield,
+    differs,
+    is_one_talk,
+    is_outranked,
+    is_trusted,
+    knows,
+    may_yield,
+    says,
+)
 
-#: The share of a superseded value that another statement has to have to say the same.
-SAME: Final = 0.6
-#: The share of an earlier statement that a newer one has to leave out to say something else.
-OTHER: Final = 0.3
 #: The stems of a statement that rests on the one before it, at least.
 LEAST_TOLD: Final = 2
-#: The ranks of who gives a fact, the lowest first; who is not of these has none.
-RANKS: Final = ("subordinate", "peer", "manager", "executive", "policy", "system")
-#: Common stems from which on two ranked facts are about the same, as a share of the shorter.
-ALIKE: Final = 0.15
-#: The share of the shorter one's stems that a correction has in common with a fact that it takes the place of, or with
-#: a statement of another conversation; and how many at least there.
-SAME_FACT: Final = 0.25
-SAME_ELSEWHERE, LEAST_ELSEWHERE = 0.5, 2
-#: The stems that an update has in common at least with a statement of its talk that has neither number nor name.
-LEAST_UPDATED: Final = 2
+#: The share of the most common stems that another statement needs to be as near to a correction.
+NEAR: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class _Dead:
-    """A value that no longer holds, and the statement that took its place."""
+    """A value that no longer holds, of which statement, and the one that took its place."""
 
     value: frozenset[str]
+    of: Statement
     by: Statement | None
-    whole: frozenset[str]
     standing: StatementStanding = "superseded"
 
 
 @dataclass(slots=True)
 class _Docket:
-    """The statements so far, and what is known of them."""
+    """The statements so far, and what is known of them.
+
+    `by_key` has the newest fact of each key, by how far it is trusted: one of a lower class hides none of a higher.
+    """
 
     heard: list[Statement] = field(default_factory=list)
-    by_key: dict[str, list[Statement]] = field(default_factory=dict)
+    by_key: dict[int, dict[str, Statement]] = field(default_factory=dict)
     dead: list[_Dead] = field(default_factory=list)
 
 
 def adjudicate(given: Iterable[ClaimText]) -> list[Statement]:
     """Return the statements of given texts in the order of their moments, each with its standing.
+
+    A text decides nothing about those that are trusted more: these stand as if it had not been given.
 
     >>> given = [ClaimText(1, "turn", "The keel goes to Bremen."), ClaimText(2, "turn", "No wait, make that Ulm.")]
     >>> [each.standing for each in adjudicate(given)]
@@ -65,8 +69,10 @@ def adjudicate(given: Iterable[ClaimText]) -> list[Statement]:
     ordered = sorted(given, key=lambda each: (each.at, each.id))
     docket = _Docket()
     turns = [statements_of(each) for each in ordered]
-    for conversation in {each.conversation for each in ordered}:
-        _mark_digressions([each for each in turns if each and each[0].given.conversation == conversation])
+    told = [each for each in turns if each]
+    for conversation, doubt in {(each.conversation, each.doubt) for each in ordered}:
+        talk = [each for each in told if each[0].given.conversation == conversation]
+        _mark_digressions([each for each in talk if each[0].given.doubt <= doubt], doubt)
     for statements in turns:
         commanded = any(each.given.kind != "fact" and cues.has("commands", each.text) for each in statements)
         for place, statement in enumerate(statements):
@@ -79,11 +85,14 @@ def adjudicate(given: Iterable[ClaimText]) -> list[Statement]:
     return docket.heard
 
 
-def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
-    """Take out what was said from the opening of another topic, or of a talk that asserts nothing, to the return."""
+def _mark_digressions(turns: Sequence[list[Statement]], doubt: int) -> None:
+    """Take out what was said from the opening of another topic, or of a talk that asserts nothing, to the return.
+
+    This is done to the turns of one class of trust, by these and those that are trusted more.
+    """
     opened: tuple[int, str] | None = None
     for place, statements in enumerate(turns):
-        if not statements or statements[0].given.kind != "turn":
+        if statements[0].given.kind != "turn":
             continue
         text = statements[0].given.text
         if cues.has("interrupts", statements[0].text):
@@ -95,7 +104,7 @@ def _mark_digressions(turns: Sequence[list[Statement]]) -> None:
             last = place if reason == "exploratory" else place - 1
             for between in turns[first : last + 1]:
                 for each in between:
-                    if each.given.kind == "turn":
+                    if each.given.kind == "turn" and each.given.doubt == doubt:
                         each.mark("out of scope", reason)
             opened = None
 
@@ -106,41 +115,51 @@ def _connect(statement: Statement, before: Sequence[Statement], docket: _Docket)
         statement.rest_on(before[-1:])
     elif not before and cues.has("concludes", statement.text):
         claims = [each for each in docket.heard if each.is_claim and each.standing == "current"]
-        statement.rest_on(claims[-1:])
+        own = [each for each in claims if is_one_talk(each, statement) and is_trusted(each, statement)]
+        statement.rest_on(own[-1:])
     for key in statement.given.depends_on:
         statement.rest_on(_find_by_key(key, docket))
 
 
 def _find_by_key(key: str, docket: _Docket) -> list[Statement]:
-    """Return the statements of the fact that a key names, in its own notation or another."""
-    found = docket.by_key.get(key.casefold()) or docket.by_key.get(family(key))
-    if found is None and (parts := parts_of_key(key)):
-        for known in reversed(docket.by_key):
-            begun = parts_of_key(known)
-            if all(any(each.startswith(part) for each in begun) for part in parts):
-                return docket.by_key[known]
-    return found or []
+    """Return the statement of the fact that a key names, in its own notation or another; the most trusted first."""
+    for _, known in sorted(docket.by_key.items()):
+        found = known.get(key.casefold()) or known.get(family(key))
+        if found is None and (parts := parts_of_key(key)):
+            named = (
+                fact
+                for other, fact in reversed(known.items())
+                if all(any(each.startswith(part) for each in parts_of_key(other)) for part in parts)
+            )
+            found = next(named, None)
+        if found is not None:
+            return [found]
+    return []
 
 
 def _judge(statement: Statement, docket: _Docket) -> None:
     """Decide on a statement, and on earlier ones by it."""
     is_fact = statement.given.kind == "fact"
     named = _targets_by_key(statement, docket) if is_fact else []
+    is_overruled = not all(is_trusted(statement, each) for each in named)
+    if is_fact and not is_overruled:
+        known = docket.by_key.setdefault(statement.given.doubt, {})
+        known[statement.given.key.casefold()] = known[family(statement.given.key)] = statement
     if statement.standing != "current" or not (statement.is_claim or statement.label):
         return
-    if any(each.given.doubt < statement.given.doubt for each in named):
+    if is_overruled:
         statement.mark("untrusted", "against one that is trusted more")
         return
     targets = named
     if found := _own_fault(statement, is_fact, docket):
         statement.mark(*found)
-    elif not named and statement.is_claim:
-        targets = _targets_by_cue(statement, docket)
+    elif statement.is_claim and not any(is_trusted(each, statement) for each in named):
+        targets = [*named, *(each for each in _targets_by_cue(statement, docket) if each not in named)]
     if targets:
         _supersede(targets, statement, docket)
         for each in named:
             each.replace()
-    else:
+    if not any(is_trusted(each, statement) for each in targets):
         _mark_restated(statement, docket)
 
 
@@ -155,17 +174,19 @@ def _own_fault(statement: Statement, is_fact: bool, docket: _Docket) -> tuple[St
         return None
     if cues.is_noted_as_supposed(statement.text) or (not is_fact and cues.has("supposes", statement.text)):
         return "out of scope", "only supposed"
-    if any(each.standing == "untrusted" and statement.terms <= each.about for each in docket.heard):
+    distrusted = [each for each in docket.heard if each.standing == "untrusted" and is_trusted(each, statement)]
+    if any(statement.terms <= each.about for each in distrusted):
         return "untrusted", "said again"
     return ("superseded", "of the past") if not is_fact and cues.is_past(statement.text) else None
 
 
 def _targets_by_key(statement: Statement, docket: _Docket) -> list[Statement]:
+    """Return the fact that another one names, or that of its own key, as far as nothing that counts was named."""
     key, names = statement.given.key.casefold(), statement.given.supersedes
     found = _find_by_key(names, docket) if names else []
-    found = found or docket.by_key.get(key, [])
-    docket.by_key[key] = docket.by_key[family(key)] = [statement]
-    return [each for each in found if each is not statement]
+    if not any(is_trusted(each, statement) for each in found):
+        found += [known[key] for _, known in sorted(docket.by_key.items()) if key in known][:1]
+    return found
 
 
 def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
@@ -174,111 +195,57 @@ def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
     denied = cues.before("denies", statement.text)
     if denied:
         who = telling(denied)
-        return [
-            each for each in docket.heard if each.label and who & telling(each.label) and each.standing == "current"
-        ]
+        labelled = [each for each in docket.heard if each.label and who & telling(each.label)]
+        return [each for each in labelled if each.standing == "current" and is_trusted(statement, each)]
     if not corrects and not updates:
         return []
-    if corrects:
-        back = [
-            each.by
-            for each in docket.dead
-            if each.by and _says(statement, each.value) and _can_yield(each.by, statement)
-        ]
-        if back:
-            return list({id(each): each for each in back}.values())
-    if any(_knows(each, statement) for each in docket.heard):
+    back = _standing_in_place(statement, docket) if corrects else []
+    if any(is_trusted(each, statement) for each in back) or any(knows(each, statement) for each in docket.heard):
+        return back
+    found = _nearest(statement, [each for each in docket.heard if may_yield(each, statement)])
+    if any(is_outranked(statement, each) for each in found):
+        _distrust(statement, [each for each in found if is_trusted(each, statement)], docket)
         return []
-    live = [each for each in docket.heard if _may_yield(each, statement)]
-    shared = [(len(each.about & statement.about), place) for place, each in enumerate(live)]
-    most = max((count for count, _ in shared), default=0)
-    found = [live[place] for count, place in shared if most and count >= max(1, 0.75 * most)]
-    if not found and corrects and (statement.values or cues.is_firm(statement.text)):
-        found = [each for each in live if each.given.conversation == statement.given.conversation][-1:]
-    if any(_is_outranked(statement, each) for each in found):
-        _distrust(statement, found, docket)
-        return []
-    return found
+    return [*found, *(each for each in back if each not in found)]
 
 
-def _knows(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier fact is the very correction that a later statement tells of: it brings no other value."""
-    return (
-        earlier.standing == "current"
-        and earlier.took_place
-        and earlier.given.kind == "fact"
-        and later.values <= earlier.about
-        and 0 < len(fresh := telling(cues.without("corrects", later.text))) * (1 - OTHER) <= len(fresh & earlier.about)
-    )
+def _standing_in_place(statement: Statement, docket: _Docket) -> list[Statement]:
+    """Return what took the place of the value that a correction goes back to."""
+    found = [
+        each.by
+        for each in docket.dead
+        if each.by and says(statement, each.value, each.of) and can_yield(each.by, statement)
+    ]
+    return list({id(each): each for each in found}.values())
 
 
-def _may_yield(earlier: Statement, later: Statement) -> bool:
-    """Tell whether a later statement can take the place of an earlier one of the same thing."""
-    return _can_yield(earlier, later) and _meets(earlier, later)
+def _nearest(statement: Statement, live: Sequence[Statement]) -> list[Statement]:
+    """Return those of some statements that a correction or an update has most in common with, or the last of its talk.
 
-
-def _can_yield(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier statement says something else, and can give way.
-
-    In one text only a figure yields to another, to a correction, and in a note none does.
+    Each is compared with those that are trusted as much, so that no text from outside stands before another's.
     """
-    return (
-        earlier.is_claim
-        and earlier.standing == "current"
-        and earlier.given.doubt >= later.given.doubt
-        and (earlier.given is not later.given or _is_corrected_at_once(earlier, later))
-        and _differs(earlier, later)
-    )
-
-
-def _is_corrected_at_once(earlier: Statement, later: Statement) -> bool:
-    has_figure = any(map(_has_digit, earlier.values))
-    return has_figure and later.given.kind != "document" and cues.has("corrects", later.text)
-
-
-def _meets(earlier: Statement, later: Statement) -> bool:
-    """Tell whether statements can be about one thing: those of one talk can, others need words in common."""
-    kinds = {earlier.given.kind, later.given.kind}
-    common, shorter = len(earlier.about & later.about), min(len(earlier.about), len(later.about))
-    if "fact" in kinds:
-        return common >= max(1, SAME_FACT * shorter)
-    if earlier.given.conversation == later.given.conversation:
-        updates = common >= LEAST_UPDATED or bool(earlier.values)
-        return cues.has("corrects", later.text) or (updates and _share_subject(earlier, later))
-    return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
-
-
-def _share_subject(earlier: Statement, later: Statement) -> bool:
-    """Tell whether statements are about one thing, as far as their subjects are clear."""
-    subjects = subject_of(earlier.text), subject_of(later.text)
-    return not all(subjects) or not subjects[0].isdisjoint(subjects[1])
-
-
-def _has_digit(term: str) -> bool:
-    return any(map(str.isdigit, term))
-
-
-def _is_outranked(one: Statement, other: Statement) -> bool:
-    ranks = one.given.authority, other.given.authority
-    return all(each in RANKS for each in ranks) and RANKS.index(ranks[0]) < RANKS.index(ranks[1])
-
-
-def _differs(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier statement says something that a later one does not: else they agree."""
-    if later.values <= earlier.about and len(later.terms - earlier.terms) <= OTHER * len(later.terms):
-        return False
-    return not earlier.values <= later.about or len(earlier.terms - later.terms) > OTHER * len(earlier.terms)
+    corrects = cues.has("corrects", statement.text) and (statement.values or cues.is_firm(statement.text))
+    found: list[Statement] = []
+    for doubt in sorted({each.given.doubt for each in live}):
+        known = [each for each in live if each.given.doubt <= doubt]
+        shared = [len(each.about & statement.about) for each in known]
+        near = [each for each, count in zip(known, shared, strict=True) if count >= max(1, NEAR * max(shared))]
+        if not near and not found and corrects:
+            near = [each for each in known if is_one_talk(each, statement)][-1:]
+        found += [each for each in near if each.given.doubt == doubt]
+    return found
 
 
 def _supersede(targets: Sequence[Statement], by: Statement, docket: _Docket) -> None:
     """Let a statement take the place of others, and of all that say the same as these or rest on them."""
-    by.take_place()
+    if any(is_trusted(target, by) for target in targets):
+        by.take_place()
     for target in targets:
         value = (target.values - by.values - by.terms) or (target.terms - by.terms)
-        docket.dead.append(_Dead(value, by, target.about))
+        docket.dead.append(_Dead(value, target, by))
         target.mark("superseded", "", by)
         for each in docket.heard:
-            if each.standing == "current" and each.given is not by.given and _says(each, value):
+            if each.standing == "current" and each.given is not by.given and says(each, value, target):
                 each.mark("superseded", "", by)
     _supersede_dependents(by, docket)
 
@@ -288,18 +255,14 @@ def _supersede_dependents(by: Statement, docket: _Docket) -> None:
     while fresh:
         fresh = False
         for each in docket.heard:
-            if each.standing == "current" and any(found.standing == "superseded" for found in each.rests_on):
+            falls = any(other.gave_way(by) for other in each.rests_on)
+            if falls and each.standing == "current" and is_trusted(by, each):
                 fresh = True
                 each.mark("superseded", "rests on what no longer holds", by)
-                docket.dead += [_Dead(each.values, by, each.about)] if each.values else []
+                docket.dead += [_Dead(each.values, each, by)] if each.values else []
                 for twin in docket.heard:
-                    if twin.standing == "current" and _says(twin, each.values):
+                    if twin.standing == "current" and says(twin, each.values, each):
                         twin.mark("superseded", "rests on what no longer holds", by)
-
-
-def _says(statement: Statement, value: frozenset[str]) -> bool:
-    """Tell whether a statement has a value, or most of it."""
-    return bool(value) and statement.is_claim and len(value & (statement.terms | statement.values)) >= SAME * len(value)
 
 
 def _mark_restated(statement: Statement, docket: _Docket) -> None:
@@ -310,7 +273,7 @@ def _mark_restated(statement: Statement, docket: _Docket) -> None:
     for dead in docket.dead:
         if (
             dead.by is not statement
-            and _says(statement, dead.value)
+            and says(statement, dead.value, dead.of)
             and (refers or (statement.given.kind != "fact" and _repeats(statement, dead)))
         ):
             statement.mark(dead.standing, "", dead.by)
@@ -320,7 +283,7 @@ def _mark_restated(statement: Statement, docket: _Docket) -> None:
 def _repeats(statement: Statement, dead: _Dead) -> bool:
     """Tell whether a statement says what was said word for word before, and is no correction."""
     return (
-        statement.terms <= dead.whole
+        statement.terms <= dead.of.about
         and not cues.has("corrects", statement.text)
         and not cues.has("updates", statement.text)
     )
@@ -334,9 +297,7 @@ def _weigh_ranks(docket: _Docket) -> None:
         if each.given.authority in RANKS and not each.given.supersedes and each.standing == "current"
     ]
     for lower in ranked:
-        higher = [
-            each for each in ranked if _is_outranked(lower, each) and _alike(lower, each) and _differs(lower, each)
-        ]
+        higher = [each for each in ranked if is_outranked(lower, each) and alike(lower, each) and differs(lower, each)]
         if higher:
             _distrust(lower, higher, docket)
     for each in docket.heard:
@@ -349,9 +310,4 @@ def _distrust(lower: Statement, higher: Sequence[Statement], docket: _Docket) ->
     lower.mark("untrusted", "against a higher rank")
     known = frozenset[str]().union(*(each.about for each in higher))
     value = (lower.values - known) or (lower.terms - known)
-    docket.dead.append(_Dead(value, None, lower.about, "untrusted"))
-
-
-def _alike(one: Statement, other: Statement) -> bool:
-    common = len(one.terms & other.terms)
-    return common >= 1 and common >= ALIKE * min(len(one.terms), len(other.terms))
+    docket.dead.append(_Dead(value, lower, None, "untrusted"))

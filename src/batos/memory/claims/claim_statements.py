@@ -48,8 +48,9 @@ _EARLIER_ID = re.compile(r"^f[-_]|[-_]v?\d+$")
 class ClaimText:
     """A text that was given: a fact with its key, a turn, or a document.
 
-    `at` is when it holds from. `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave
-    it, and `doubt` grows as the trust in it falls: nothing gives way to what is trusted less.
+    `at` is when it holds from. Texts of one `conversation` are one talk: what stands alone has a name of its own there.
+    `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave it, and `doubt` grows as the
+    trust in it falls: nothing gives way to what is trusted less.
     """
 
     id: int
@@ -98,6 +99,10 @@ class Statement:
     def rest_on(self, others: Iterable[Statement]) -> None:
         """Write down statements without which it does not hold."""
         self.rests_on.extend(others)
+
+    def gave_way(self, by: Statement) -> bool:
+        """Tell whether the text of another one took its place."""
+        return self.standing == "superseded" and self.by == by.given.id
 
     def replace(self) -> None:
         """Write down that a fact of its key, or one that names it, took its place."""

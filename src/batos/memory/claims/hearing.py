@@ -11,8 +11,9 @@ from batos.image.memory_claims import ASKED, ClaimMark
 from batos.image.memory_records import NewDocument
 from batos.image.records import TRUST
 from batos.image.roots import Root
-from batos.memory.claims.adjudication import RANKS, adjudicate
+from batos.memory.claims.adjudication import adjudicate
 from batos.memory.claims.claim_statements import ClaimText, Statement, family, statements_of
+from batos.memory.claims.comparisons import RANKS
 from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
 from batos.memory.indexes import kinds
 from batos.objects.prototype import UvmObject, own_slots
@@ -98,12 +99,13 @@ def _newest(root: Root, scope: tuple[str, str]) -> Iterator[str]:
 
 
 def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
+    """Return a document as it is judged: what was said in no conversation stands alone."""
     slots = own_slots(document)
     rank = slots["source"].rpartition("/")[2] if slots["kind"] == "fact" else ""
     return ClaimText(
         number, slots["kind"], _text_of(root, document), slots["said_at"] or slots["remembered_at"],
-        slots["conversation"], slots.get("key", ""), slots.get("supersedes", ""), slots.get("depends_on", ()),
-        rank if rank in RANKS else "", TRUST.index(slots["trust"]),
+        slots["conversation"] or slots["name"], slots.get("key", ""), slots.get("supersedes", ""),
+        slots.get("depends_on", ()), rank if rank in RANKS else "", TRUST.index(slots["trust"]),
     )  # fmt: skip
 
 

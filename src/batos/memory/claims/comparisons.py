@@ -1,0 +1,129 @@
+"""Compares two statements: if they say the same, are about one thing, and which may give way to which."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from batos.memory.claims import cues
+from batos.memory.claims.claim_statements import Statement, subject_of, telling
+
+#: The share of a value that another statement has to have to say the same.
+SAME: Final = 0.6
+#: The share of an earlier statement that a newer one has to leave out to say something else.
+OTHER: Final = 0.3
+#: The ranks of who gives a fact, the lowest first; who is not of these has none.
+RANKS: Final = ("subordinate", "peer", "manager", "executive", "policy", "system")
+#: Common stems from which on two ranked facts are about the same, as a share of the shorter.
+ALIKE: Final = 0.15
+#: The share of the shorter one's stems that a statement has in common with a fact that it takes the place of, or with
+#: a statement of another conversation; and how many at least there.
+SAME_FACT: Final = 0.25
+SAME_ELSEWHERE, LEAST_ELSEWHERE = 0.5, 2
+#: The stems that an update has in common at least with a statement of its talk that has neither number nor name.
+LEAST_UPDATED: Final = 2
+
+
+def is_trusted(one: Statement, beside: Statement) -> bool:
+    """Tell whether a statement is trusted as much as another at least: else it decides nothing about that one."""
+    return one.given.doubt <= beside.given.doubt
+
+
+def may_yield(earlier: Statement, later: Statement) -> bool:
+    """Tell whether a later statement can take the place of an earlier one of the same thing."""
+    return can_yield(earlier, later) and _meets(earlier, later)
+
+
+def can_yield(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier statement says something else, and can give way.
+
+    In one text only a figure yields to another, to a correction, and in a note none does.
+    """
+    return (
+        earlier.is_claim
+        and earlier.standing == "current"
+        and is_trusted(later, earlier)
+        and (earlier.given is not later.given or _is_corrected_at_once(earlier, later))
+        and differs(earlier, later)
+    )
+
+
+def differs(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier statement says something that a later one does not: else they agree."""
+    if later.values <= earlier.about and len(later.terms - earlier.terms) <= OTHER * len(later.terms):
+        return False
+    return not earlier.values <= later.about or len(earlier.terms - later.terms) > OTHER * len(earlier.terms)
+
+
+def says(statement: Statement, value: frozenset[str], of: Statement) -> bool:
+    """Tell whether a statement has a value of another one, or most of it, and is near enough to mean the same by it.
+
+    A statement that is trusted more does not: who is trusted less tells nothing of it.
+    """
+    return (
+        bool(value)
+        and statement.is_claim
+        and is_trusted(of, statement)
+        and len(value & (statement.terms | statement.values)) >= SAME * len(value)
+        and (is_one_talk(statement, of) or _shares(statement, of))
+    )
+
+
+def knows(earlier: Statement, later: Statement) -> bool:
+    """Tell whether an earlier fact is the very correction that a later statement tells of: it brings no other value."""
+    return (
+        earlier.standing == "current"
+        and earlier.took_place
+        and earlier.given.kind == "fact"
+        and is_trusted(earlier, later)
+        and later.values <= earlier.about
+        and 0 < len(fresh := telling(cues.without("corrects", later.text))) * (1 - OTHER) <= len(fresh & earlier.about)
+    )
+
+
+def is_one_talk(one: Statement, other: Statement) -> bool:
+    """Tell whether statements were made in one conversation."""
+    return one.given.conversation == other.given.conversation
+
+
+def is_outranked(one: Statement, other: Statement) -> bool:
+    """Tell whether another statement has a higher rank, by somebody who is trusted as much."""
+    ranks = one.given.authority, other.given.authority
+    known = all(each in RANKS for each in ranks) and is_trusted(other, one)
+    return known and RANKS.index(ranks[0]) < RANKS.index(ranks[1])
+
+
+def alike(one: Statement, other: Statement) -> bool:
+    """Tell whether ranked facts can be about one thing."""
+    common = len(one.terms & other.terms)
+    return common >= 1 and common >= ALIKE * min(len(one.terms), len(other.terms))
+
+
+def _is_corrected_at_once(earlier: Statement, later: Statement) -> bool:
+    has_figure = any(map(_has_digit, earlier.values))
+    return has_figure and later.given.kind != "document" and cues.has("corrects", later.text)
+
+
+def _has_digit(term: str) -> bool:
+    return any(map(str.isdigit, term))
+
+
+def _meets(earlier: Statement, later: Statement) -> bool:
+    """Tell whether statements can be about one thing: those of one talk can, others need words in common."""
+    if "fact" not in (earlier.given.kind, later.given.kind) and is_one_talk(earlier, later):
+        updates = len(earlier.about & later.about) >= LEAST_UPDATED or bool(earlier.values)
+        return cues.has("corrects", later.text) or (updates and _share_subject(earlier, later))
+    return _shares(earlier, later)
+
+
+def _shares(one: Statement, other: Statement) -> bool:
+    """Tell whether statements of no one talk have enough words in common."""
+    common, shorter = len(one.about & other.about), min(len(one.about), len(other.about))
+    if "fact" in (one.given.kind, other.given.kind):
+        return common >= max(1, SAME_FACT * shorter)
+    return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
+
+
+def _share_subject(earlier: Statement, later: Statement) -> bool:
+    """Tell whether statements are about one thing, as far as their subjects are clear."""
+    subjects = subject_of(earlier.text), subject_of(later.text)
+    return not all(subjects) or not subjects[0].isdisjoint(subjects[1])
