@@ -225,6 +225,58 @@ async def test_a_superseded_fact_is_retracted_too(image: LivingImage) -> None:
     assert texts(image, "retracted") == 1
 
 
+async def give_dates(image: LivingImage) -> list[str]:
+    """Give a key three values, of which the second was retracted before the third came; the names of the facts."""
+    work, store, names = corrections_of(image), store_of(image), list[str]()
+    for place, date in enumerate(("15 March", "18 March", "25 April")):
+        (line,) = (await store.remember([fact_of(incoming(date), FactKey("launch_date"))]))["remembered"]
+        names.append(line["document"])
+        if place == 1:
+            await work.retract(names[1:], "ann")
+    return names
+
+
+async def test_a_fact_is_not_restored_beside_a_newer_value_of_its_key(image: LivingImage) -> None:
+    """The remedy says how it is; with the newer one retracted it holds again, and that one takes its place back."""
+    work = corrections_of(image)
+    first, second, third = await give_dates(image)
+    with pytest.raises(Refused, match=f"launch_date has another value since: {third}") as refused:
+        await work.restore([second], "ann")
+    assert refused.value.remedy == f"`batos memories retract {third}` first, then restore."
+    await work.retract([third], "ann")
+    await work.restore([second], "ann")
+    assert standings_of(image, first, second, third) == ["superseded", "current", "retracted"]
+    await work.restore([third], "ann")
+    assert standings_of(image, first, second, third) == ["superseded", "superseded", "current"]
+
+
+async def test_a_fact_that_comes_back_with_its_cause_is_history_of_a_newer_value(image: LivingImage) -> None:
+    """It was retracted together with a file; when the newer one is forgotten it holds, and no older one beside it."""
+    work, store = corrections_of(image), store_of(image)
+    first, second = [
+        (await store.remember([fact_of(incoming(date), FactKey("launch_date"))]))["remembered"][0]["document"]
+        for date in ("15 March", "18 March")
+    ]
+    with image.snapshot() as root:
+        (lamp,) = [name for name, each in root[roots.DOCUMENTS].items() if own_slots(each)["source"] == "/lamp"]
+    await work.retract([lamp, second], "ann")
+    (line,) = (await store.remember([fact_of(incoming("25 April"), FactKey("launch_date"))]))["remembered"]
+    third = line["document"]
+    await work.restore([lamp], "ann")
+    assert standings_of(image, first, second, third, lamp) == ["superseded", "superseded", "current", "current"]
+    assert find(image, Recollection(), "launch", MemoryReach("ann")) == ["25 April"]
+    history = find(image, Recollection(), "launch", MemoryReach("ann", standings=None))
+    assert "[superseded since 2026-11-24] 18 March" in history
+    await store.forget([third], "ann")
+    assert standings_of(image, first, second) == ["superseded", "current"]
+
+
+def standings_of(image: LivingImage, *names: str) -> list[str]:
+    """The standings of memories."""
+    with image.snapshot() as root:
+        return [own_slots(root[roots.DOCUMENTS][each])["standing"] for each in names]
+
+
 async def folded(image: LivingImage) -> str:
     """Fold four memories of ann's; the summary's name."""
     store = store_of(image)

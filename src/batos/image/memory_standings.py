@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 from batos.image import memory_archives, memory_claims, roots
 from batos.image.memory_places import find_by_source, place_key
 from batos.image.memory_segments import count_change, trees_of
+from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
 
@@ -18,6 +19,8 @@ Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "s
 RECALLED: Final = frozenset({"current", "summarised"})
 #: Standings of documents whose claims count for nothing.
 _TAKEN_BACK: Final = frozenset({"edited", "retracted"})
+#: The newest facts of a key's family among which one that is recalled is looked for; the others were taken back.
+_MOST_VALUES: Final = 512
 
 
 def supersede(root: Root, name: str, by: str, since: str) -> None:
@@ -63,16 +66,74 @@ def let_go(root: Root, facts: Iterable[str], taken: Mapping[str, Any]) -> None:
     for name in facts:
         if by is None:
             set_standing(root, name, "current")
+            _settle_key(root, name)
         else:
             root[roots.DOCUMENTS][name].superseded_by = own_slots(by)["name"]
             memory_claims.note_marked(by, name)
 
 
 def recall_again(root: Root, name: str) -> None:
-    """Let a document that was edited or retracted be what it was: recalled, unless a fact in its place still holds."""
+    """Let a document that was edited or retracted be what it was: recalled, unless a fact in its place still holds.
+
+    Where its key has got another value since, one of both is history.
+    """
+    if _gave_way(root, name):
+        set_standing(root, name, "superseded")
+    else:
+        set_standing(root, name, "current")
+        _settle_key(root, name)
+
+
+def value_in_place(root: Root, name: str) -> str:
+    """Return the fact that its key has got since a fact was retracted, and that holds; "" if there is none."""
+    other = "" if _gave_way(root, name) else _other_value(root, name)
+    return other if other and _weight(root, other) > _weight(root, name) else ""
+
+
+def _gave_way(root: Root, name: str) -> bool:
+    """Tell whether what took the place of a document was not taken back."""
     by = root[roots.DOCUMENTS].get(own_slots(root[roots.DOCUMENTS][name]).get("superseded_by", ""))
-    gave_way = by is not None and own_slots(by)["standing"] not in _TAKEN_BACK
-    set_standing(root, name, "superseded" if gave_way else "current")
+    return by is not None and own_slots(by)["standing"] not in _TAKEN_BACK
+
+
+def _settle_key(root: Root, name: str) -> None:
+    """Make history of one of two values of a key, as a fact is recalled that another one has not met."""
+    other = _other_value(root, name)
+    if not other:
+        return
+    older, newer = sorted((name, other), key=lambda each: _weight(root, each))
+    document, since = root[roots.DOCUMENTS][older], _moment(own_slots(root[roots.DOCUMENTS][newer]))
+    for chunk in trees_of(root)["chunks"].values(*own_slots(document)["chunks"]):
+        whole = memory_claims.ClaimMark(0, len(own_slots(chunk)["text"]), "superseded", "", newer, since)
+        memory_claims.add_marks(chunk, [whole])
+    memory_claims.note_marked(root[roots.DOCUMENTS][newer], older)
+    supersede(root, older, newer, since)
+
+
+def _other_value(root: Root, name: str) -> str:
+    """Return another fact that is recalled, if one of both would have taken the place of the other; else ""."""
+    slots = own_slots(root[roots.DOCUMENTS][name])
+    if not slots.get("family"):
+        return ""
+    several = memory_claims.facts_of_family(root, slots["user"], slots["scope"], slots["family"], _MOST_VALUES)
+    for each in several:
+        other = own_slots(root[roots.DOCUMENTS][each])
+        if each != name and other["standing"] == "current":
+            older, newer = sorted((slots, other), key=lambda one: (_moment(one), one["chunks"][0]))
+            known = (older["key"].casefold(), older["family"])
+            if newer["key"].casefold() in known or newer["supersedes"].casefold() in known:
+                return each
+    return ""
+
+
+def _weight(root: Root, name: str) -> tuple[int, str, int]:
+    """Return what decides which of two values of a key holds: trust, then the moment."""
+    slots = own_slots(root[roots.DOCUMENTS][name])
+    return -TRUST.index(slots["trust"]), _moment(slots), slots["chunks"][0]
+
+
+def _moment(slots: Mapping[str, Any]) -> str:
+    return str(slots["said_at"] or slots["remembered_at"])
 
 
 def standing_of(root: Root, name: str) -> str:

@@ -160,6 +160,9 @@ def _check_restorable(root: Root, name: str) -> None:
         if not memory_wordings.is_same_memory(root, name, other):
             what = f"{slots['source']} has another text since: {other}"
             raise Refused(what, field="documents", remedy=f"`batos memories retract {other}` first, then restore.")
+    if slots["standing"] in _HISTORY and (newer := memory_standings.value_in_place(root, name)):
+        what = f"{slots['key']} has another value since: {newer}"
+        raise Refused(what, field="documents", remedy=f"`batos memories retract {newer}` first, then restore.")
 
 
 def _restore(root: Root, name: str, told: tuple[str, str], page: RestoredPage, alone: bool) -> None:
