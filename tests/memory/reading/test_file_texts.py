@@ -90,6 +90,15 @@ def test_a_place_is_taken_once(tmp_path: Path) -> None:
     assert [each.place for each in found] == ["<1@x>", "<1@x>~2", "<1@x>~3"]
 
 
+def test_no_id_is_that_of_a_numbered_one(tmp_path: Path) -> None:
+    """A message may have the very id that another one gets by its number."""
+    ids = ("a", "a", "a~2", "a", "a~2", "a~3")
+    lines = b"".join(b'{"role": "user", "content": "lamp", "id": "%s"}\n' % each.encode() for each in ids)
+    with FileTexts(ReadingLimits(2**20)) as texts:
+        found = read(texts, tmp_path / "a.jsonl", lines, "chats")
+    assert [each.place for each in found] == ["a", "a~2", "a~2~2", "a~3", "a~2~3", "a~3~2"]
+
+
 def test_bytes_are_read_like_a_file() -> None:
     """What came over the wire is read in the same process."""
     with FileTexts(ReadingLimits(2**20)) as texts:

@@ -100,9 +100,7 @@ def _emitter(asked: dict[str, Any], most: int) -> Emit:
             if len(read.text.encode("utf-8", "replace")) > asked["text_bytes"]:
                 read = UnreadPart(read.place, f"its text has more than {asked['text_bytes']} bytes")
             elif read.place:  # a mail with the id of another one must not take its place
-                places[read.place] += 1
-                again = places[read.place]
-                read = replace(read, place=f"{read.place}~{again}") if again > 1 else read
+                read = replace(read, place=_own_place(read.place, places))
         line = as_line(read)
         left -= len(line)
         if left < 0:
@@ -113,6 +111,16 @@ def _emitter(asked: dict[str, Any], most: int) -> Emit:
         signal.alarm(asked["seconds"])
 
     return emit
+
+
+def _own_place(place: str, places: Counter[str]) -> str:
+    """Return a place that no text before has: an id with a number may be another's whole id."""
+    own = place
+    while own in places:
+        places[place] += 1
+        own = f"{place}~{places[place]}"
+    places[own] = 1
+    return own
 
 
 def _allow(seconds: int) -> None:
