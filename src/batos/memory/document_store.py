@@ -322,13 +322,18 @@ def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
 def _going_with(root: Root, given: Sequence[str]) -> list[str]:
     """Return the names of the older wordings of documents, and of the remembered answers that quote one of all these.
 
-    Summaries above a document, and the memories below one, count as quoted too.
+    Summaries above a document, and the memories below one, count as quoted too, and so do the answers that are found.
     """
-    older = memory_wordings.history_of(root, given)
-    names = {*given, *older}
-    names.update(memory_folding.list_above(root, names))
-    names.update(*(memory_folding.list_below(root, name) for name in names.copy()))
-    return [*older, *memory_quotes.answers_quoting(root, names)]
+    names, searched = list(dict.fromkeys(given)), set[str]()
+    while True:
+        names += memory_wordings.history_of(root, names)
+        below = [each for name in names for each in memory_folding.list_below(root, name)]
+        quoted = {*names, *below, *memory_folding.list_above(root, [*names, *below])}
+        if quoted <= searched:
+            return [each for each in names if each not in given]
+        answers = list(memory_quotes.answers_quoting(root, quoted))
+        searched = {*quoted, *answers}
+        names += [each for each in answers if each not in names]
 
 
 def _forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
