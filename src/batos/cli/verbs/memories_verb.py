@@ -14,8 +14,7 @@ from batos.cli.render.correction_texts import edited_text, pinned_text, restored
 from batos.cli.render.memory_texts import forgotten_text, listing_text, whole_text
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.memory_verbs import place_of
-from batos.cli.verbs.show import ask_once
+from batos.cli.verbs.memory_places import ask_of_memories, place_of
 from batos.cli.verbs.standard_input import read_stdin
 from batos.cli.wrong_usage import Subverbs
 
@@ -55,7 +54,7 @@ def list_(called: VerbCall, document: str | None, limit: int, **only: Any) -> in
     if document is not None:
         args["document"] = place_of(document)
     args |= {name: value for name, value in only.items() if value}
-    found = run(ask_once(open_door(called, reads=True), "memories", args))
+    found = run(ask_of_memories(open_door(called, reads=True), "memories", args))
     tell_moment(called, found)
     listing = partial(listing_text, pinned=bool(only["pinned"]), scope=only["scope"])
     called.answer(found, listing if document is None else whole_text)
@@ -128,6 +127,6 @@ def unpin(called: VerbCall, documents: tuple[str, ...]) -> int:
 
 
 def _change(called: VerbCall, verb: str, args: Mapping[str, Any], text: Callable[[Any], str]) -> int:
-    told = run(ask_once(open_door(called), verb, {**args, "user": called.settings.asker}))
+    told = run(ask_of_memories(open_door(called), verb, {**args, "user": called.settings.asker}))
     called.answer(told, text)
     return 0

@@ -187,7 +187,7 @@ class FileReader:
             format_ = format_of(path.name, head)
             if " " in format_ or not head.strip():
                 raise NoText(format_ if head.strip() else "it is empty")
-            source = self.own.get("source") or os.fsencode(path.resolve()).decode("utf-8", "replace")
+            source = self.own.get("source") or source_of(path)
             if format_ == "plain":
                 if about.st_size > self.limit:
                     raise NotReadable(f"it has more than {self.limit:,} bytes (the setting `attachment_bytes`)")
@@ -230,6 +230,14 @@ def _plain_text(data: bytes) -> str:
     if not text.strip():
         raise NoText("it is empty")
     return text
+
+
+def source_of(path: Path) -> str:
+    """Return the source of a file, also of one that is not there: its absolute path as text.
+
+    Raises: OSError, RuntimeError, ValueError: there can be no such file.
+    """
+    return _short(os.fsencode(path.resolve()).decode("utf-8", "replace"))
 
 
 def _short(source: str) -> str:

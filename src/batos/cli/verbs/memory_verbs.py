@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -16,7 +15,7 @@ from batos.cli.render.care_texts import erased_text
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import examples, given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.memory_files import exists
+from batos.cli.verbs.memory_places import ask_of_memories, erased_place, place_of
 from batos.cli.verbs.show import ask_once
 
 #: The choices of a recall.
@@ -54,7 +53,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     args |= {name: value for name, value in only.items() if value} | ({"summarised": True} if every else {})
     if source is not None:
         args["source"] = place_of(source)
-    found = run(ask_once(open_door(called, reads=True), "recall", args))
+    found = run(ask_of_memories(open_door(called, reads=True), "recall", args))
     tell_moment(called, found)
     called.answer(found, recalled_text)
     return 0
@@ -83,7 +82,7 @@ def forget(called: VerbCall, documents: tuple[str, ...], erase: bool, yes: bool,
     if yes or every_user or any(how.values()):
         raise click.UsageError("These options go with --erase.")
     args = {"documents": [place_of(each) for each in documents], "user": called.settings.asker}
-    told = run(ask_once(open_door(called), "forget", args))
+    told = run(ask_of_memories(open_door(called), "forget", args))
     called.answer(told, forgotten_text)
     return 0
 
@@ -93,6 +92,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
         raise click.UsageError("--erase takes one thing. Put words in quotation marks.")
     target = named[0] if args["words"] else place_of(named[0])
     args = {name: value for name, value in args.items() if value is not None} | {"target": target}
+    args["target"] = run(erased_place(open_door(called), args))
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
         return 4
     called.answer(run(followed_erasure.erase(open_door(called), args, called.console)), erased_text)
@@ -106,8 +106,3 @@ def _is_confirmed(called: VerbCall, args: Mapping[str, Any]) -> bool:
     planned = run(ask_once(open_door(called), "erase", {**args, "dry_run": True}))
     called.console.say(erased_text(planned))
     return click.confirm("Erase all this for good?", err=True)
-
-
-def place_of(named: str) -> str:
-    """Return the path of a file that is there as `remember` keeps it, else the name as given."""
-    return str(Path(named).resolve()) if exists(named) else named
