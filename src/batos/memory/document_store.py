@@ -16,11 +16,9 @@ from batos.image import (
     memory_lineage,
     memory_pins,
     memory_places,
-    memory_quotes,
     memory_records,
     memory_segments,
     memory_standings,
-    memory_wordings,
     roots,
 )
 from batos.image.ids import document_id, iso
@@ -32,12 +30,13 @@ from batos.memory import freed_memory
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.edits import check_editable
+from batos.memory.forgetting import forget_all, going_with
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
 from batos.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import own_slots
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8
@@ -280,7 +279,7 @@ class DocumentStore:
                 except NotFound as error:
                     return error  # a refusal that is raised would fail the other changes of the same commit
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
-                return _forget_all(root, found)
+                return forget_all(root, found)
 
             told = await self._image.shared.apply(change)
         if isinstance(told, NotFound):
@@ -289,20 +288,20 @@ class DocumentStore:
 
     def forget_in(self, root: Root, names: Sequence[str]) -> None:
         """Forget documents within a change of the image, with what goes with them; inside `exclusively`."""
-        several = dict.fromkeys((*names, *_going_with(root, names)))
-        _forget_all(root, [root[roots.DOCUMENTS][name] for name in several])
+        several = dict.fromkeys((*names, *going_with(root, names)))
+        forget_all(root, [root[roots.DOCUMENTS][name] for name in several])
 
     @staticmethod
     def forget_exactly(root: Root, names: Sequence[str]) -> None:
         """Forget these documents within a change of the image; a summary of one goes, and its other texts come back."""
         documents = root[roots.DOCUMENTS]
-        _forget_all(root, [documents[name] for name in dict.fromkeys(names) if name in documents])
+        forget_all(root, [documents[name] for name in dict.fromkeys(names) if name in documents])
 
     def _going_with(self, named: Sequence[str], user: str | None) -> list[str]:
         """Return the names of the older wordings of the documents that are named, and of the answers that quote one."""
         with self._image.snapshot() as root, suppress(NotFound):
             found = [each for name in named for each in memory_records.find_documents(root, name, user)]
-            return _going_with(root, [own_slots(each)["name"] for each in found])
+            return going_with(root, [own_slots(each)["name"] for each in found])
         return []
 
 
@@ -317,39 +316,6 @@ class _StoreReport:
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
     memory_folding.unfold_places(root, (), copies, kinds.without)
     memory_records.add_places(root, copies, kinds.without)
-
-
-def _going_with(root: Root, given: Sequence[str]) -> list[str]:
-    """Return the names of the older wordings of documents, and of the remembered answers that quote one of all these.
-
-    Summaries above a document, and the memories below one, count as quoted too, and so do the answers that are found.
-    """
-    names, searched = list(dict.fromkeys(given)), set[str]()
-    while True:
-        names += memory_wordings.history_of(root, names)
-        below = [each for name in names for each in memory_folding.list_below(root, name)]
-        quoted = {*names, *below, *memory_folding.list_above(root, [*names, *below])}
-        if quoted <= searched:
-            return [each for each in names if each not in given]
-        answers = list(memory_quotes.answers_quoting(root, quoted))
-        searched = {*quoted, *answers}
-        names += [each for each in answers if each not in names]
-
-
-def _forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
-    lines = _lines_of_all(root, found)
-    memory_folding.unfold_all(root, lines, kinds.without)
-    left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
-    memory_records.forget(root, left, kinds.without)
-    return list(lines.values())
-
-
-def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLine]:
-    """Return the lines of documents, of what these stand for, and of the summaries of any of them, by name."""
-    lines = {own_slots(each)["name"]: line_of(each) for each in found}
-    below = [each for name in list(lines) for each in memory_folding.list_below(root, name)]
-    above = memory_folding.list_above(root, [*lines, *below])
-    return lines | {name: line_of(root[roots.DOCUMENTS][name]) for name in (*below, *above)}
 
 
 def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> NewDocument:

@@ -1,0 +1,44 @@
+"""Forgetting: what goes with a document, and what stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.memory.curation.test_fold_store import LATER, filler
+from tests.memory.test_document_store import incoming, store_of
+
+from batos.image import memory_records, roots
+from batos.memory.curation.fold_store import FoldStore
+from batos.memory.forgetting import forget_all, going_with
+from batos.memory.recollection import Recollection
+from batos.testing import ScriptedBridge, scripted_uvm
+
+LAMP = "Maro winds the clockwork of the lamp."
+
+
+async def test_an_answer_goes_with_what_it_cites_and_not_with_its_neighbours(tmp_path: Path) -> None:
+    """A summary stands for both memories; who forgets the one leaves the answer that cites the other."""
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying(LAMP)) as uvm:
+        store, recollection = store_of(uvm.image), Recollection()
+        texts = [f"{LAMP} {filler(0)}", f"Gulls cry at night. {filler(1)}", f"Oil is dear now. {filler(2)}"]
+        given = [incoming(text, f"/notes/{number}", "tester") for number, text in enumerate(texts)]
+        names = [each["document"] for each in (await store.remember(given))["remembered"]]
+        told = await uvm.missions.ask(
+            {"text": "Who winds the clockwork of the lamp?", "user": "tester", "effort": "reflex"}
+        )
+        assert told["provenance"]["citations"]
+        await uvm.mission_memory.write()
+        folds = FoldStore(uvm.image, store, recollection.search, lambda: LATER)
+        (line,) = [await folds.fold(*each) for each in list(folds.survey(None, LATER))]
+        assert line is not None
+        assert {each["document"] for each in line["documents"]} == set(names)
+        with uvm.image.snapshot() as root:
+            answer = memory_records.find_document(root, told["id"]).name
+            assert going_with(root, [names[1]]) == []
+            assert going_with(root, [names[0]]) == going_with(root, [line["summary"]]) == [answer]
+        gone = await uvm.image.shared.apply(
+            lambda root: [each["document"] for each in forget_all(root, [root[roots.DOCUMENTS][names[1]]])]
+        )
+        assert set(gone) == {names[1], line["summary"]}
+        with uvm.image.snapshot() as root:
+            assert {*root[roots.DOCUMENTS]} == {names[0], names[2], answer}
