@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_standings
+from batos.image import memory_segments, memory_standings
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
@@ -110,3 +113,48 @@ async def test_a_root_from_before_what_is_known_is_read_whole() -> None:
                 assert [hit.id for hit in search.recall(after, RecallQuery("again"), MemoryReach(None)).parts] == [2]
             firsts, _ = search.documents(before, MemoryReach(None))
             assert firsts.tolist() == [1]
+
+
+async def test_who_reads_an_older_root_needs_no_table_of_all_changes() -> None:
+    """The memory of such a search grows with the documents, not with these times the changes."""
+    async with open_image(None) as image:
+        await store_of(image).remember([incoming(f"Lamp {number}.") for number in range(200)])
+        search, changes = ChunkSearch(), [(number, number) for number in range(1_000_000, 1_020_000)]
+        with image.snapshot() as older:
+
+            def look() -> tuple[list[int], int]:
+                firsts, chunks = search.documents(older, MemoryReach(None))
+                return firsts.tolist(), chunks
+
+            before = look()
+            await image.writer.apply(lambda root: memory_segments.count_change(root, changes))
+            with image.snapshot() as root:
+                search.documents(root, MemoryReach(None))
+            tracemalloc.start()
+            try:
+                assert await asyncio.to_thread(look) == before
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+        assert len(before[0]) == 200
+        assert peak < 2_500_000
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), max_size=5),
+    gone=st.sets(st.integers(1, 10), max_size=5),
+)
+@settings(max_examples=20)
+async def test_an_older_root_is_read_as_it_was(changes: list[tuple[int, int]], gone: set[int]) -> None:
+    """Whatever documents changed since, in ranges that overlap or not."""
+    async with open_image(None) as image:
+        await store_of(image).remember([incoming(f"Lamp {number}.", f"/{number}") for number in range(10)])
+        search, pairs = ChunkSearch(), [(first, first + more) for first, more in changes]
+        with image.snapshot() as older:
+            before = search.documents(older, MemoryReach(None))[0].tolist()
+            for number in sorted(gone):
+                await store_of(image).forget([f"/{number - 1}"])
+            await image.writer.apply(lambda root: memory_segments.count_change(root, pairs))
+            with image.snapshot() as root:
+                assert len(search.documents(root, MemoryReach(None))[0]) == 10 - len(gone)
+            assert search.documents(older, MemoryReach(None))[0].tolist() == before

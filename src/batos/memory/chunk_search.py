@@ -293,7 +293,9 @@ class ChunkSearch:
         firsts, lasts = self._metadata.spans(reach)
         later = [pair for at, several in self._touched.items() if at > change for pair in several]
         if later:
-            kept = ~np.any([(begin <= firsts) & (firsts <= end) for begin, end in later], axis=0)
+            begins, ends = np.array(sorted(later), np.int64).T  # pairs times documents would be a table without bounds
+            at = np.searchsorted(begins, firsts, "right") - 1
+            kept = (at < 0) | (firsts > np.maximum.accumulate(ends)[at])
             rows = dict(row for begin, end in later for row in memory_records.ranges_of(root, begin, end))
             before = metadata.index_of(rows.items()).spans(reach)
             firsts = np.concatenate((firsts[kept], before[0]))
