@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import texts
 
-from batos.memory.chunking.units import LONGEST, Unit, chunks_of, tokens_of, units_of
+from batos.memory.chunking.units import CHARACTERS, LONGEST, Unit, chunks_of, tokens_of, units_of
 
 #: Pieces of Markdown in any order, also such as are not closed.
 PIECES = (
@@ -88,6 +89,37 @@ def test_what_has_no_end_is_cut_at_last() -> None:
         found = units_of(text)
         assert all(tokens_of(text[unit.start : unit.end]) <= LONGEST for unit in found)
         assert sum(unit.end - unit.start for unit in found) >= len(text.strip()) - len(found)
+
+
+def cut_by_hand(text: str) -> Iterator[str]:
+    """The pieces of a text without an end of a sentence, each cut from the beginning of what is left."""
+    rest = text.strip()
+    while len(rest) > LONGEST * CHARACTERS or tokens_of(rest) > LONGEST:
+        window = rest[: int(LONGEST * CHARACTERS)]
+        window = window[:LONGEST] if tokens_of(window) > LONGEST else window
+        heads = (window[: window.rfind(mark)] for mark in "\n " if mark in window)
+        head = next((each for each in heads if each.strip()), window)
+        yield head.strip()
+        rest = rest[len(head) :].strip()
+    if rest:
+        yield rest
+
+
+@given(
+    st.lists(
+        st.sampled_from(["lamp", "oil", "x" * 999, "灯" * 90, " ", "\noil", "\t \u3000", "\x1c", "a b " * 300])
+    ).map("".join)
+)
+def test_each_piece_begins_where_the_blanks_behind_the_one_before_end(text: str) -> None:
+    """Whatever the blanks are, and also where a cut falls among them."""
+    assert [text[start:end] for start, end, _ in units_of(text)] == list(cut_by_hand(text))
+
+
+def test_a_long_line_is_cut_in_time_that_grows_with_its_length() -> None:
+    """The rest of it is not copied for each cut."""
+    began = time.process_time()
+    assert len(units_of("\N{SLIGHTLY SMILING FACE}" + "lamp oil " * 2_000_000)) > 4_000
+    assert time.process_time() - began < 6
 
 
 def test_a_text_of_blanks_has_no_unit() -> None:
