@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming
 
+from batos.image import memory_records
 from batos.image.memory_records import NewDocument
+from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.known_texts import SortedTexts
+from batos.memory.reach import MemoryReach
+from batos.memory.recollection import RecallView, Recollection
 
 
 def document(given: Incoming, name: str) -> NewDocument:
@@ -45,6 +50,24 @@ async def test_texts_are_known_by_the_image_or_by_their_twins() -> None:
         assert [each["source"] for each in found.lines.values()] == ["/a", "/b", "/d", "/c", "/e", "/c"]
         assert [place for _, place in found.copies] == ["/d", "/e"]
         assert found.copies[1][0] == "d-new"
+
+
+async def test_a_source_that_is_the_name_of_a_memory_leaves_that_alone() -> None:
+    """Whoever gives it: the other's text is known, listed and shown, and found by its name."""
+    async with open_image(None) as image:
+        store, recollection = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC)), Recollection()
+        oil = replace(incoming("Oil is dear.", "/a"), kind="turn")
+        (name,) = [each["document"] for each in (await store.remember([oil]))["remembered"]]
+        await store.remember([incoming("Gas.", name, user="bob"), incoming("Wax.", name, scope="work")])
+        (line,) = (await store.remember([oil]))["remembered"]
+        assert (line["state"], line["document"]) == ("known", name)
+        with image.snapshot() as root:
+            assert memory_records.find_document(root, name).name == name
+            assert memory_records.find_document(root, name, "bob").name != name
+            listed = recollection.list_memories(root, MemoryReach(None), 9, [oil.sha256])["memories"]
+            assert [each["document"] for each in listed] == [name]
+            newest = recollection.recall(root, RecallQuery("fog"), MemoryReach("ann"), 9, RecallView(newest=True))
+            assert [each["document"] for each in newest["recalled"]] == [name]
 
 
 async def test_a_fact_is_known_by_its_key() -> None:

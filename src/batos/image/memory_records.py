@@ -291,10 +291,13 @@ def document_at(root: Root, first: int) -> UvmObject:
 
 
 def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
-    """Return a document by its name, by an unambiguous beginning of it, or by its source.
+    """Return a document by its name, or else by an unambiguous beginning of it or by its source.
 
     Raises: NotFound: there is none, or it is another user's.
     """
+    exact: UvmObject | None = root[roots.DOCUMENTS].get(named)
+    if exact is not None and user in (None, own_slots(exact)["user"]):
+        return exact
     found = set(names_with_source(root, named, user)) if named else set()
     if len(named) > len("d-"):
         found.update(islice(_beginning_with(root, named, user), 2))

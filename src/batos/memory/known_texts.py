@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from batos.image import memory_claims, memory_places, memory_records, memory_standings, memory_wordings, roots
+from batos.image import memory_claims, memory_places, memory_standings, memory_wordings, roots
 from batos.image.memory_records import MemoryKind, NewDocument
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
@@ -46,7 +46,7 @@ class SortedTexts:
         """Take a content that is known, or is that of a text before it; return False where it is neither."""
         name = _find_known(root, given)
         if name is not None:
-            line = line_of(memory_records.find_document(root, name))
+            line = line_of(root[roots.DOCUMENTS][name])
             known = remembered_line(name, line["title"], line["source"], line["chunks"])
             known["standing"] = line["standing"]
             at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)

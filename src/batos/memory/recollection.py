@@ -92,7 +92,7 @@ class Recollection:
         firsts, chunks = self._search.documents(root, reach)
         if sha256:
             names = {name for each in sha256 for name in memory_places.names_with_content(root, each, reach.user)}
-            found = [memory_records.find_document(root, name) for name in sorted(names, reverse=True)]
+            found = [root[roots.DOCUMENTS][name] for name in sorted(names, reverse=True)]
             shown = [each for each in found if reach.holds(_range_of_document(each))][:limit]
         else:
             shown = [memory_records.document_at(root, first) for first in firsts[:limit].tolist()]
@@ -174,7 +174,7 @@ def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Itera
     """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
     for scope in sorted(reach.scopes or {DEFAULT_SCOPE}):
         for name in memory_claims.newest_claims(root, reach.user or "", scope, MOST_NEWEST):
-            document = memory_records.find_document(root, name)
+            document = root[roots.DOCUMENTS][name]
             if not reach.holds(_range_of_document(document)):
                 continue
             for chunk in memory_records.chunks_of(root, document):
