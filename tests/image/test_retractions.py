@@ -116,7 +116,7 @@ async def test_what_two_memories_caused_stays_out_until_both_are_back(uvm: UVM) 
     told = await uvm.missions.ask({"text": "Who winds the lamp, and is oil dear?", "user": "ann", "effort": "reflex"})
     await uvm.mission_memory.write()
     assert len(told["provenance"]["recalled"]) > 1
-    work = Corrections(uvm.image, uvm.clock)
+    work = Corrections(uvm.image, uvm.document_store, uvm.clock)
 
     def standing() -> str:
         with uvm.image.snapshot() as root:

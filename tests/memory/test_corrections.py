@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from batos.image.image import LivingImage
 from batos.memory.chunk_search import ChunkSearch
 from batos.memory.corrections import Corrections
 from batos.memory.curation.fold_store import FoldStore
+from batos.memory.document_store import DocumentStore
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.recollection import Recollection
@@ -33,9 +35,9 @@ async def image() -> AsyncIterator[LivingImage]:
         yield opened
 
 
-def corrections_of(image: LivingImage) -> Corrections:
+def corrections_of(image: LivingImage, store: DocumentStore | None = None) -> Corrections:
     """Corrections whose clock stands still."""
-    return Corrections(image, lambda: datetime(2026, 11, 26, tzinfo=UTC))
+    return Corrections(image, store or store_of(image), lambda: datetime(2026, 11, 26, tzinfo=UTC))
 
 
 def recalled(image: LivingImage) -> set[str]:
@@ -325,3 +327,35 @@ async def test_a_mailbox_is_forgotten_and_retracted_by_its_path(image: LivingIma
     assert "A page of the lamp." in recalled(image)
     with pytest.raises(NotFound):
         await store.forget(["/m.mbox"], "ann")
+
+
+class _SlowTidying(FoldStore):
+    """Folds that take their time between two looks at the image: until something has happened, or half a second."""
+
+    def __init__(self, image: LivingImage, store: DocumentStore) -> None:
+        super().__init__(image, store, ChunkSearch(), lambda: datetime(2026, 11, 24, tzinfo=UTC))
+        self.has_looked, self.goes_on = threading.Event(), threading.Event()
+
+    def _stale(self) -> list[tuple[int, int]]:
+        found = super()._stale()
+        self.has_looked.set()
+        self.goes_on.wait(0.5)
+        return found
+
+
+@pytest.mark.parametrize("verb", ["pin", "retract"])
+async def test_what_comes_back_while_segments_are_tidied_is_found(image: LivingImage, verb: str) -> None:
+    """Its parts are indexed again between numbers that are archived still, and are not taken for these."""
+    store = store_of(image)
+    folds, work = _SlowTidying(image, store), corrections_of(image, store)
+    texts_ = [f"The bell{each} rings for Maro{each}. " + f"Rope{each} hangs high. " * 9 for each in range(16)]
+    await store.remember([incoming(text, f"/{'ab'[each % 2]}/{each}") for each, text in enumerate(texts_)])
+    for read, written in list(folds.survey("ann", datetime(2027, 1, 1, tzinfo=UTC))):
+        await folds.fold(read, written)
+    tidying = asyncio.ensure_future(folds.tidy())
+    await asyncio.to_thread(folds.has_looked.wait, 5)
+    correcting = asyncio.ensure_future(work.pin(["/a/0"], "ann") if verb == "pin" else work.retract(["/a/0"], "ann"))
+    correcting.add_done_callback(lambda _: folds.goes_on.set())
+    await asyncio.gather(tidying, correcting)
+    found = set(find(image, Recollection(), "bell2 bell4 bell6", EVERYONE))
+    assert found >= {texts_[each].strip() for each in (2, 4, 6)}

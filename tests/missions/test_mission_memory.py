@@ -144,7 +144,7 @@ async def test_what_a_person_takes_back_before_an_answer_is_written_is_not_in_it
         await remember(uvm, "Maro winds the clockwork of the lamp.")
         brief = {"text": "Who winds the clockwork of the lamp?", "user": "tester", "effort": "reflex"}
         assert (await uvm.missions.ask(brief))["provenance"]["citations"]
-        work = Corrections(uvm.image, uvm.clock)
+        work = Corrections(uvm.image, uvm.document_store, uvm.clock)
         if is_forgotten:
             await uvm.document_store.forget(["/lamp"], "tester")
         else:

@@ -21,6 +21,7 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.retractions import Retraction
 from batos.image.roots import Root
+from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds
 from batos.memory.recollection import line_of
 from batos.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
@@ -35,8 +36,9 @@ _HISTORY: Final = ("edited", "retracted")
 class Corrections:
     """Changes what is recalled, as a person asks for it; texts and their history stay in the image."""
 
-    def __init__(self, image: LivingImage, clock: Callable[[], datetime]) -> None:
+    def __init__(self, image: LivingImage, store: DocumentStore, clock: Callable[[], datetime]) -> None:
         self._image = image
+        self._store = store
         self._clock = clock
 
     async def retract(
@@ -114,7 +116,8 @@ class Corrections:
     async def _apply(self, change: Callable[[Root], T]) -> T:
         """Make a change. A refusal is raised here: within the writer it would fail the other changes of its commit.
 
-        Each change refuses before it changes anything.
+        Each change refuses before it changes anything. What comes back from an archive must not come while segments are
+        rid of archived parts.
         """
 
         def attempt(root: Root) -> T | NotFound | Refused:
@@ -123,7 +126,8 @@ class Corrections:
             except (NotFound, Refused) as error:
                 return error
 
-        told = await self._image.shared.apply(attempt)
+        async with self._store.exclusively():
+            told = await self._image.shared.apply(attempt)
         if isinstance(told, NotFound | Refused):
             raise told
         return told

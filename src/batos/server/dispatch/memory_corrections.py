@@ -27,7 +27,7 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Verb]:
     """Return the function of each verb, by name."""
 
     def corrections() -> Corrections:
-        return Corrections(uvm.image, uvm.clock)
+        return Corrections(uvm.image, uvm.document_store, uvm.clock)
 
     def owner_of(user: str | None) -> str:
         return user or uvm.settings.asker
