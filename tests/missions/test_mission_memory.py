@@ -10,9 +10,15 @@ import pytest
 
 from batos.brief import as_file
 from batos.errors import NotFound
-from batos.image import roots
+from batos.image import memory_standings, roots
+from batos.image.memory_records import NewDocument
+from batos.image.memory_standings import Standing
+from batos.image.roots import Root
+from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.corrections import Corrections
 from batos.memory.document_store import Incoming
+from batos.memory.exchanges import IndexedDocument, pack
+from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -165,3 +171,61 @@ async def test_what_a_method_gave_is_forgotten_with_its_mission(tmp_path: Path) 
         gone = await uvm.document_store.forget([one["id"]], "tester")
         assert [each["mission"] for each in gone["forgotten"]] == [one["id"]]
         assert kinds(uvm) == ["document"]
+
+
+OIL = "The oil of the lamp stands in the cellar."
+
+
+@pytest.mark.parametrize(
+    ("trust", "is_evidence", "standing", "left"),
+    [
+        ("model", False, "current", ["user"]),
+        ("external", False, "current", ["user"]),
+        ("model", True, "retracted", ["model", "user"]),
+        ("model", True, "current", ["model"]),
+        ("user", False, "current", ["user"]),
+        ("user", True, "retracted", ["user"]),
+    ],
+)
+async def test_a_person_says_what_a_method_stored_before(
+    tmp_path: Path, trust: str, is_evidence: bool, standing: Standing, left: list[str]
+) -> None:
+    """The person's word takes the place of a text that nothing is answered from, and of no other."""
+    given = IndexedDocument("Oil", OIL, trust, is_evidence)
+    chunks = document_chunks("Oil", OIL)
+    older = NewDocument(
+        "d-older", "tester", "default", given.source, "Oil", "text/plain", given.digest, len(OIL), trust,
+        "2026-01-01", chunks, mission="m-older", is_evidence=is_evidence,
+    )  # fmt: skip
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        await uvm.document_store.add([older], lambda root: memory_standings.set_standing(root, "d-older", standing))
+        message = {"receiver": "knowledge_catalog_obj", "selector": "index_document_", "arguments": ["Oil", OIL]}
+        await ask(uvm, "Index.", message=message)
+        with uvm.image.snapshot() as root:
+            documents = [own_slots(each) for each in root[roots.DOCUMENTS].values()]
+        assert sorted(each["trust"] for each in documents) == left
+        is_new = [each["trust"] for each in documents if each["name"] != "d-older"] == ["user"]
+        assert is_new == (trust != "user" and (not is_evidence or standing == "retracted"))
+        told = await ask(uvm, "Where does the oil of the lamp stand?")
+        shown = [each["trust"] for each in told["provenance"]["recalled"]]
+        assert shown == (["user"] if is_new else [trust] if is_evidence and standing == "current" else [])
+
+
+async def test_of_a_text_that_several_missions_gave_at_once_the_better_counts(tmp_path: Path) -> None:
+    """Whichever is written first."""
+    message = {"receiver": "knowledge_catalog_obj", "selector": "index_document_", "arguments": ["Oil", OIL]}
+    worse = pack([IndexedDocument("Oil", OIL, "model", is_evidence=False)])
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        for turn in (0, 1):
+            brief = {"text": "Index.", "user": "tester", "effort": "reflex", "message": message}
+            missions = [(await uvm.missions.ask(brief))["id"] for _ in range(2)]
+
+            def make_worse(root: Root, mission: str = missions[turn]) -> None:
+                roots.mission_record(root, mission).thought.indexed_documents = worse
+
+            await uvm.image.writer.apply(make_worse)
+            await uvm.mission_memory.write()
+            with uvm.image.snapshot() as root:
+                (found,) = map(own_slots, root[roots.DOCUMENTS].values())
+            assert (found["trust"], found["mission"]) == ("user", missions[1 - turn])
+            await uvm.document_store.forget([found["name"]], "tester")

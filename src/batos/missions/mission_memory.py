@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -17,6 +17,7 @@ from batos.image import memory_places, memory_quotes, memory_records, retraction
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import NewDocument
+from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
@@ -101,16 +102,16 @@ class MissionMemory:
 
     def _documents(self) -> tuple[list[str], list[NewDocument], Counter[str]]:
         """Return the first missions that wait, their documents, and how many of them were shown each memory."""
-        now, documents, recalled = self._clock(), list[NewDocument](), Counter[str]()
+        now, made, recalled = self._clock(), list[NewDocument](), Counter[str]()
         with self._image.snapshot() as root:
             missions = list(islice(root[roots.UNREMEMBERED], BATCH))
             for mission in missions:
                 record = roots.find_record(root, mission)
                 if record is not None and record.status.word == "done":
                     thought = own_slots(record.thought)
-                    made = documents_of(mission, record.brief, thought, now)
-                    documents.extend(each for each in made if not _is_known(root, each))
+                    made.extend(documents_of(mission, record.brief, thought, now))
                     recalled.update(set(recall_counts.shown_memories(thought.get("provenance", {}))))
+            documents = _without_known(root, made)
         return missions, documents, recalled
 
     def _follow_corrections(self, root: Root, mission: str) -> None:
@@ -135,7 +136,30 @@ class MissionMemory:
         await self._write_or_log()
 
 
-def _is_known(root: Root, document: NewDocument) -> bool:
-    """Tell whether a document of a method has the content of one that is remembered already."""
-    known = memory_places.find_by_source(root, document.user, document.scope, document.source)
-    return document.kind == "document" and known is not None
+def _without_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:
+    """Return the documents that are to be remembered: of a text that methods gave, the first one or a better one.
+
+    What a person says may stand in the place of the same text that a model is responsible for. The other way round,
+    and between equals, the text is known.
+    """
+    left: dict[tuple[str, str, str], NewDocument] = {}
+    for document in made:
+        key = document.user, document.scope, document.source
+        if document.kind != "document":
+            left[key] = document
+            continue
+        other = left.get(key)
+        name = memory_places.find_by_source(root, *key)
+        known = None if name is None else own_slots(root[roots.DOCUMENTS][name])
+        is_known = other is not None and not _is_better(document, other.trust, is_evidence=other.is_evidence)
+        if known is not None:
+            is_evidence = known.get("is_evidence", True) and known["standing"] != "retracted"
+            is_known = is_known or not _is_better(document, known["trust"], is_evidence=is_evidence)
+        if not is_known:
+            left[key] = document
+    return list(left.values())
+
+
+def _is_better(document: NewDocument, trust: str, *, is_evidence: bool) -> bool:
+    """Tell whether a text is trusted more than the same text that nothing is answered from."""
+    return not is_evidence and least_trust(document.trust, trust) != document.trust
