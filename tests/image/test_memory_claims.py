@@ -24,6 +24,7 @@ async def test_claims_are_listed_newest_first_and_by_key() -> None:
 
         def change(root: Root) -> None:
             assert memory_claims.newest_claims(root, "ann", "default", 9) == []
+            assert memory_claims.newest_claims_within(root, "ann", None, 9) == []
             facts = [replace(document(f"d-{n}"), kind="fact", key="date") for n in (1, 2, 3)]
             add(root, *facts, document("d-4", scope="work"))
             for each in facts:
@@ -31,6 +32,9 @@ async def test_claims_are_listed_newest_first_and_by_key() -> None:
             memory_claims.note_claims(root, root[roots.DOCUMENTS]["d-4"])
             assert memory_claims.newest_claims(root, "ann", "default", 2) == ["d-3", "d-2"]
             assert memory_claims.newest_claims(root, "ann", "work", 2) == ["d-4"]
+            assert memory_claims.newest_claims_within(root, "ann", None, 3) == ["d-4", "d-3", "d-2"]
+            assert memory_claims.newest_claims_within(root, "ann", {"work", "none"}, 3) == ["d-4"]
+            assert memory_claims.newest_claims_within(root, "an", None, 3) == []
             assert memory_claims.facts_of_family(root, "ann", "default", "date") == ["d-3", "d-2", "d-1"]
             assert memory_claims.facts_of_family(root, "ann", "default", "dat") == []
             memory_records.forget(root, ["d-2"], without)

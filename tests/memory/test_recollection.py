@@ -10,7 +10,7 @@ from tests.memory.test_document_store import incoming, store_of
 from batos.image import memory_standings
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import WITH_HISTORY, MemoryReach
-from batos.memory.recollection import LEAST_COVERED, Recollection
+from batos.memory.recollection import LEAST_COVERED, RecallView, Recollection
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."
 
@@ -46,6 +46,24 @@ async def test_an_older_root_sees_nothing_newer() -> None:
             (found,) = recollection.recall(before, RecallQuery("lamp"), MemoryReach(None), 9)["recalled"]
             assert found["text"] == "Lamp one."
             assert len(recollection.list_memories(before, MemoryReach(None), 9)["memories"]) == 1
+
+
+async def test_the_newest_come_from_all_scopes_that_are_searched() -> None:
+    """In the order in which they came, whatever the names of their scopes; with a scope only from this one."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        said = [("The lamp burns.", "b"), ("Gulls cry.", "default"), ("Oil is dear.", "a"), ("Fog came.", "z")]
+        for text, scope in said:
+            await store.remember([replace(incoming(text, scope=scope), kind="turn")])
+
+        def recall(*scopes: str) -> list[str]:
+            reach = MemoryReach("ann", frozenset(scopes) or None)
+            with image.snapshot() as root:
+                found = recollection.recall(root, RecallQuery("lamp"), reach, 3, RecallView(newest=True))["recalled"]
+                return [each["text"] for each in found]
+
+        assert recall() == ["The lamp burns.", "Fog came.", "Oil is dear."]
+        assert recall("default", "z") == ["Fog came.", "Gulls cry."]
 
 
 async def test_a_part_tells_where_it_stands_and_why_it_was_found() -> None:

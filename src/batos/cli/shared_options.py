@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 _ONE_LINE: Final = ("--json, -q, -v, --home, ...", "Options that verbs share: `batos --help`.")
@@ -28,6 +29,16 @@ def given_name(value: str) -> str:
     if len(value) > _LONGEST_NAME:
         raise click.BadParameter(f"it has {len(value):,} characters, and no name has more than {_LONGEST_NAME}")
     return value
+
+
+def options_given(*names: str) -> list[str]:
+    """Return those of a verb's options that were given, as a person types them: a default is none."""
+    context = click.get_current_context()
+    return [
+        f"--{each.replace('_', '-')}"
+        for each in names
+        if context.get_parameter_source(each) is not ParameterSource.DEFAULT
+    ]
 
 
 def given_names(value: str) -> list[str]:

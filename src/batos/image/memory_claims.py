@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -94,6 +95,14 @@ def newest_claims(root: Root, user: str, scope: str, most: int) -> list[str]:
     return [name for _, name in islice(_beginning(claims, f"t\0{user}\0{scope}\0"), most)]
 
 
+def newest_claims_within(root: Root, user: str, scopes: Collection[str] | None, most: int) -> list[str]:
+    """Return the names of the newest documents that make claims, of some scopes of a user; None: of all."""
+    claims = trees_of(root).get(_CLAIMS)
+    begun = (f"t\0{user}\0{scope}\0" for scope in (_scopes_of(claims, user) if scopes is None else scopes))
+    merged = heapq.merge(*(_beginning(claims, each) for each in begun), key=lambda found: found[0].rpartition("\0")[2])
+    return [name for _, name in islice(merged, most)]
+
+
 def facts_of_family(root: Root, user: str, scope: str, family: str, most: int = 4) -> list[str]:
     """Return the names of the newest facts whose keys are of a family."""
     claims = trees_of(root).get(_CLAIMS)
@@ -162,6 +171,17 @@ def _superseded_facts(root: Root, document: UvmObject) -> list[str]:
     slots = map(own_slots, _marked_documents(root, document))
     found = (each for each in slots if each.get("superseded_by") == name)
     return [each["name"] for each in found if each["standing"] in ("current", "superseded")]
+
+
+def _scopes_of(claims: Any, user: str) -> Iterator[str]:
+    """Yield the scopes in which a user has documents that make claims; the cost is that of the scopes."""
+    at = begun = f"t\0{user}\0"
+    while key := next(iter(claims.keys(at)), "") if claims is not None else "":
+        if not key.startswith(begun):
+            return
+        scope = key.split("\0")[2]
+        yield scope
+        at = f"{begun}{scope}\1"  # behind all of the scope
 
 
 def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, Any]]:

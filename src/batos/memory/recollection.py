@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from batos.brief import DEFAULT_SCOPE
 from batos.image import (
     memory_archives,
     memory_claims,
@@ -172,17 +171,16 @@ class Recollection:
 
 def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Iterator[FoundChunk]:
     """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
-    for scope in sorted(reach.scopes or {DEFAULT_SCOPE}):
-        for name in memory_claims.newest_claims(root, reach.user or "", scope, MOST_NEWEST):
-            document = root[roots.DOCUMENTS][name]
-            if not reach.holds(_range_of_document(document)):
-                continue
-            for chunk in memory_records.chunks_of(root, document):
-                if own_slots(chunk)["number"] not in known:
-                    if not most:
-                        return
-                    most -= 1
-                    yield FoundChunk(chunk, 0.0)
+    for name in memory_claims.newest_claims_within(root, reach.user or "", reach.scopes, MOST_NEWEST):
+        document = root[roots.DOCUMENTS][name]
+        if not reach.holds(_range_of_document(document)):
+            continue
+        for chunk in memory_records.chunks_of(root, document):
+            if own_slots(chunk)["number"] not in known:
+                if not most:
+                    return
+                most -= 1
+                yield FoundChunk(chunk, 0.0)
 
 
 def _size(document: UvmObject) -> int:

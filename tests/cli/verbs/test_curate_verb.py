@@ -33,7 +33,9 @@ def test_memories_are_folded_and_brought_back(user: User) -> None:
     [
         (("--undo", "d-none"), "no document"),
         (("--undo", "d-none", "--dry-run"), "--undo"),
-        (("--undo", "d-none", "--cold-after", "3"), "--undo"),
+        (("--undo", "d-none", "--cold-after", "3"), "no --cold-after"),
+        (("--undo", "d-none", "--limit", "3"), "no --limit"),
+        (("--undo", "d-none", "--rule"), "no --rule"),
         (("--cold-after", "-1"), "--cold-after"),
         (("--limit", "0"), "--limit"),
     ],

@@ -31,3 +31,12 @@ def test_a_memory_is_corrected_by_hand(user: User) -> None:
 def test_bad_input_is_said(user: User, arguments: tuple[str, ...]) -> None:
     """With exit code 2."""
     assert user.run("memories", *arguments).code == 2
+
+
+@pytest.mark.parametrize("option", [("--scope", "work"), ("--pinned",), ("--limit", "3")])
+def test_options_of_the_list_are_refused_for_one_memory(user: User, option: tuple[str, ...]) -> None:
+    """They would do nothing."""
+    assert user.run("remember", LAMP, "--source", "keeper").code == 0
+    found = user.run("memories", "keeper", *option)
+    assert (found.code, option[0] in found.err) == (2, True)
+    assert user.run("memories", "keeper").code == 0

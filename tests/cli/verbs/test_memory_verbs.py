@@ -40,6 +40,7 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
         (("recall", "lamp", "--history", "--strict"), "history"),
         (("ask", "--no-memory", "--memory", "work", "why?"), "--no-memory"),
         (("recall", "lamp", "--limit", "0"), "--limit"),
+        (("recall", "lamp", "--all", "--limit", "3"), "--limit"),
         (("recall", " "), "QUERY is empty"),
         (("forget", "d-none"), "no document"),
         (("recall", "lamp", "--since", "yesterday"), "2026-11-21"),
@@ -73,7 +74,10 @@ def test_a_fact_supersedes_the_older_one(user: User) -> None:
     assert user.run("remember", "Ulm", "--key", "place").code == 0
     told = user.run("remember", "-", "--key", "place", stdin="Bremen\n")
     assert (told.code, "Superseded: d-" in told.out) == (0, True)
-    assert "No current fact is fair" in user.run("remember", "x", "--key", "y", "--supersedes", "fair").out
+    once, again = (user.run("remember", "x", "--key", "y", "--supersedes", "place") for _ in range(2))
+    assert ("Superseded: d-" in once.out, "No current fact" in again.out, again.code) == (True, False, 0)
+    assert user.run("remember", "Bremen", "--key", "place").code == 0
+    assert "No current fact is fair" in user.run("remember", "x", "--key", "z", "--supersedes", "fair").out
     found = user.run("recall", "place").out
     assert ("Bremen" in found, "Ulm" in found) == (True, False)
     history = user.run("recall", "place", "--history").out
