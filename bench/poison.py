@@ -194,7 +194,7 @@ async def _ask_honest(uvm: UVM, data: PoisonData, mind: ObedientMind) -> list[tu
 
 async def _retract(uvm: UVM, data: PoisonData) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Let a person be fooled, then retract what is planted; return the places of planted words before and after."""
-    corrections, words = Corrections(uvm.image, uvm.clock), data.words
+    corrections, words = Corrections(uvm.image, uvm.document_store, uvm.clock), data.words
     with uvm.image.snapshot() as root:
         waiting = list(root[roots.AWAITED])
     await uvm.approvals.approve(waiting, USER)
