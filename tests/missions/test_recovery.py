@@ -16,9 +16,9 @@ from tests.minds.scripted import Script, WaitingBridge, submit
 
 from batos.errors import Refused
 from batos.image import roots
+from batos.image.suspicion import DEATHS
 from batos.inference.journal import Record
 from batos.methods.generation import generation_log
-from batos.missions.queue import DEATHS
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 

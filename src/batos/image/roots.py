@@ -99,6 +99,9 @@ PUBLISHER: Final = "publisher"
 #: the erasure that is under way, or was cut off; empty: none (image/unfinished_erasure.py)
 ERASURE: Final = "erasure"
 
+#: fence -> ids of suspected missions that wait in that process (image/suspicion.py)
+SUSPECTED: Final = "suspected"
+
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR: Final = "pair"
 
@@ -145,7 +148,8 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys((MISSIONS, CONVERSATIONS, DOCUMENTS), Chronicle),
     **dict.fromkeys((EFFECT_LINES, NODES), IOBTree),
     **dict.fromkeys(
-        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE), PersistentMapping
+        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED),
+        PersistentMapping,
     ),
 }
 
@@ -204,6 +208,7 @@ class Root(TypedDict, total=False):
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]
+    suspected: PersistentMapping[str, tuple[str, ...]]
 
 
 def root_of(connection: Connection) -> Root:

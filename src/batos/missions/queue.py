@@ -5,12 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from batos.image.records import Brief, Status
-
-#: The counted deaths of its process after which a mission runs alone.
-DEATHS: Final = 2
+from batos.image.suspicion import DEATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,10 @@ class Queue:
 
     def __contains__(self, mission: object) -> bool:
         return mission in self._places
+
+    def count_ready(self) -> int:
+        """Return the number of entries, or 0 if all of them are held back."""
+        return 0 if self.holds_back() else len(self)
 
     def missions(self) -> tuple[str, ...]:
         """Return the missions that wait, in no order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -12,14 +13,15 @@ import structlog
 from batos.errors import BatosError, Refused
 from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
 from batos.events import Events
-from batos.image import approvals, claims, roots
+from batos.image import approvals, claims, roots, suspicion
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
+from batos.image.suspicion import DEATHS
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.missions.queue import DEATHS, QueueEntry, entry_of
+from batos.missions.queue import QueueEntry, entry_of
 from batos.objects.prototype import own_slots
 
 T = TypeVar("T")
@@ -88,6 +90,7 @@ class Recovery:
         Missions for which `here` returns True are this process's own work and are left out, and so are those that
         another node runs. A mission that cannot be settled is logged and left as it is.
         """
+        await self.acquit()
         # There may be ten thousand records: read them in a thread.
         waiting: list[QueueEntry] = []
         standing: list[QueueEntry] = []
@@ -105,6 +108,17 @@ class Recovery:
             if place is not None:
                 waiting.append(place)
         return LeftBehind(tuple(waiting), tuple(standing))
+
+    async def acquit(self) -> None:
+        """Forget what counts against suspected missions that did not run when their process died.
+
+        To be done before deaths are counted.
+        """
+        with self._image.snapshot() as root:
+            if not suspicion.has_notes_of_dead(root, self._image.fence):
+                return
+        for mission in await self._image.writer.apply(partial(suspicion.acquit, fence=self._image.fence)):
+            _log.info("mission.acquitted", mission=mission)
 
     async def one(self, mission: str) -> QueueEntry | None:
         """Settle one mission that no process runs; return its queue entry, or None if it needs no worker now.

@@ -152,6 +152,8 @@ class Sharing:
         """Publish what others answered, and settle what ended nodes left; their claims are dropped then."""
         dead = {mission for missions in seen.left.values() for mission in missions}
         await asyncio.gather(*(self._recovery.fold(each) for each in seen.answered if each not in dead))
+        if self._image.publishing.is_here:
+            await self._recovery.acquit()
         for fence, missions in seen.left.items():
             for mission in missions:
                 await self._take_over(mission)

@@ -16,6 +16,7 @@ from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
 from batos.missions.queue import Queue, QueueEntry
+from batos.missions.suspicion_note import SuspicionNote
 from batos.missions.worker_runs import (
     MissionOutcome,
     Outcomes,
@@ -41,6 +42,7 @@ class Workers:
         self._deps = deps
         self._outcomes = Outcomes(image, deps.events)
         self._queue = Queue()
+        self._suspicion = SuspicionNote(image, group)
         self._running: dict[str, Run] = {}
         #: The runs of missions that are being accepted; they are among `_settling` too.
         self._reserved: dict[str, Run] = {}
@@ -52,7 +54,7 @@ class Workers:
         self.alarms = Alarms(clock, self._ring)
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
-        self._quiet: asyncio.TimerHandle | None = None  # then a mission that runs alone may begin
+        self._quiet: asyncio.Task[None] | None = None  # then a mission that runs alone may begin
         self.stopping = False
         #: Set when no mission runs or waits for its turn any more; cleared by the part that waits for it.
         self.rested = asyncio.Event()
@@ -80,8 +82,7 @@ class Workers:
         """Return the number of missions that could start now, beside those that wait here for their turn."""
         if self.stopping or self._runs_alone():
             return 0
-        waiting = 0 if self._queue.holds_back() else len(self._queue)
-        return max(0, self._deps.at_once - len(self._running) - len(self._reserved) - waiting)
+        return max(0, self._deps.at_once - len(self._running) - len(self._reserved) - self._queue.count_ready())
 
     # -- beginning
 
@@ -91,6 +92,7 @@ class Workers:
             return
         if self.watch_deadline(place):
             self._queue.put(place)
+            self._suspicion.see(place)
             self._go_on()
         else:
             self._ring(place.mission)
@@ -153,15 +155,12 @@ class Workers:
                 break
             self._queue.drop(place.mission)
             self._start(self._run_of(place))
-        if not self.stopping:
-            self._live_a_while()
+        if not (self.stopping or self._running or self._reserved or self._quiet) and self._queue.holds_back():
+            self._quiet = self._group.create_task(self._live_a_while())
 
-    def _live_a_while(self) -> None:
-        """Begin what runs alone after some quiet seconds, if nothing else is here."""
-        if self._quiet is None and self._queue.holds_back() and not (self._running or self._reserved):
-            self._quiet = asyncio.get_running_loop().call_later(self._deps.quiet, self._end_quiet)
-
-    def _end_quiet(self) -> None:
+    async def _live_a_while(self) -> None:
+        """Begin what runs alone after some quiet seconds."""
+        await asyncio.sleep(self._deps.quiet)
         self._queue.see_life()
         self._go_on()
 
@@ -360,6 +359,7 @@ class Workers:
             await asyncio.wait({*self._settling.values(), *(run.left for run in self._running.values())})
         for mission in tuple(self._ends):
             self._tell(mission, MissionOutcome("queued"))
+        await self._suspicion.aclose()
 
     # -- waiting for the daemon
 
