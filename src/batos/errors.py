@@ -31,7 +31,8 @@ BatosError
 │       └── DecisionInvalid               no decision of use, asked twice
 ├── Refused                       exit 4  policy, budget or VRAM says no
 │   ├── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
-│   ├── Busy                      retry   as many missions wait as may
+│   ├── Busy                      retry   as many missions wait as may, or one is just being published
+│   ├── WordsErased               retry   something was erased while this read the mind as it was before
 │   └── Unauthorised                      a server does not know this client's token or key
 ├── ImageError                    exit 5  the image cannot be used
 │   ├── ImageBusy                 retry   another process holds it
@@ -363,10 +364,17 @@ class BudgetExceeded(Refused):
 
 
 class Busy(Refused):
-    """As many missions wait as may."""
+    """As many missions wait as may, or one is just being published."""
 
     retry = True
     remedy = "Ask again later, or raise `queue` in batos.toml."
+
+
+class WordsErased(Refused):
+    """Something was erased while this read the mind as it was before; nothing of it is kept."""
+
+    retry = True
+    remedy = "Ask again when the erasure is done: `batos status` tells. What came of this is not kept."
 
 
 class Unauthorised(Refused):

@@ -175,7 +175,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
-        opened = OpenedImage(settings, copy, today.journal, today.bridge, events, today.clock)
+        opened = OpenedImage(settings, copy, today.journal.of_commit(tid), today.bridge, events, today.clock)
         quota = today.method_runtime.generator.generations.limit
         yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
 
@@ -251,8 +251,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, prepare, seams.quiet)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
-    sharing = Sharing(image, workers, missions.recovery, events)
-    store = DocumentStore(image, clock)
+    sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
     then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
     publisher.register(forget_questions.KIND, approvals.fold_forgetting)

@@ -41,11 +41,11 @@ def bridge() -> ScriptedBridge:
 
 @asynccontextmanager
 async def told_mind(place: Path, **how: Any) -> AsyncIterator[tuple[Acting, Path]]:
-    """A mind in files with its log, and the home."""
+    """A mind in files with its log, and the home; `bridge` may be another than that of this module."""
     home = place / "home"
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
     with logs.configure("error", "json", home / "logs"):
-        async with acting(place, bridge=bridge(), memory=False, **how) as mind:
+        async with acting(place, memory=False, **{"bridge": bridge(), **how}) as mind:
             yield mind, home
 
 

@@ -12,13 +12,14 @@ from typing import Any, cast
 import pytest
 from tests.care.byte_scan import files_with
 from tests.care.secret_mind import OTHER, SECRET, ask, bridge, tell, told_mind
+from tests.care.test_erasure_copies import begin, held
 from tests.care.test_erasure_storages import rows_with, table_files_with
 from tests.history.test_past_questions import Door
 from tests.image.open_image import child
 from tests.image.servers import ask_postgres, postgres_server, zeo_server
 
 from batos.care import verification
-from batos.errors import BatosError, OllamaError
+from batos.errors import BatosError, OllamaError, WordsErased
 from batos.image import roots, unfinished_erasure
 from batos.image.read_only import open_read_only
 from batos.inference.ollama.bridge import ChatRequest
@@ -90,6 +91,24 @@ async def test_an_erasure_at_a_second_node_reaches_what_the_publisher_wrote(tmp_
                 assert reasons[failed]["message"] == "erased by tester"
                 assert second.readings.mission(told["id"])["status"] == "undone"
         assert await asyncio.to_thread(find) == set()
+
+
+@pytest.mark.parametrize("kind", ["zeo", "postgres"])
+async def test_a_dream_at_another_node_keeps_no_words_of_what_is_erased(tmp_path: Path, kind: str) -> None:
+    """Its call is under way while another node erases what it was shown: it is ended there, and digests are kept."""
+    with served(kind, tmp_path / "served") as (places, find):
+        daemon = held()
+        async with told_mind(tmp_path / "first", bridge=daemon, **places) as (first, _):
+            dreaming = await begin(first, "dream_new")
+            async with scripted_uvm(tmp_path / "second", bridge(), memory=False, method_control=0, **places) as second:
+                erased = await Door(second)("erase", target=SECRET, words=True, user="tester")
+                assert erased["found"] == []
+                assert "PostgreSQL's tables" not in {each["place"] for each in erased["left"]}
+                with pytest.raises(WordsErased):
+                    await asyncio.wait_for(dreaming, 10)  # its call is never answered
+                assert (await Door(second)("dream_list", user="tester"))["dreams"] == []
+        left = await asyncio.to_thread(find)
+        assert {each for each in left if not each.endswith(".fs.tmp")} == set()  # the buffers of a ZEO server
 
 
 @pytest.mark.parametrize(("kind", "stage"), [("zeo", "lines"), ("postgres", "begun"), ("postgres", "history")])

@@ -23,13 +23,12 @@ from batos.image.transactions import snapshot
 from batos.inference.journal import (
     HEAD,
     MISSIONS,
-    RUNNER_OPTIONS,
     MissionLog,
     Record,
     State,
     chain_digest,
-    journal_key,
 )
+from batos.inference.journaled_requests import RUNNER_OPTIONS, journal_key
 
 REQUEST: dict[str, Any] = {
     "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
@@ -326,6 +325,19 @@ async def test_a_closed_log_keeps_no_words_of_what_comes_late() -> None:
             assert ([each.bodies for each in log.entries], log.notes, log.has_words) == ([b"", b""], [], False)
             assert record_chain.read_calls(root).find_faults() == []
         assert at.journal.sound(["m-1"]) == []
+
+
+async def test_a_call_that_was_erased_while_it_was_open_stays_erased() -> None:
+    """The state that it ends with brings no word back; a later call of the same log has its words."""
+    async with desk() as at:
+        await at.journal.write(replace(record(1, REQUEST), state="open"))
+        await at.writer.apply(lambda root: root[MISSIONS]["m-1"].erase_words())
+        await at.journal.write(record(1, REQUEST))
+        await at.journal.write(record(2, REQUEST))
+        with snapshot(at.db) as root:
+            ended, later = root[MISSIONS]["m-1"].entries
+            assert (ended.fields["state"], ended.bodies, later.bodies == b"") == ("done", b"", False)
+            assert record_chain.read_calls(root).find_faults() == []
 
 
 async def test_an_erased_entry_keeps_its_place_in_the_chain() -> None:

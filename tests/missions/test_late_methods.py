@@ -106,6 +106,21 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
         assert [each["outcome"] for each in (await mind.uvm.learning.some())["made"]] == ["installed"]
 
 
+async def test_none_is_made_while_an_erasure_rests_on_that(tmp_path: Path) -> None:
+    """What is being made is left, and no other is begun until then."""
+    held = HeldCoder()
+    async with learning(tmp_path, held, install="auto") as mind:
+        await mind.uvm.missions.ask(MESSAGE)
+        making = asyncio.ensure_future(mind.uvm.learning.some())
+        async with asyncio.timeout(10):
+            await held.came.wait()
+            async with mind.uvm.learning.resting():
+                assert await making == {"made": [], "left": 1}
+                held.may.set()
+                assert await mind.uvm.learning.some() == {"made": [], "left": 1}
+        assert [each["outcome"] for each in (await mind.uvm.learning.some())["made"]] == ["installed"]
+
+
 async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None:
     """A mission that is accepted and not begun ends what is being made; it is taken up again after a pause."""
     held = HeldCoder()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -25,12 +25,19 @@ from batos.image import roots, storage_erasure, unfinished_erasure, word_redacti
 from batos.image.erased_words import ErasedWords, passages_of
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.past import newest_commit
 from batos.image.roots import Root
+from batos.image.transactions import snapshot
 from batos.image.unfinished_erasure import Lines
+from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
 
 _log = structlog.get_logger("batos.image")
+
+
+async def _leave_none() -> None:
+    """End nothing: no copy is open."""
 
 
 class ErasedPage(TypedDict):
@@ -58,7 +65,10 @@ class ErasedPage(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ErasureParts:
-    """The parts that an erasure works on; `home` has the logs, `journal_uri` is where the journal's database is."""
+    """The parts that an erasure works on; `home` has the logs, `journal_uri` is where the journal's database is.
+
+    Meanwhile `resting` lets no method be made here, and `leave_copies` ends what thinks here about the mind as it was.
+    """
 
     image: LivingImage
     journal: Journal
@@ -68,6 +78,8 @@ class ErasureParts:
     clock: Callable[[], datetime]
     home: Path
     journal_uri: str
+    resting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    leave_copies: Callable[[], Awaitable[None]] = _leave_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,7 @@ class Erasure:
 
         Raises: Refused: a mission has not ended, or, of one that had erased nothing of the image yet, as `erase`.
         """
-        if self._read_left() is None:
+        if self._read_left() is None and not self._is_marked():
             return True
         # A node that is at it gives the part away at its end.
         async with self._erasing, self._parts.image.publishing.here():
@@ -184,6 +196,7 @@ class Erasure:
     async def _finish_left(self) -> None:
         left = self._read_left()
         if left is None:
+            await self._lift_mark()
             return
         _log.warning("erasure.continued", **left.about)
         if left.request is not None:
@@ -195,13 +208,14 @@ class Erasure:
     async def _erase(self, request: ErasureRequest) -> ErasedPage:
         parts = self._parts
         await parts.journal.drain()
-        async with parts.store.exclusively():
+        async with parts.resting(), parts.store.exclusively():
             plan, page, holding = await asyncio.to_thread(self._look, request)
             lines, at = _lines_of(plan), iso(parts.clock())
             await parts.image.shared.apply(
                 partial(unfinished_erasure.begin, request=asdict(request), lines=lines, at=at)
             )
             page["calls"] = await self._erase_calls(plan)
+            await parts.leave_copies()  # of what they write from here on the journal keeps no words
             done = await self._erase_records(request, plan, holding)
         self._tell(done)
         page["lines"], left, held_by = await self._cut(_lines_of(plan))
@@ -217,12 +231,14 @@ class Erasure:
         """Take lines out of logs, and cut history; return how many lines, what was not freed, and who held history."""
         parts = self._parts
         words, about = ErasedWords(told.words), list(told.about)
+        await parts.image.journal_writer.apply(erasure_mark.begin)  # it is there, but for what was cut off before
         lines = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
         await parts.image.shared.apply(unfinished_erasure.note_history)
         packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
         unfreed = await asyncio.to_thread(self._free_space)
         if not packed["held_by"]:
             await parts.image.shared.apply(unfinished_erasure.end)
+        await self._lift_mark()
         return lines, unfreed, packed["held_by"]
 
     def _look(self, request: ErasureRequest) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
@@ -242,6 +258,7 @@ class Erasure:
         at = iso(self._parts.clock())
 
         def change(root: Any) -> int:
+            erasure_mark.begin(root)
             missions = {*plan.missions, *plan.logs}
             logs = erased_calls.find_logs(root, missions) | plan.generations
             left = spared | erased_calls.list_others(root, plan.owned)
@@ -291,8 +308,18 @@ class Erasure:
 
         done = await self._parts.image.shared.apply(change)
         if isinstance(done, BatosError):
+            await self._lift_mark()
             raise done
         return done
+
+    def _is_marked(self) -> bool:
+        with snapshot(self._parts.image.journal_db) as root:
+            return erasure_mark.is_under_way(root)
+
+    async def _lift_mark(self) -> None:
+        """Let the journal keep words again of what is read of the image from here on."""
+        newest = await asyncio.to_thread(newest_commit, self._parts.image.db)
+        await self._parts.image.journal_writer.apply(partial(erasure_mark.end, newest=newest))
 
     def _tell(self, done: ErasedRecords) -> None:
         with self._parts.image.snapshot() as root:

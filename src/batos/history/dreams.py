@@ -14,12 +14,13 @@ from batos.errors import NotFound, Refused
 from batos.history import dream_methods
 from batos.image import naming, ownership, roots, staged_effects, tool_declarations
 from batos.image.candidates import Candidate
-from batos.image.ids import tid_text
+from batos.image.ids import serial_of, tid_text
 from batos.image.image import LivingImage
 from batos.image.lookup import by_name
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.inference import erasure_mark
 from batos.methods.execution.plain_data import data_of, replace_leaves
 from batos.methods.execution.write_buffer import trust_of, with_references
 from batos.objects.prototype import UvmObject, own_slots
@@ -124,7 +125,9 @@ def find_holder(root: Root, oid: str) -> UvmObject | None:
 
 
 def store(journal: Any, dream: Mapping[str, Any]) -> None:
-    """Keep a dream in the journal's root."""
+    """Keep a dream in the journal's root, unless something was erased since the commit that it read."""
+    if erasure_mark.is_behind(journal, serial_of(dream["read_at"]), for_change=True):
+        return
     if DREAMS not in journal:
         journal[DREAMS] = OOBTree()
     journal[DREAMS][dream["mission"]] = PersistentMapping(dream)

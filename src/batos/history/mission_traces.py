@@ -10,7 +10,7 @@ from batos.image import memory_lineage, roots, tool_declarations
 from batos.image.ids import serial_of
 from batos.image.lookup import by_name
 from batos.image.memory_records import BY_METHOD
-from batos.image.records import Lineage, MissionRecord
+from batos.image.records import OPEN, Lineage, MissionRecord
 from batos.image.roots import Root
 from batos.memory.exchanges import unpack
 from batos.objects.prototype import own_slots
@@ -111,10 +111,15 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     """Return the missions that build on one, with the mission that each builds on and how; oldest commit first.
 
     A mission builds on another if it replies to it, was shown its turn or a memory of it, ran a method that was made
-    for it alone, or read or wrote a slot that it had written. Reads every mission once.
+    for it alone, or read or wrote a slot that it had written. One whose answer is committed counts, also if that is not
+    published yet. Reads every mission once.
     """
     origin = roots.mission_record(root, mission)
-    done = [(name, record) for name, record in roots.records_of(root) if record.status.word == "done"]
+    done = [
+        (name, record)
+        for name, record in roots.records_of(root)
+        if record.status.word == "done" or is_being_published(record)
+    ]
     later = sorted((each for each in done if _is_after(each, (mission, origin))), key=commit_of)
     methods = [] if keeping.methods else list(_list_made_methods(root))
     found: dict[str, tuple[str, str]] = {}
@@ -127,9 +132,16 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     return found
 
 
+def is_being_published(record: MissionRecord) -> bool:
+    """Tell whether the answer of a mission is committed, and what it contributes is not folded in yet."""
+    return record.status.word in OPEN and "answer" in own_slots(record.thought)
+
+
 def commit_of(named: tuple[str, MissionRecord]) -> tuple[bytes, str]:
     """Return what sorts missions by the commits of their thoughts."""
     name, record = named
+    if record.status.tid is None and is_being_published(record):
+        return bytes(record.thought._p_serial), name
     return serial_of(record.status.tid or "tid:0x0"), name
 
 

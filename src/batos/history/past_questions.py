@@ -14,7 +14,8 @@ from batos.missions import reports
 NOTE: Final = "asked_of_the_past"
 
 _LEFT = Refused(
-    "its process ended, or whoever asked left, before it was answered", remedy="Ask again with the same --as-of."
+    "its process ended, whoever asked left, or something was erased, before it was answered",
+    remedy="Ask again with the same --as-of.",
 )
 _WAITS = Refused(
     "an answer about the past waits for nobody", remedy="Ask again with --install never and --interpret always."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +50,7 @@ async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
     then folds its contributions in, as it does after a crash.
 
     Raises: Refused: the dream is not open, a slot was changed meanwhile, or a method may not come in; nothing is
-    written.
+    written. NotFound: it was erased meanwhile.
     """
     image, events, mission = parts.image, parts.events, dream["mission"]
     if dream["state"] != "open":
@@ -66,6 +67,7 @@ async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
 
     asked: list[Callable[[], None]] = []
     async with image.publishing.here():
+        await asyncio.to_thread(dreams.read, image, mission)  # an erasure at another node may have dropped it
         refusal = await image.shared.apply(change)
         if refusal is not None:
             raise refusal

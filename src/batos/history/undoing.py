@@ -6,22 +6,27 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from batos.errors import NotFound, Refused
+from batos.errors import Busy, NotFound, Refused
 from batos.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
 from batos.events import Events
 from batos.history import undone_missions
-from batos.history.mission_traces import Keeping, find_dependents
+from batos.history.mission_traces import Keeping, find_dependents, is_being_published
 from batos.history.undone_missions import Act
 from batos.image import memory_lineage, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
+from batos.objects.prototype import own_slots
 from batos.undo_documents import RedonePage, UndonePage
 
 T = TypeVar("T")
+
+#: Seconds between two looks whether missions that build on one are published, and how long an undo waits for that.
+_PAUSE: Final = 0.05
+PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,17 @@ class _Plan:
 class Undoing:
     """Undoes missions and brings them back, as a person asks for it."""
 
-    def __init__(self, image: LivingImage, store: DocumentStore, events: Events, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        image: LivingImage,
+        store: DocumentStore,
+        events: Events,
+        clock: Callable[[], datetime],
+        patience: float = PATIENCE,
+    ) -> None:
+        """Create it; `patience` is how many seconds an undo waits for answers that are being published."""
         self._image, self._store, self._events, self._clock = image, store, events, clock
+        self._patience = patience
         self._redoing = asyncio.Lock()
 
     def plan(self, mission: str, by: str, keeping: Keeping) -> UndonePage:
@@ -56,11 +70,15 @@ class Undoing:
         """Take a mission out with its answer, memories, turn, methods and slots; with `cascade` what builds on it too.
 
         Calls stay in the journal, and files of its brief in the image. Raises: Refused: it is not done, or, without
-        `cascade`, others build on it; nothing is changed.
+        `cascade`, others build on it; nothing is changed. Busy: one that builds on it is not published yet.
         """
 
         def change(root: Root) -> UndonePage:
+            _guard_open(root)
             plan = self._plan(root, mission, by, keeping)
+            unpublished = _list_unpublished(root, plan)
+            if unpublished:
+                raise _unpublished_error(mission, unpublished)
             if plan.dependents and not cascade:
                 raise _dependence_error(mission, plan.dependents)
             page = self._page(root, plan, dry_run=False)
@@ -70,6 +88,7 @@ class Undoing:
                 undone_missions.undo(root, name, plan.act, sorted(based_on & {*plan.act.missions} - {name}))
             return page
 
+        await self._wait_for_published(mission, by, keeping)
         async with self._store.exclusively():
             page = await self._apply(change)
         for approval in [each.partition(" ")[0] for line in page["undone"] for each in line["approvals"]]:
@@ -99,6 +118,18 @@ class Undoing:
             await self._store.add(documents, change)
         self._tell(missions, "done")
         return {"mission": mission, "redone": missions, "left": left}
+
+    async def _wait_for_published(self, mission: str, by: str, keeping: Keeping) -> None:
+        """Wait a while until all that builds on a mission is published: milliseconds, unless its node has died."""
+
+        def look() -> bool:
+            with self._image.snapshot() as root:
+                return not _list_unpublished(root, self._plan(root, mission, by, keeping))
+
+        for _ in range(round(self._patience / _PAUSE)):
+            if await asyncio.to_thread(look):
+                return
+            await asyncio.sleep(_PAUSE)
 
     def _plan(self, root: Root, mission: str, by: str, keeping: Keeping) -> _Plan:
         undone_missions.check_undoable(root, mission)
@@ -165,6 +196,25 @@ def _find_returning(root: Root, mission: str, *, cascade: bool) -> list[str]:
                 remedy=f"`batos redo {missing[0]}` first, or all at once: `batos redo {mission} --cascade`.",
             )
     return together
+
+
+def _guard_open(root: Root) -> None:
+    """Let the commit meet a conflict if a thought that is under way is committed before it: that may build on it."""
+    for name in root[roots.UNFOLDED]:
+        record = roots.find_record(root, name)
+        if record is not None and record.status.word == "running":
+            own_slots(record.thought)  # before it is read its serial is zero
+            roots.connection_of(root).readCurrent(record.thought)
+
+
+def _list_unpublished(root: Root, plan: _Plan) -> list[str]:
+    return [name for name in plan.because if is_being_published(roots.mission_record(root, name))]
+
+
+def _unpublished_error(mission: str, names: list[str]) -> Busy:
+    what = f"{names[0]} builds on {mission} and is just being published"
+    remedy = "Try again in a moment. If its node has died, another publishes it when its lease has ended."
+    return Busy(what, field="mission", remedy=remedy).add_faults(names)
 
 
 def _dependence_error(mission: str, dependents: list[str]) -> Refused:

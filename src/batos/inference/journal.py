@@ -20,7 +20,8 @@ from batos.image import naming
 from batos.image.records import Chronicle
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
-from batos.inference.canonical import canonical, form_of_list, form_of_object
+from batos.inference import erasure_mark
+from batos.inference.canonical import canonical, form_of_object
 
 State: TypeAlias = Literal["open", "done", "cut", "failed"]
 
@@ -29,11 +30,6 @@ HEAD: Final = "head"
 
 #: The fields of a record that may be long; they can be forgotten, their digests stay in the chain.
 BODIES = ("request", "response", "partial")
-
-#: Options that decide how a runner is started, not what it answers: not part of a key.
-RUNNER_OPTIONS = frozenset(
-    {"num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +126,22 @@ class MissionLog(Persistent):
         self.entries: list[Entry] = []
         self.notes: list[Mapping[str, Any]] = []
 
-    def put(self, record: Record, bodies: Sequence[bytes] | None = None) -> None:
-        """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already."""
+    def put(self, record: Record, bodies: Sequence[bytes] | None = None, *, words: bool = True) -> None:
+        """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already.
+
+        Without `words` only the digests are kept, as of a call that was erased while it was open.
+        """
         bodies = canonical_bodies(record) if bodies is None else bodies
-        if not self.has_words and not self.is_closed:
+        if words and not self.has_words and not self.is_closed:
             self.has_words = True
         entry = self._find_open(record.key)
+        is_erased = self.is_closed or (entry is not None and entry.digests is not None)
         if entry is None:
             entry = Entry(record, bodies)
             self.entries = [*self.entries, entry]
         else:
             entry.become(record, bodies)
-        if self.is_closed:
+        if is_erased or not words:
             entry.erase()
 
     def _find_open(self, key: str) -> Entry | None:
@@ -193,27 +193,9 @@ def _has_parts(note: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Mapping) for value in note.values())
 
 
-def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
-    """Return an entry's key: a digest over model digest, messages, format, think, sampling options and sample path."""
-    options = {k: _plain(v) for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
-    parts = [digest, request["messages"], request.get("format"), request.get("think"), options, path]
-    return hashlib.sha256(form_of_list(parts)).hexdigest()
-
-
-def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str) -> str:
-    """Return the key of a text's embedding: model digest, text, options and sample path."""
-    sampling = {k: _plain(v) for k, v in options.items() if k not in RUNNER_OPTIONS}
-    return hashlib.sha256(canonical([digest, {"input": text}, sampling, path])).hexdigest()
-
-
 def is_embedding(record: Record) -> bool:
     """Tell whether a record is of an embedding; else it is of a call that writes."""
     return "input" in record.request
-
-
-def _plain(value: Any) -> Any:
-    """Turn a whole float into an int, because a temperature of 1.0 equals 1 and must have the same form."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Entries:
@@ -279,22 +261,41 @@ class Entries:
 
 
 class JournalRoot(TypedDict, total=False):
-    """The root of a journal's database; `head` is the digest of the newest record, `pair` the id of its image."""
+    """The root of a journal's database.
+
+    `head` is the digest of the newest record, `erased` the mark of the newest erasure (erasure_mark.py), `pair` the id
+    of its image.
+    """
 
     missions: OOBTree[str, MissionLog]
     head: str
+    erased: str
     pair: str
 
 
 class Journal(Entries):
-    """Reads and writes the journal; writes of concurrent steps share a commit."""
+    """Reads and writes the journal; writes of concurrent steps share a commit.
 
-    def __init__(self, db: DB, writer: Writer[JournalRoot]) -> None:
+    `read_at` is the commit of the image that whoever writes here has read, where that is not guarded otherwise: of what
+    he writes after an erasure the digests are kept, and none of its words.
+    """
+
+    def __init__(self, db: DB, writer: Writer[JournalRoot], read_at: bytes | None = None) -> None:
         super().__init__(db)
-        self._writer = writer
+        self._writer, self._read_at = writer, read_at
         self._notes: dict[str, list[Mapping[str, Any]]] = {}
         #: Missions that will write no more: their last notes go with the next commit, whosever it is.
         self._ended: set[str] = set()
+
+    def of_commit(self, read_at: bytes) -> Journal:
+        """Return this journal for whoever reads the image as of a commit, or read it then."""
+        return Journal(self._db, self._writer, read_at if self._read_at is None else min(read_at, self._read_at))
+
+    def check_words(self) -> None:
+        """Check that words are kept of what is written here. Raises: WordsErased: something was erased meanwhile."""
+        with snapshot(self._db) as root:
+            if erasure_mark.is_behind(root, self._read_at):
+                raise erasure_mark.erased_error()
 
     async def write(self, record: Record) -> None:
         """Put a record and the mission's waiting notes; durable when this returns."""
@@ -325,7 +326,7 @@ class Journal(Entries):
 
         def change(root: JournalRoot) -> None:
             for each, notes in taken.items():
-                _put(root, each, record if each == mission else None, notes)
+                _put(root, each, record if each == mission else None, notes, self._read_at)
 
         try:
             await self._writer.apply(change)
@@ -337,7 +338,13 @@ class Journal(Entries):
             raise
 
 
-def _put(root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:
+def _put(
+    root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, Any]], read_at: bytes | None
+) -> None:
+    if is_behind := erasure_mark.is_behind(root, read_at, for_change=True):
+        notes = []
+        if record is None:
+            return
     if MISSIONS not in root:
         root[MISSIONS] = Chronicle()
         root[HEAD] = ""
@@ -353,7 +360,7 @@ def _put(root: JournalRoot, mission: str, record: Record | None, notes: list[Map
     if record.state != "open":
         record = replace(record, prev=root[HEAD])
         root[HEAD] = chain_digest(record, bodies)
-    log.put(record, bodies)
+    log.put(record, bodies, words=not is_behind)
 
 
 def canonical_bodies(record: Record) -> tuple[bytes, ...]:

@@ -1,11 +1,12 @@
-"""A request as the journal stores it: its fields, its key without a warning, the size of its prompt."""
+"""A request as the journal stores it: its fields, its keys, the size of its prompt."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.inference.canonical import EncodedMessages
+from batos.inference.canonical import EncodedMessages, canonical, form_of_list
 from batos.inference.journal import Record
 from batos.inference.ollama.bridge import ChatRequest
 
@@ -13,6 +14,29 @@ from batos.inference.ollama.bridge import ChatRequest
 PLAIN_KEY: Final = "plain_key"
 #: The tokens of a byte of prompt where none of the model's was counted.
 USUAL_RATIO: Final = 0.25
+
+#: Options that decide how a runner is started, not what it answers: not part of a key.
+RUNNER_OPTIONS = frozenset(
+    {"num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict"}
+)
+
+
+def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
+    """Return an entry's key: a digest over model digest, messages, format, think, sampling options and sample path."""
+    options = {k: _plain(v) for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
+    parts = [digest, request["messages"], request.get("format"), request.get("think"), options, path]
+    return hashlib.sha256(form_of_list(parts)).hexdigest()
+
+
+def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str) -> str:
+    """Return the key of a text's embedding: model digest, text, options and sample path."""
+    sampling = {k: _plain(v) for k, v in options.items() if k not in RUNNER_OPTIONS}
+    return hashlib.sha256(canonical([digest, {"input": text}, sampling, path])).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Turn a whole float into an int, because a temperature of 1.0 equals 1 and must have the same form."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def journal_request(request: ChatRequest) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from batos.inference import journaled_requests, marks
 from batos.inference.call_order import CallOrder
 from batos.inference.canonical import EncodedMessages
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
-from batos.inference.journal import Journal, Record, journal_key
+from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
@@ -146,13 +146,13 @@ class Session:
         shown = journal_request(request)
         # A paid answer is found by the digest that its model had then, even after the model was changed.
         for former in (*self._former.get("", ()), *self._former.get(request.model, ())):
-            paid = self._paid.get(journal_key(former, shown, step.path))
+            paid = self._paid.get(journaled_requests.journal_key(former, shown, step.path))
             if paid is not None:
                 return self._serve_from_journal(paid, step)
         digest = self.digests.get(request.model)
         if digest is None:
             raise ModelMissing(request.model)
-        key = journal_key(digest, shown, step.path)
+        key = journaled_requests.journal_key(digest, shown, step.path)
         while key in self._flying:
             # Only one call for a key is made at a time; if that one fails or is cancelled, this one is made.
             await asyncio.wait({self._flying[key]})
@@ -176,7 +176,7 @@ class Session:
         told = replace(request, messages=with_warning(request.messages, self.warning))
         shown = {**journal_request(told), PLAIN_KEY: key}
         try:
-            record = replace(plain, key=journal_key(digest, shown, step.path), request=shown)
+            record = replace(plain, key=journaled_requests.journal_key(digest, shown, step.path), request=shown)
             return await self._pay_unless_stopped(told, step, record)
         except ContextOverflow:
             return await self._pay_unless_stopped(request, step, plain)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -79,6 +79,8 @@ class LateMethods:
         self._pause = self._patience = pause
         self._wake = parts.workers.rested
         self._making: dict[str, Any] | None = None
+        #: How many ask that no method be made now.
+        self._resting = 0
         #: The mission that the running generation is for.
         self._for = ""
         self._task: asyncio.Task[LearntDocument] | None = None
@@ -117,6 +119,19 @@ class LateMethods:
                 _log.warning("method.not_made", reason=as_batos_error(error).as_dict())
                 self._wake_later()
 
+    @asynccontextmanager
+    async def resting(self) -> AsyncIterator[None]:
+        """Make no method meanwhile: one that is being made is left first."""
+        self._resting += 1
+        try:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait({self._task})
+            yield
+        finally:
+            self._resting -= 1
+            self._wake.set()
+
     def _wake_later(self) -> None:
         """Set the wake event after the pause."""
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
@@ -130,7 +145,7 @@ class LateMethods:
         left: set[str] = set()
         # A single node makes them; at the others the wishes wait.
         may = self._parts.settings.install != "never" and self._parts.image.publishing.is_here
-        while may and self._task is None and self._parts.workers.is_idle() and most():
+        while may and not self._resting and self._task is None and self._parts.workers.is_idle() and most():
             wish = self._next(left)
             if wish is None:
                 break

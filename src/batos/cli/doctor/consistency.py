@@ -48,7 +48,8 @@ def _journal(faces: ReadOnlyPair) -> _JournalContents:
     kept = _JournalContents()
     with snapshot(faces.journal) as root:
         for name, log in (root.get(journal.MISSIONS) or {}).items():
-            if not any(past_questions.NOTE in note for note in log.notes):  # those the image never had
+            # Those that the image never had; an erased one is closed, and has no note of that any more.
+            if not log.is_closed and not any(past_questions.NOTE in note for note in log.notes):
                 kept.missions.append(name)
             kept.calls += len(log.entries)
             kept.keys.update(entry.fields.get("key", "") for entry in log.entries)

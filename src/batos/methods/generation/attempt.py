@@ -61,12 +61,20 @@ class GenerationDeps:
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
     def session(
-        self, wanted: MethodSpec, opened: Round, check_stop: Callable[[], None], turns: CallOrder | None = None
+        self,
+        wanted: MethodSpec,
+        opened: Round,
+        check_stop: Callable[[], None],
+        turns: CallOrder | None = None,
+        read_at: bytes | None = None,
     ) -> Session:
-        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
+        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal.
+
+        `read_at` is a commit of the image before which `wanted` was read, where no open mission guards that.
+        """
         return Session(
             mission=opened.log,
-            journal=self.journal,
+            journal=self.journal if read_at is None else self.journal.of_commit(read_at),
             bridge=self.bridge,
             digests=self.digests,
             limits=self.allowance.limits(lean=wanted.coder.form == "lean"),

@@ -15,6 +15,7 @@ from batos.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
+from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import GenerationCost, GenerationDeps, cost_of
 from batos.methods.generation.generation_log import Round
@@ -62,6 +63,8 @@ class GenerationRequest:
     learned: Sequence[LearntDocument] = ()
     #: The order of the mission's calls, in which the calls of the generation take their turns.
     turns: CallOrder = field(default_factory=CallOrder)
+    #: A commit that was the newest before the image was read for this; None: an open mission keeps it from erasure.
+    read_at: bytes | None = None
     #: Raises if the mission was asked to stop.
     check_stop: Callable[[], None] = lambda: None
 
@@ -206,11 +209,12 @@ class Generations:
     async def _fly(self, flight: Flight[GenerationOutcome], request: GenerationRequest) -> GenerationOutcome:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
         opened = self.current(request.log)
-        session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns)
+        session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns, request.read_at)
         try:
             candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
+            await asyncio.to_thread(session.journal.check_words)  # the source may quote what was erased
         except (CovenantViolation, GenerationFailed) as error:
-            await self._fail(opened, error)
+            await self._fail(opened, error, session.journal)
             return GenerationOutcome("failed", cost_of(session), error)
         except asyncio.CancelledError:  # cancelled before anything was paid: not counted
             if not cost_of(session).tokens:
@@ -246,19 +250,21 @@ class Generations:
         await self.close(opened, "installed")
         return method
 
-    async def _fail(self, opened: Round, error: MethodFailed) -> None:
-        """Record the failure of a round, in memory and in the journal."""
+    async def _fail(self, opened: Round, error: MethodFailed, journal: Journal | None = None) -> None:
+        """Record the failure of a round, in memory and in the journal (None: as it is for what is read now)."""
         self._waiting.pop(opened.log, None)
         self._failures.add(opened.log, error)
         failed = error.as_dict()
         if isinstance(error, CovenantViolation):
             failed["faults"] = [dict(fault) for fault in error.faults]
-        await self.close(opened, "failed", failed)
+        await self.close(opened, "failed", failed, journal)
 
-    async def close(self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None) -> None:
+    async def close(
+        self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None, journal: Journal | None = None
+    ) -> None:
         """Record the end of a round; the next request starts another. A copy of the mind ends none."""
         if self.quota is None:
-            await generation_log.close(self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
+            await generation_log.close(journal or self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
 
     def _remember(self, log: str, candidate: Candidate) -> None:
         """Keep a candidate that is not installed, and forget the oldest beyond _KEPT."""
@@ -266,20 +272,21 @@ class Generations:
         while len(self._waiting) > _KEPT:
             self._waiting.popitem(last=False)
 
-    async def rewrite(self, wanted: MethodSpec, by: str) -> Candidate:
-        """Make a candidate for a person's new intent, without installing it.
+    async def rewrite(self, wanted: MethodSpec, by: str, read_at: bytes) -> Candidate:
+        """Make a candidate for a person's new intent, without installing it; `read_at` as in a request.
 
-        Raises: CovenantViolation, GenerationFailed: the generation failed.
+        Raises: CovenantViolation, GenerationFailed: the generation failed. WordsErased: something was erased meanwhile.
         """
         log = wanted.log(f"{self.deps.dialect_digest} redefine")
 
         async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
             opened = self.current(log)
-            session = self.deps.session(wanted, opened, flight.raise_if_abandoned)
+            session = self.deps.session(wanted, opened, flight.raise_if_abandoned, read_at=read_at)
             try:
                 candidate = await self.deps.make(wanted, opened, session, {"by": by})
+                await asyncio.to_thread(session.journal.check_words)  # the source may quote what was erased
             except (CovenantViolation, GenerationFailed) as error:
-                await self.close(opened, "failed", error.as_dict())
+                await self.close(opened, "failed", error.as_dict(), session.journal)
                 raise
             return GenerationOutcome("made", cost_of(session), candidate)
 

@@ -15,10 +15,12 @@ from batos.errors import (
     MethodFailed,
     NotFound,
     Refused,
+    WordsErased,
 )
 from batos.image import methods, roots, tool_declarations, tools, wishes
 from batos.image.candidates import Candidate
 from batos.image.image import LivingImage
+from batos.image.past import newest_commit
 from batos.methods.generation import generation_log
 from batos.methods.generation import method_spec as wants
 from batos.methods.generation.attempt import GenerationDeps
@@ -127,6 +129,7 @@ class MethodGenerator:
         `outcome` is one of those of a waiting mission, or `gone` if there is nothing to make any more. A cancelled call
         leaves the generation to other waiting requests, otherwise the generation ends. Errors of Ollama pass through.
         """
+        read_at = await asyncio.to_thread(newest_commit, self.image.db)
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.deps.digests)
             taken = bool(wish.get("forged")) and tool_declarations.is_taken(root, wish["selector"], wish["intent"])
@@ -143,12 +146,14 @@ class MethodGenerator:
         log = wanted.log(self.deps.dialect_digest)
         told["receiver"], told["outcome"], told["generation"] = wanted.name, "", log
         request = GenerationRequest(
-            wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False
+            wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False, read_at=read_at
         )
         try:
             await self.generations.obtain(request)
         except asyncio.CancelledError:
             await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(request)))
+            raise
+        except WordsErased:  # the wish stands, if it was not erased too
             raise
         except (MethodFailed, Refused) as error:
             told["outcome"], told["failure"] = told["outcome"] or "failed", error.as_dict()
@@ -219,6 +224,7 @@ class MethodGenerator:
         Raises: NotFound, Refused: there is no such object or intent. CovenantViolation, GenerationFailed: no acceptable
         method came of it.
         """
+        read_at = await asyncio.to_thread(newest_commit, self.image.db)
         with self.image.snapshot() as root:
             holder = methods.find_holder(root, name)
             standing, kept = wants.current_intent(root, holder, selector)
@@ -226,7 +232,7 @@ class MethodGenerator:
             wanted = wants.spec_of_intent(root, holder, selector, intent, digests=self.deps.digests)
             given = kept if checks is None else tuple(map(Check.from_dict, checks))
         if source is None:
-            candidate = await self.generations.rewrite(wanted, by)
+            candidate = await self.generations.rewrite(wanted, by, read_at)
         else:
             candidate = await handwritten_candidate(self.deps, wanted, source, given, by)
         new = None if wish is None else {"text": wish}

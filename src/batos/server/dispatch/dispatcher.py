@@ -107,7 +107,7 @@ class Dispatcher:
             **method_changes.verbs(uvm, self._run_shielded),
             **EffectChanges(uvm, self._run_shielded).verbs(),
             **mission_undo.verbs(uvm, self._run_shielded),
-            **erasing.verbs(uvm, self._run_shielded),
+            **erasing.verbs(uvm, self._run_shielded, self._past.leave),
             **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
             **MemoryChanges(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -25,18 +26,19 @@ _PAUSE: Final = 5.0
 Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 
-def erasure_of(uvm: UVM) -> Erasure:
-    """Make what erases."""
+def erasure_parts(uvm: UVM) -> ErasureParts:
+    """Return the parts of a UVM that an erasure works on."""
     home, journal = uvm.settings.home, journal_uri(uvm.image.uri, uvm.settings.journal)
-    return Erasure(
-        ErasureParts(uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal)
-    )
+    return ErasureParts(
+        uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal,
+        uvm.learning.resting,
+    )  # fmt: skip
 
 
 async def finish_one(uvm: UVM) -> bool:
     """Finish an erasure that was cut off; return whether nothing is left of one. An error is logged."""
     try:
-        return await erasure_of(uvm).finish()
+        return await Erasure(erasure_parts(uvm)).finish()
     except Exception as error:  # no reason to end the process: `batos status` tells what is left
         _log.warning("erasure.not_finished", reason=as_batos_error(error).as_dict())
         return False
@@ -50,9 +52,14 @@ async def keep_finishing(uvm: UVM) -> None:
         await asyncio.sleep(_PAUSE)
 
 
-def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
-    """Return the verb by its name."""
-    work = cache(partial(erasure_of, uvm))
+def verbs(
+    uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]]
+) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
+    """Return the verb by its name; `leave_copies` ends what thinks about the mind as it was."""
+
+    @cache
+    def work() -> Erasure:
+        return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
 
     async def erase(given: EraseArgs, *_told: object) -> dict[str, Any]:
         by = given.user or uvm.settings.asker

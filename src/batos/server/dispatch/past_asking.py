@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from batos.brief import File
-from batos.errors import BriefError
+from batos.errors import BriefError, WordsErased
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
 from batos.history.moments import Moment
 from batos.image.past import newest_commit
+from batos.inference.erasure_mark import erased_error
+from batos.inference.journal import Journal
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM, open_past
 
 #: Copies of the image that are open at once.
 MOST_OPEN: Final = 2
+#: Seconds between two looks whether another node erases something.
+_PAUSE: Final = 0.5
 _ENDED: Final = frozenset({"done", "failed", "cancelled", "parked", "undone"})
 
 
@@ -50,6 +54,8 @@ class PastQuestions:
         self._turns = asyncio.Semaphore(MOST_OPEN)
         self._running: dict[str, UVM] = {}
         self._asking: set[asyncio.Future[Any]] = set()
+        #: Questions that an erasure ended.
+        self._left: set[asyncio.Future[Any]] = set()
 
     async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> dict[str, Any]:
         """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
@@ -57,6 +63,7 @@ class PastQuestions:
         `then` is called with the copy of the mind, the mission and its moment when that is done.
 
         Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
+        WordsErased: something was erased meanwhile; nothing is kept of the answer.
         """
         if not told.follow:
             raise BriefError(
@@ -67,7 +74,12 @@ class PastQuestions:
         asking.add_done_callback(self._asking.discard)
         try:
             return await asking
+        except asyncio.CancelledError:
+            if asking in self._left and not _is_cancelled():
+                raise erased_error() from None
+            raise
         finally:
+            self._left.discard(asking)
             asking.cancel()
             await asyncio.wait({asking})  # the copy is closed before the image is
 
@@ -76,6 +88,29 @@ class PastQuestions:
             moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
         else:
             moment = await self._reader.find_moment(question.as_of, question.user)
+        journal = self._today.journal.of_commit(moment.tid)
+        await asyncio.to_thread(journal.check_words)
+        watching = asyncio.create_task(self._watch(journal, asyncio.current_task()))
+        try:
+            return await self._ask_copy(question, moment, told, then)
+        finally:  # a copy whose history was cut fails in many ways
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await asyncio.to_thread(journal.check_words)
+
+    async def _watch(self, journal: Journal, asking: asyncio.Task[Any] | None) -> None:
+        """End a question when another node erases something: the sessions of its copy are in the way of that."""
+        while self._today.image.lease is not None and asking is not None:
+            await asyncio.sleep(_PAUSE)
+            try:
+                await asyncio.to_thread(journal.check_words)
+            except WordsErased:
+                asking.cancel()
+                return
+
+    async def _ask_copy(
+        self, question: PastQuestion, moment: Moment, told: EventRelay, then: KeepDream | None
+    ) -> dict[str, Any]:
         events = Events()
         async with self._turns, open_past(self._today, moment.tid, events, question.mind) as copy:
             if question.prepare is not None:
@@ -86,7 +121,8 @@ class PastQuestions:
                 self._running[mission], self._past.running[mission] = copy, copy.readings
                 said = {"as_of": moment.as_dict()}
                 begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
-                await past_questions.keep(self._today.journal, past_questions.begun_report(begun))
+                await past_questions.keep(copy.journal, past_questions.begun_report(begun))
+                await asyncio.to_thread(copy.journal.check_words)  # else a call may stand in a log that is nobody's
                 told.acknowledge(mission)
                 await copy.missions.begin(mission)
                 ended = {**await copy.missions.wait_for_end(mission), **said}
@@ -95,7 +131,7 @@ class PastQuestions:
                     ended = past_questions.unended_report(ended)
                 if then is not None and ended["status"] == "done":
                     await then(copy, mission, moment)
-                await past_questions.keep(self._today.journal, ended)
+                await past_questions.keep(copy.journal, ended)
                 return ended
             finally:
                 told.leave()
@@ -108,9 +144,23 @@ class PastQuestions:
             each.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
 
+    async def leave(self) -> None:
+        """End every question that is being asked, as an erasure has to; who asks is told so."""
+        leaving = tuple(self._asking)
+        self._left.update(leaving)
+        for each in leaving:
+            each.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
+
     async def cancel(self, mission: str, user: str | None) -> dict[str, Any] | None:
         """Cancel a question to the past; None: this user asks none of this id now."""
         copy = self._running.get(mission)
         if copy is None or await asyncio.to_thread(self._past.find_question, mission, user) is None:
             return None
         return await copy.missions.cancel(mission)
+
+
+def _is_cancelled() -> bool:
+    """Tell whether whoever asks was cancelled himself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
