@@ -374,7 +374,7 @@ class WordsErased(Refused):
     """Something was erased while this read the mind as it was before; nothing of it is kept."""
 
     retry = True
-    remedy = "Ask again when the erasure is done: `batos status` tells. What came of this is not kept."
+    remedy = "Ask again when the erasure is done: `batos status` tells."
 
 
 class Unauthorised(Refused):

@@ -175,7 +175,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
-        opened = OpenedImage(settings, copy, today.journal.of_commit(tid), today.bridge, events, today.clock)
+        opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, events, today.clock)
         quota = today.method_runtime.generator.generations.limit
         yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
 

@@ -35,7 +35,7 @@ NEEDLE = SECRET.encode()
 QUESTION = {"text": "What opens the safe in the hall?", "effort": "reflex", "user": "tester"}
 
 
-class Held(ScriptedBridge):
+class HeldBridge(ScriptedBridge):
     """A daemon that does not answer a prompt with the secret until it is let."""
 
     def __init__(self, respond: Callable[[ChatRequest], Any], vectors: Any = None) -> None:
@@ -52,10 +52,10 @@ class Held(ScriptedBridge):
         return await super().think(request, on_token, stream=stream)
 
 
-def held() -> Held:
+def held() -> HeldBridge:
     """A daemon that says what that of a told mind says."""
     usual = bridge()
-    return Held(usual.respond, usual.vectors)
+    return HeldBridge(usual.respond, usual.vectors)
 
 
 def parts_elsewhere(uvm: UVM) -> ErasureParts:
@@ -170,7 +170,7 @@ def wish_for_the_secret(root: Root) -> None:
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 async def test_a_method_in_the_making_brings_no_words_back(tmp_path: Path, where: str) -> None:
     """Its call is ended by an erasure here; of one at another node the digests are kept, and nothing is installed."""
-    daemon = Held(author(SPEAKS, SAID))
+    daemon = HeldBridge(author(SPEAKS, SAID))
     async with learning(tmp_path, daemon, install="auto", memory=False) as mind:
         await mind.uvm.image.writer.apply(wish_for_the_secret)
         asking = asyncio.create_task(mind.uvm.missions.ask(MESSAGE))

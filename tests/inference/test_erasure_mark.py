@@ -35,7 +35,7 @@ def kept(at: Desk) -> list[bool]:
 async def test_what_was_read_before_an_erasure_is_kept_without_words() -> None:
     """Its digests stand in the chain, its notes are not kept, and who writes can ask before he relies on it."""
     async with desk() as at:
-        early, late = at.journal.of_commit(BEFORE), at.journal.of_commit(AFTER)
+        early, late = at.journal.as_of(BEFORE), at.journal.as_of(AFTER)
         early.check_words()
         await erase(at)
         early.note("m-1", {"failed": {"message": "a word"}})
@@ -53,7 +53,7 @@ async def test_nothing_read_is_kept_in_words_while_an_erasure_is_under_way() -> 
     """However late the image was read; what an open mission writes is kept, since an erasure waits for it."""
     async with desk() as at:
         await at.writer.apply(erasure_mark.begin)
-        await at.journal.of_commit(AFTER).write(record(1, REQUEST))
+        await at.journal.as_of(AFTER).write(record(1, REQUEST))
         await at.journal.write(record(2, REQUEST))
         assert kept(at) == [False, True]
 
@@ -62,7 +62,7 @@ async def test_notes_alone_make_no_log_after_an_erasure() -> None:
     """A log that has no note of its question would be nobody's."""
     async with desk() as at:
         await at.writer.apply(erasure_mark.begin)
-        journal = at.journal.of_commit(BEFORE)
+        journal = at.journal.as_of(BEFORE)
         journal.note("m-1", {"asked": "a word"})
         await journal.flush("m-1")
         with snapshot(at.db) as root:
@@ -72,7 +72,7 @@ async def test_notes_alone_make_no_log_after_an_erasure() -> None:
 async def test_a_commit_of_a_journal_of_the_past_is_never_later_than_that() -> None:
     """A copy of a copy reads no newer mind."""
     async with desk() as at:
-        journal = at.journal.of_commit(BEFORE).of_commit(AFTER)
+        journal = at.journal.as_of(BEFORE).as_of(AFTER)
         await erase(at)
         with pytest.raises(WordsErased):
             journal.check_words()

@@ -31,7 +31,7 @@ def given_name(value: str) -> str:
     return value
 
 
-def options_given(*names: str) -> list[str]:
+def given_options(*names: str) -> list[str]:
     """Return those of a verb's options that were given, as a person types them: a default is none."""
     context = click.get_current_context()
     return [

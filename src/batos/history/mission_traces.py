@@ -111,8 +111,8 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     """Return the missions that build on one, with the mission that each builds on and how; oldest commit first.
 
     A mission builds on another if it replies to it, was shown its turn or a memory of it, ran a method that was made
-    for it alone, or read or wrote a slot that it had written. One whose answer is committed counts, also if that is not
-    published yet. Reads every mission once.
+    for it alone, or read or wrote a slot that it had written. A mission whose answer is committed counts, also if that
+    is not published yet. Reads every mission once.
     """
     origin = roots.mission_record(root, mission)
     done = [

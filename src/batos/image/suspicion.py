@@ -1,4 +1,4 @@
-"""What speaks for suspected missions: a process that died while they waited in it, and none of them ran."""
+"""Evidence for suspected missions: a process that died while they waited in it, and none of them ran."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def acquit(root: Root, fence: int) -> list[str]:
     acquitted: list[str] = []
     for other, names in list(_notes_of_dead(root, fence)):
         del root[roots.SUSPECTED][other]
-        if not any(status.alone for status in _ran(root, int(other))):
+        if not any(status.alone for status in _running_statuses(root, int(other))):
             found = ((name, roots.find_record(root, name)) for name in names)
             waited = [(name, each.status) for name, each in found if each is not None and each.status.word == "queued"]
             for name, status in waited:
@@ -68,7 +68,7 @@ def _has_ended(root: Root, fence: int) -> bool:
     return node is None or bool(node["ended"])
 
 
-def _ran(root: Root, fence: int) -> Iterator[Status]:
+def _running_statuses(root: Root, fence: int) -> Iterator[Status]:
     """Yield the statuses of the missions that run according to a process that died."""
     names = root[roots.UNFOLDED] if fence == 0 else root[roots.NODES].get(fence, {"claims": ()})["claims"]
     for name in names:

@@ -287,7 +287,7 @@ class Journal(Entries):
         #: Missions that will write no more: their last notes go with the next commit, whosever it is.
         self._ended: set[str] = set()
 
-    def of_commit(self, read_at: bytes) -> Journal:
+    def as_of(self, read_at: bytes) -> Journal:
         """Return this journal for whoever reads the image as of a commit, or read it then."""
         return Journal(self._db, self._writer, read_at if self._read_at is None else min(read_at, self._read_at))
 

@@ -116,8 +116,8 @@ class Corrections:
     async def _apply(self, change: Callable[[Root], T]) -> T:
         """Make a change. A refusal is raised here: within the writer it would fail the other changes of its commit.
 
-        Each change refuses before it changes anything. What comes back from an archive must not come while segments are
-        rid of archived parts.
+        Each change refuses before it changes anything. Nothing may come back from an archive while segments are rid of
+        archived parts.
         """
 
         def attempt(root: Root) -> T | NotFound | Refused:

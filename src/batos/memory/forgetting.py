@@ -32,7 +32,7 @@ def going_with(root: Root, given: Sequence[str]) -> list[str]:
 def forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
     """Take documents out of an image, with the summaries of any of them and what these stand for, and return the lines.
 
-    What else a summary stood for comes back.
+    All else that a summary stood for comes back.
     """
     lines = _lines_of_all(root, found)
     memory_folding.unfold_all(root, lines, kinds.without)

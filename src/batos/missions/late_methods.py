@@ -79,7 +79,7 @@ class LateMethods:
         self._pause = self._patience = pause
         self._wake = parts.workers.rested
         self._making: dict[str, Any] | None = None
-        #: How many ask that no method be made now.
+        #: The number of those who ask that no method be made now.
         self._resting = 0
         #: The mission that the running generation is for.
         self._for = ""

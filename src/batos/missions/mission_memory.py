@@ -111,7 +111,7 @@ class MissionMemory:
                     thought = own_slots(record.thought)
                     made.extend(documents_of(mission, record.brief, thought, now))
                     recalled.update(set(recall_counts.shown_memories(thought.get("provenance", {}))))
-            documents = _without_known(root, made)
+            documents = _drop_known(root, made)
         return missions, documents, recalled
 
     def _follow_corrections(self, root: Root, mission: str) -> None:
@@ -136,10 +136,10 @@ class MissionMemory:
         await self._write_or_log()
 
 
-def _without_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:
+def _drop_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:
     """Return the documents that are to be remembered: of a text that methods gave, the first one or a better one.
 
-    What a person says may stand in the place of the same text that a model is responsible for. The other way round,
+    A text of a person may stand in the place of the same text that a model is responsible for. The other way round,
     and between equals, the text is known.
     """
     left: dict[tuple[str, str, str], NewDocument] = {}

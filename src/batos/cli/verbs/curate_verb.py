@@ -9,7 +9,7 @@ import click
 
 from batos.cli.doors.door import open_door
 from batos.cli.render.curation_texts import curated_text, unfolded_text
-from batos.cli.shared_options import options_given
+from batos.cli.shared_options import given_options
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.errors import UsageError
 from batos.terminal.console import count_text
@@ -33,7 +33,7 @@ def curate(called: VerbCall, undo: str | None, cold_after: float | None, **how: 
 
     The texts go to an archive: `recall --all` and `--history` still find them, and --undo brings them back.
     """
-    if undo is not None and (others := options_given("dry_run", "cold_after", "limit", "rule")):
+    if undo is not None and (others := given_options("dry_run", "cold_after", "limit", "rule")):
         raise UsageError(f"--undo goes with no {others[0]}", field="undo", remedy="Give it alone.")
     args: dict[str, Any] = {"user": called.settings.asker}
     if undo is not None:

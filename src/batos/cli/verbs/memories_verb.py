@@ -12,9 +12,9 @@ from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.correction_texts import edited_text, pinned_text, restored_text, retracted_text
 from batos.cli.render.memory_texts import forgotten_text, listing_text, whole_text
-from batos.cli.shared_options import given_name, options_given
+from batos.cli.shared_options import given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.memory_places import ask_of_memories, place_of
+from batos.cli.verbs.memory_naming import ask_of_memories, place_of
 from batos.cli.verbs.standard_input import read_stdin
 from batos.cli.wrong_usage import Subverbs
 
@@ -50,7 +50,7 @@ def memories() -> None:
 @with_server
 def list_(called: VerbCall, document: str | None, limit: int, **only: Any) -> int:
     """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one."""
-    if document is not None and (others := options_given("limit", "scope", "pinned")):
+    if document is not None and (others := given_options("limit", "scope", "pinned")):
         raise click.UsageError(f"{others[0]} is for the list; DOCUMENT is shown as a whole.")
     args: dict[str, Any] = {"limit": limit, "user": called.settings.asker}
     if document is not None:

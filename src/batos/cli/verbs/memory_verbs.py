@@ -13,9 +13,9 @@ from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.care_texts import erased_text
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
-from batos.cli.shared_options import examples, given_moment, given_name, options_given
+from batos.cli.shared_options import examples, given_moment, given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.memory_places import ask_of_memories, erased_place, place_of
+from batos.cli.verbs.memory_naming import ask_of_memories, erased_place, place_of
 from batos.cli.verbs.show import ask_once
 
 #: The choices of a recall.
@@ -48,7 +48,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
     """Find the parts of what is remembered that match QUERY best; no model answers."""
     if not query.strip():
         raise click.UsageError("QUERY is empty. Give the words that are looked for.")
-    if every and options_given("limit"):
+    if every and given_options("limit"):
         raise click.UsageError("--all goes with no --limit: all parts are listed.")
     mode = only.pop("mode") or ("text" if every else "linked")
     args = {"query": query, "limit": 10_000 if every else limit, "mode": mode, "user": called.settings.asker}

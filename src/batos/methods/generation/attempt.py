@@ -74,7 +74,7 @@ class GenerationDeps:
         """
         return Session(
             mission=opened.log,
-            journal=self.journal if read_at is None else self.journal.of_commit(read_at),
+            journal=self.journal if read_at is None else self.journal.as_of(read_at),
             bridge=self.bridge,
             digests=self.digests,
             limits=self.allowance.limits(lean=wanted.coder.form == "lean"),

@@ -88,7 +88,7 @@ class PastQuestions:
             moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
         else:
             moment = await self._reader.find_moment(question.as_of, question.user)
-        journal = self._today.journal.of_commit(moment.tid)
+        journal = self._today.journal.as_of(moment.tid)
         await asyncio.to_thread(journal.check_words)
         watching = asyncio.create_task(self._watch(journal, asyncio.current_task()))
         try:

@@ -29,7 +29,7 @@ def deleted_place(named: str) -> str:
 
 
 async def ask_of_memories(opened: Opened, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask a verb. What it does not find by a name is looked for as the path of a file that was deleted.
+    """Ask a verb; a name that it does not find is looked for as the path of a file that was deleted.
 
     Raises: NotFound: it is not found so either.
     """
@@ -75,10 +75,10 @@ def _names_in(args: Mapping[str, Any]) -> list[str]:
 
 def _with_place(args: Mapping[str, Any], named: str, place: str) -> dict[str, Any]:
     """Return arguments with the place of a file instead of a name."""
-    return {key: _switched(value, named, place) if key in _NAMING else value for key, value in args.items()}
+    return {key: _replace_name(value, named, place) if key in _NAMING else value for key, value in args.items()}
 
 
-def _switched(value: str | Collection[str], named: str, place: str) -> str | list[str]:
+def _replace_name(value: str | Collection[str], named: str, place: str) -> str | list[str]:
     if isinstance(value, str):
         return place if value == named else value
     return [place if each == named else each for each in value]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.processes import User
 
-from batos.cli.verbs.memory_places import deleted_place, place_of
+from batos.cli.verbs.memory_naming import deleted_place, place_of
 
 LAMP = "The keeper Maro winds the clockwork of the lamp."
 
