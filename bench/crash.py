@@ -100,14 +100,24 @@ async def settle(world: World, broken: str) -> list[str]:
 def count_paid_twice(world: World) -> int:
     """Count the calls that were asked again although none of them was in flight at a kill."""
     twice = 0
-    for moments in world.calls.values():
+    for digest, moments in world.calls.items():
         for before, again in pairwise(moments):
             in_flight = any(before - SEEN <= kill <= before + CALL + SLACK for kill in world.kills)
             if not in_flight and again > before:
                 twice += 1
-                kills = ", ".join(f"{kill - before:.2f}" for kill in world.kills if before < kill < again) or "none"
-                print(f"paid twice after {again - before:.2f} s, kills after {kills}", file=sys.stderr)
+                explain(world, world.askers.get(digest, ""), before, again)
     return twice
+
+
+def explain(world: World, token: str, before: float, again: float) -> None:
+    """Tell what happened to a mission between a call and the same call again, in seconds since the first."""
+    kills = ", ".join(f"{kill - before:.2f}" for kill in world.kills if before - 1 < kill < again + 1) or "none"
+    print(f"{token} paid twice after {again - before:.2f} s, kills at {kills}", file=sys.stderr)
+    mission, file = world.acked.get(token), world.folder / "events"
+    for line in file.read_text().splitlines() if file.exists() else ():
+        told = json.loads(line)
+        if told["mission"] == mission and before - 2 < told["at"] < again + 1:
+            print(f"  {told.pop('at') - before:+.3f} {json.dumps(told)}", file=sys.stderr)
 
 
 def count_effects(world: World) -> tuple[int, int]:

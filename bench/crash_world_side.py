@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -24,6 +25,7 @@ PHASES = (
     "accept", "state:IDLE", "state:DECOMPOSING", "state:DELEGATING", "state:SYNTHESIZING", "state:COMPLETE", "commit",
     "publish", "done", "effect:before", "effect:staged", "effect:begun", "effect:done", "effect:recorded",
 )  # fmt: skip
+_TOKEN = re.compile(r"\bt\d+\b")
 #: Missions in flight, and the seconds of a call.
 IN_FLIGHT, CALL = 12, 0.25
 
@@ -48,6 +50,8 @@ class World:
     tried: Counter[str] = field(default_factory=Counter)
     #: When each paid call was asked: digest of its body to moments.
     calls: dict[str, list[float]] = field(default_factory=dict)
+    #: The token in each of these bodies.
+    askers: dict[str, str] = field(default_factory=dict)
     number: int = 0
     #: Every process that was started: none stays behind.
     children: list[int] = field(default_factory=list)
@@ -221,7 +225,9 @@ class Serving:
             for request in list(self._emulator.requests):
                 if request["n"] > seen and request["path"] in ("/api/chat", "/api/generate") and request.get("body"):
                     body = json.dumps({k: v for k, v in request["body"].items() if k != "keep_alive"}, sort_keys=True)
-                    asked = self.world.calls.setdefault(hashlib.sha256(body.encode()).hexdigest(), [])
+                    digest = hashlib.sha256(body.encode()).hexdigest()
+                    asked = self.world.calls.setdefault(digest, [])
+                    self.world.askers.setdefault(digest, "".join(_TOKEN.findall(body)[-1:]))
                     if request["body"].get("messages") or request["body"].get("prompt"):
                         asked.append(monotonic())
                 seen = max(seen, request["n"])
