@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.image.open_image import answer, brief, dump, heard, interpreter, open_image, thought_in
@@ -20,6 +20,7 @@ from batos.errors import ConfigError, ImageError, Refused
 from batos.image import claims, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
+from batos.image.lease import NodeLease
 from batos.image.publisher import Publisher
 
 #: Seconds of a lease here.
@@ -181,6 +182,17 @@ async def test_what_nobody_renews_is_stale_by_the_own_clock(places: tuple[str, s
         now = LEASE
         with pytest.raises(ImageError, match="lease"):
             image.publishing.check_fresh()
+
+
+@pytest.mark.parametrize(("looks", "is_ended"), [(range(11), True), (range(10), False), ((0, 9, 10, 11), False)])
+def test_a_node_that_was_held_up_takes_no_other_for_dead(looks: Iterable[int], is_ended: bool) -> None:
+    """Silence counts while it is listened to: a stalled server, or a machine that slept, holds up everybody."""
+    now = 0.0
+    lease = NodeLease(cast("Any", None), 10, "watcher", clock=lambda: now)
+    other: dict[str, Any] = {"ended": False, "beat": {"count": 1}, "name": "other", "claims": ()}
+    for now in looks:  # noqa: B007  # the clock of the lease reads it
+        lease._end_silent({1: other})
+    assert other["ended"] is is_ended
 
 
 @pytest.mark.parametrize("places", ["postgres"], indirect=True)

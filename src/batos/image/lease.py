@@ -32,6 +32,8 @@ _RENEWALS: Final = 10 / 3
 #: Looks at the other nodes in the time of a lease, and the seconds between two at most.
 _LOOKS: Final = 20
 _LONGEST_LOOK: Final = 0.2
+#: A node that did not look at the others for this part of the time of a lease was held up.
+_HELD_UP: Final = 4
 _ATTEMPTS: Final = 20
 #: Ended nodes that stay on record, so that whoever sleeps long finds that its own has ended.
 _KEPT: Final = 100
@@ -79,6 +81,8 @@ class NodeLease:
         self._closing, self._thread = threading.Event(), cast("threading.Thread | None", None)
         #: The beat of each other node that was seen last, and since when.
         self._seen: dict[int, tuple[int, float]] = {}
+        #: When this node looked at the others last.
+        self._looked = clock()
         #: The error, once another node has ended the lease.
         self.lost: ImageError | None = None
         #: When the newest renewal began that got in.
@@ -214,6 +218,15 @@ class NodeLease:
             self.publishes = self._attempt(change)
 
     def _end_silent(self, nodes: Any) -> None:
+        """End the leases of nodes that were silent while this one looked at them all the time.
+
+        Whatever held this node up (a lock of the server, a machine that slept) may have held up the others too: that
+        time counts against nobody.
+        """
+        gap = self._clock() - self._looked
+        if gap > self._seconds / _HELD_UP:
+            self._seen = {fence: (beat, since + gap) for fence, (beat, since) in self._seen.items()}
+        self._looked += gap
         for fence, record in nodes.items():
             if fence != self.fence and not record["ended"] and self._is_silent(fence, record["beat"]["count"]):
                 record["ended"] = True
