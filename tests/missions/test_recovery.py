@@ -141,6 +141,17 @@ async def test_a_mission_that_was_cancelled_meanwhile_is_not_queued_again(tmp_pa
         assert uvm.readings.mission(mission)["status"] == "cancelled"
 
 
+async def test_a_mission_that_has_begun_anew_is_not_settled_again(tmp_path: Path) -> None:
+    """Who looked at it before found an earlier attempt, which somebody has settled meanwhile."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        await dies(uvm, mission)
+        await uvm.image.move(mission, "running", None, None)
+        assert await uvm.missions.recovery._count(mission, 1) is None
+        assert uvm.readings.mission(mission)["status"] == "running"
+        assert await uvm.missions.recovery._count(mission, 2) is not None
+
+
 async def suspect(uvm: UVM) -> str:
     """A mission that runs alone: three processes ended at the same step of it."""
     mission = await submit(uvm)

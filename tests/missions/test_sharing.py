@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from BTrees.OOBTree import OOTreeSet
+from persistent.mapping import PersistentMapping
 from tests.image.open_image import child, heard
 from tests.image.servers import zeo_server
 from tests.minds.scripted import Script
@@ -21,11 +23,12 @@ from tests.missions import script_node_at_work as node_at_work_script
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
 
 from batos.events import Events
-from batos.image import roots
+from batos.image import claims, roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
+from batos.missions.sharing import _Look
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 from ollama_emulator.emulator import Emulator, Options
@@ -95,6 +98,38 @@ async def test_a_free_node_takes_up_what_waits_at_another(tmp_path: Path) -> Non
         with second.image.snapshot() as root:
             assert list(root[roots.UNFOLDED]) == list(root[roots.QUEUED]) == []
             assert root[roots.STATISTICS]["calls"] == 2
+
+
+async def test_what_a_dead_node_left_is_taken_over_once(tmp_path: Path) -> None:
+    """A node that settled it at its start, and runs it by now, does not take it from itself on an older look."""
+    async with two_nodes(tmp_path, open=(False, True)) as nodes:
+        first, dead = nodes.first, 99
+        mission = await first.missions.submit({"text": "Left?", "effort": "reflex"})
+
+        def leave(root: Any) -> None:
+            node: Any = PersistentMapping(name="dead", ended=True, sessions=1, beat=PersistentMapping(count=0))
+            node["claims"] = OOTreeSet([mission])
+            root[roots.NODES][dead] = node
+            status = roots.mission_record(root, mission).status
+            roots.move_tally(root, mission, "queued", "running")
+            status.become("running", "now")
+            status.claim = dead
+
+        await first.image.writer.apply(leave)
+        with first.image.snapshot() as root:
+            left = claims.left_by_the_dead(root)
+        assert left == {dead: [mission]}
+        place = await first.missions.recovery.one(mission)
+        assert place is not None
+        first.workers.begin(place)
+        await nodes.bridges[0].asked.wait()
+        await first.sharing._publish(_Look(left=left))
+        with first.image.snapshot() as root:
+            status = roots.mission_record(root, mission).status
+            assert (status.word, status.attempts, claims.left_by_the_dead(root)) == ("running", 2, {})
+        nodes.bridges[0].may.set()
+        assert (await first.missions.wait_for_end(mission))["status"] == "done"
+        assert sum(len(each.history) for each in nodes.bridges) == 1
 
 
 @pytest.mark.parametrize(("verb", "word"), [("cancel", "cancelled"), ("pause", "paused")])

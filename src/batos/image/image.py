@@ -288,11 +288,12 @@ class LivingImage(ReadableImage):
         word: StatusWord,
         reason: BatosError | None = None,
         only: Collection[StatusWord] | None = None,
+        attempt: int | None = None,
         **also: Any,
     ) -> None:
         """Change a mission's status in a short transaction; `also` sets further fields of the status.
 
-        Raises Refused for a mission that is answered, to run one that runs, and for one that is none of `only`.
+        Raises Refused for a mission that is answered, to run one that runs, for none of `only`, and at another attempt.
         """
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
@@ -301,7 +302,7 @@ class LivingImage(ReadableImage):
             _, status, thought = self.find(root, mission)
             claims.check_here(root, mission, status, self.fence)
             _check_move(mission, status, thought, word)
-            if only is not None and status.word not in only:
+            if (only is not None and status.word not in only) or attempt not in (None, status.attempts):
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             roots.move_tally(root, mission, status.word, word)
             if word == "running":
@@ -310,11 +311,10 @@ class LivingImage(ReadableImage):
                 status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
-            unfolded = root[roots.UNFOLDED]
             if word in _ENDED:
-                unfolded.discard(mission)
-            elif mission not in unfolded:
-                unfolded.insert(mission)
+                root[roots.UNFOLDED].discard(mission)
+            elif mission not in root[roots.UNFOLDED]:
+                root[roots.UNFOLDED].insert(mission)
             return status.attempts
 
         attempts = await self.writer.apply(change)

@@ -57,14 +57,16 @@ class SeenMission:
     """The state of a mission in its records.
 
     `is_answered`: committed but not folded in. `awaits`: waits for a person's answer. `is_elsewhere`: another node runs
-    it.
+    it. `attempt` counts how often it began to run; `claim` is the fence of the node that ran it last.
     """
 
     place: QueueEntry
     word: StatusWord
+    attempt: int
     is_answered: bool
     awaits: bool = False
     is_elsewhere: bool = False
+    claim: int = 0
 
 
 async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
@@ -157,14 +159,15 @@ class Recovery:
         answered = status.word == "running" and "answer" in own_slots(thought)
         awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
         elsewhere = claims.is_elsewhere(root, status, self._image.fence)
-        return SeenMission(entry_of(mission, brief, status), status.word, answered, awaits, elsewhere)
+        place = entry_of(mission, brief, status)
+        return SeenMission(place, status.word, status.attempts, answered, awaits, elsewhere, status.claim)
 
     async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""
         if seen.is_answered:
             await self.publish(seen.place.mission)
             return None
-        return await self._count(seen.place.mission) if seen.word == "running" else seen.place
+        return await self._count(seen.place.mission, seen.attempt) if seen.word == "running" else seen.place
 
     def _tell_done(self, mission: str) -> None:
         """Emit the events of a mission that is done, late: its process ended before it could emit them."""
@@ -186,8 +189,8 @@ class Recovery:
         beside = [self._journal.progress(log) for log in generation_log.awaited_logs(self._journal.notes(mission))]
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
-    async def _count(self, mission: str) -> QueueEntry | None:
-        """Queue the mission again, or park it and return None.
+    async def _count(self, mission: str, attempt: int) -> QueueEntry | None:
+        """Queue the mission again, or park it and return None; None too if it runs, or was settled, again meanwhile.
 
         A death counts if there was no progress since the last one.
         """
@@ -201,8 +204,8 @@ class Recovery:
         word: StatusWord = "parked" if is_parked else "queued"
         reason = _parked_reason(deaths) if is_parked else _queued_again_reason()
         try:
-            await self._image.move(mission, word, reason, {"running"}, deaths=deaths, mark=mark)
-        except Refused:  # another node has settled it meanwhile, or somebody has cancelled it
+            await self._image.move(mission, word, reason, {"running"}, attempt, deaths=deaths, mark=mark)
+        except Refused:  # somebody has settled it meanwhile, here or at another node, or has cancelled it
             return None
         return None if is_parked else place
 

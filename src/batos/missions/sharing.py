@@ -156,7 +156,7 @@ class Sharing:
             await self._recovery.acquit()
         for fence, missions in seen.left.items():
             for mission in missions:
-                await self._take_over(mission)
+                await self._take_over(mission, fence)
             await self._image.writer.apply(partial(claims.clear, fence=fence))
         is_new = self._image.publishing.is_here and not self._published
         self._published = self._image.publishing.is_here
@@ -164,11 +164,12 @@ class Sharing:
             for then in self._then:
                 then()
 
-    async def _take_over(self, mission: str) -> None:
-        """Queue a mission again, or publish it, whose node has ended; one that waits for a person is left to wait."""
+    async def _take_over(self, mission: str, fence: int) -> None:
+        """Queue a mission again, or publish it, that a node which has ended still has; not if it waits for a person."""
         try:
             seen = self._recovery.look(mission)
-            if seen.awaits:
+            # Another node's now, or this one's: it was settled here at the start, and has begun anew.
+            if seen.awaits or seen.claim != fence:
                 return
             if seen.word == "waiting":  # its node waited for a daemon
                 await self._image.move(mission, "queued", None, {"waiting"})
