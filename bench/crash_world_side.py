@@ -178,6 +178,8 @@ class Process:
     async def kill(self) -> None:
         """Kill the process group."""
         self._world.kills.append(monotonic())
+        if self._child.returncode is not None:
+            print(f"a process had ended by itself: {self._child.returncode}", file=sys.stderr)
         with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         await self._child.wait()

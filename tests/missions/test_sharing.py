@@ -100,6 +100,19 @@ async def test_a_free_node_takes_up_what_waits_at_another(tmp_path: Path) -> Non
             assert root[roots.STATISTICS]["calls"] == 2
 
 
+async def test_a_mission_that_another_node_was_quicker_with_needs_no_worker_here(tmp_path: Path) -> None:
+    """Who had it accepted here begins it, finds that it runs there, and waits for its end all the same."""
+    async with two_nodes(tmp_path, open=(True, False)) as nodes:
+        mission = await nodes.first.missions.submit({"text": "Quick?", "effort": "reflex"})
+        nodes.second.sharing.take_up()
+        await nodes.bridges[1].asked.wait()
+        nodes.first.missions._places.clear()  # as after a repeated submission
+        await nodes.first.missions.begin(mission)
+        assert not nodes.first.workers.has(mission)
+        nodes.bridges[1].may.set()
+        assert (await nodes.first.missions.wait_for_end(mission))["status"] == "done"
+
+
 async def test_what_a_dead_node_left_is_taken_over_once(tmp_path: Path) -> None:
     """A node that settled it at its start, and runs it by now, does not take it from itself on an older look."""
     async with two_nodes(tmp_path, open=(False, True)) as nodes:

@@ -363,11 +363,11 @@ class Missions:
 
 
 def _place_of(seen: SeenMission) -> QueueEntry | None:
-    """Return the queue entry of a mission to start; None if it is done or waits for a person.
+    """Return the queue entry of a mission to start; None if it is done, waits for a person, or another node runs it.
 
     Raises: Refused: as `begin`.
     """
-    if seen.word == "done" or seen.awaits:
+    if seen.word == "done" or seen.awaits or seen.is_elsewhere:
         return None
     if seen.word not in _WAITING:
         raise _start_refusal(seen.place.mission, seen.word)
