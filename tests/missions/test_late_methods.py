@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +90,21 @@ class HeldCoder(ScriptedBridge):
         return await super().think(request, on_token, stream=stream)
 
 
-async def test_a_question_goes_first(tmp_path: Path) -> None:
-    """A mission that comes while a method is being made ends that at once; it is made when all rests again."""
+@asynccontextmanager
+async def making_one(place: Path) -> AsyncIterator[tuple[Learning, HeldCoder, asyncio.Future[Any]]]:
+    """A mind that is making a method, and waits for its coder."""
     held = HeldCoder()
-    async with learning(tmp_path, held, install="auto") as mind:
+    async with learning(place, held, install="auto") as mind:
         await mind.uvm.missions.ask(MESSAGE)
         making = asyncio.ensure_future(mind.uvm.learning.some())
+        await asyncio.wait_for(held.came.wait(), 10)
+        yield mind, held, making
+
+
+async def test_a_question_goes_first(tmp_path: Path) -> None:
+    """A mission that comes while a method is being made ends that at once; it is made when all rests again."""
+    async with making_one(tmp_path) as (mind, held, making):
         async with asyncio.timeout(10):
-            await held.came.wait()
             making_now = mind.uvm.status()["learning"]["making"]
             assert (making_now["object"], making_now["selector"]) == ("brick_prototype_obj", "guide_facet_")
             mission = await mind.uvm.missions.ask({"text": "Why?", "effort": "reflex"})
@@ -108,12 +116,8 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
 
 async def test_none_is_made_while_an_erasure_rests_on_that(tmp_path: Path) -> None:
     """What is being made is left, and no other is begun until then."""
-    held = HeldCoder()
-    async with learning(tmp_path, held, install="auto") as mind:
-        await mind.uvm.missions.ask(MESSAGE)
-        making = asyncio.ensure_future(mind.uvm.learning.some())
+    async with making_one(tmp_path) as (mind, held, making):
         async with asyncio.timeout(10):
-            await held.came.wait()
             async with mind.uvm.learning.resting():
                 assert await making == {"made": [], "left": 1}
                 held.may.set()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from batos.care.image_faults import ImageFault
 from batos.care.lost_objects import entries_between
-from batos.image import memory_archives, memory_copies, memory_records, roots
+from batos.image import memory_archives, memory_claims, memory_copies, memory_records, roots
 from batos.image.memory_places import place_key
 from batos.image.memory_records import ChunkRange
 from batos.image.memory_segments import (
@@ -115,7 +115,7 @@ def _list_again(name: str, root: Root) -> None:
     if memory_archives.summary_of(document) or any(n not in kept["chunks"] for n in range(first, last + 1)):
         del root[roots.DOCUMENTS][name]
         return
-    moment = slots["said_at"] or slots["remembered_at"]
+    moment = memory_claims.stated_at(slots)
     kept["ranges"][first] = (
         last, name, slots["user"], slots["scope"], slots["kind"], slots["standing"], slots["trust"], moment,
         slots["source"], slots["mission"], slots["persona"], slots["conversation"], slots["is_evidence"],

@@ -24,7 +24,7 @@ def explain_memory(asking: Asking, document: UvmObject) -> WhyNode:
     stands = "" if slots["standing"] == "current" and not marks else f", {slots['standing']}, {marks} statements marked"
     text = f"{slots['title']} ({slots['kind']} of {slots['user']}, trust {slots['trust']}{stands})"
     because = list(_explain_origin(asking, document)) if asking.is_new(slots["name"]) else []
-    return make_node("memory", text, because, slots["name"], slots["said_at"] or slots["remembered_at"])
+    return make_node("memory", text, because, slots["name"], memory_claims.stated_at(slots))
 
 
 def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:

@@ -36,10 +36,15 @@ def is_claimed(status: Status, fence: int) -> bool:
 
 def is_elsewhere(root: Root, status: Status, fence: int) -> bool:
     """Tell whether another node runs a mission, whose lease nobody has ended."""
-    if status.word != "running" or status.claim in (0, fence) or roots.NODES not in root:
+    if status.word != "running" or status.claim in (0, fence):
         return False
-    node = root[roots.NODES].get(status.claim)
-    return node is not None and not node["ended"]
+    return not has_ended(root.get(roots.NODES, {}), status.claim)
+
+
+def has_ended(nodes: Any, fence: int) -> bool:
+    """Tell whether the lease of a node has ended; one without a record ended long ago."""
+    record = nodes.get(fence)
+    return record is None or bool(record["ended"])
 
 
 def check_here(root: Root, mission: str, status: Status, fence: int) -> None:

@@ -19,7 +19,7 @@ from persistent.mapping import PersistentMapping
 from transaction.interfaces import NoTransaction, TransientError
 
 from batos.errors import ConfigError, ImageError, InternalError
-from batos.image import roots
+from batos.image import claims, roots
 from batos.image.database import LoadableDB
 from batos.image.writer import back_off
 
@@ -208,7 +208,7 @@ class NodeLease:
                 publisher["fence"] = self.fence
             elif publisher["fence"] == self.fence and publisher["wanted"]:
                 wanted = publisher["wanted"]
-                if _is_ended(nodes, wanted):
+                if claims.has_ended(nodes, wanted):
                     publisher["wanted"] = 0
                 elif self._let_go():
                     publisher["fence"], publisher["wanted"] = wanted, 0
@@ -268,7 +268,7 @@ class NodeLease:
             if _is_free(nodes, publisher):
                 publisher["fence"] = self.fence
             elif publisher["fence"] != self.fence and (
-                not publisher["wanted"] or _is_ended(nodes, publisher["wanted"])
+                not publisher["wanted"] or claims.has_ended(nodes, publisher["wanted"])
             ):
                 publisher["wanted"] = self.fence
             return bool(publisher["fence"] == self.fence)
@@ -343,13 +343,8 @@ class NodeLease:
             _log.warning("image.lease_not_given_back", reason=str(error))
 
 
-def _is_ended(nodes: Any, fence: int) -> bool:
-    record = nodes.get(fence)
-    return record is None or bool(record["ended"])
-
-
 def _is_free(nodes: Any, publisher: Any) -> bool:
-    return _is_ended(nodes, publisher["fence"])
+    return claims.has_ended(nodes, publisher["fence"])
 
 
 def lease_error() -> ImageError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -87,6 +87,11 @@ def note_marked(document: UvmObject, name: str) -> None:
     known = own_slots(document).get("marked_in", ())
     if name not in known:
         document.marked_in = (*known, name)
+
+
+def stated_at(slots: Mapping[str, Any]) -> str:
+    """Return when a document was said, or else remembered, by its slots: that is when it holds from."""
+    return str(slots["said_at"] or slots["remembered_at"])
 
 
 def newest_claims(root: Root, user: str, scope: str, most: int) -> list[str]:

@@ -102,7 +102,7 @@ def _settle_key(root: Root, name: str) -> None:
     if not other:
         return
     older, newer = sorted((name, other), key=lambda each: _weight(root, each))
-    document, since = root[roots.DOCUMENTS][older], _moment(own_slots(root[roots.DOCUMENTS][newer]))
+    document, since = root[roots.DOCUMENTS][older], memory_claims.stated_at(own_slots(root[roots.DOCUMENTS][newer]))
     for chunk in trees_of(root)["chunks"].values(*own_slots(document)["chunks"]):
         whole = memory_claims.ClaimMark(0, len(own_slots(chunk)["text"]), "superseded", "", newer, since)
         memory_claims.add_marks(chunk, [whole])
@@ -119,7 +119,7 @@ def _other_value(root: Root, name: str) -> str:
     for each in several:
         other = own_slots(root[roots.DOCUMENTS][each])
         if each != name and other["standing"] == "current":
-            older, newer = sorted((slots, other), key=lambda one: (_moment(one), one["chunks"][0]))
+            older, newer = sorted((slots, other), key=lambda one: (memory_claims.stated_at(one), one["chunks"][0]))
             known = (older["key"].casefold(), older["family"])
             if newer["key"].casefold() in known or newer["supersedes"].casefold() in known:
                 return each
@@ -129,11 +129,7 @@ def _other_value(root: Root, name: str) -> str:
 def _weight(root: Root, name: str) -> tuple[int, str, int]:
     """Return what decides which of two values of a key holds: trust, then the moment."""
     slots = own_slots(root[roots.DOCUMENTS][name])
-    return -TRUST.index(slots["trust"]), _moment(slots), slots["chunks"][0]
-
-
-def _moment(slots: Mapping[str, Any]) -> str:
-    return str(slots["said_at"] or slots["remembered_at"])
+    return -TRUST.index(slots["trust"]), memory_claims.stated_at(slots), slots["chunks"][0]
 
 
 def standing_of(root: Root, name: str) -> str:

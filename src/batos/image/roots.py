@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping
+from itertools import islice
 from typing import Any, Final, TypedDict, cast
 
 import structlog
@@ -153,6 +154,9 @@ _KINDS: Final[Mapping[str, type]] = {
     ),
 }
 
+#: Queued missions that a node looks at.
+_AMONG: Final = 256
+
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION: Final = "conversation_obj"
 
@@ -243,6 +247,12 @@ def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
     """Yield every mission's id and record, the oldest first."""
     for name, found in root[MISSIONS].items():
         yield name, MissionRecord(*found)
+
+
+def list_oldest_queued(root: Root) -> Iterator[tuple[str, MissionRecord]]:
+    """Yield the ids and records of the oldest missions that wait for a worker: those among which a node chooses."""
+    for name in islice(root[QUEUED], _AMONG):
+        yield name, mission_record(root, name)
 
 
 def prepare(root: Root) -> bool:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from persistent.mapping import PersistentMapping
 
-from batos.image import roots
+from batos.image import claims, roots
 from batos.image.records import Status
 from batos.image.roots import Root
 
 #: The counted deaths of its process after which a mission is suspected, and runs alone.
 DEATHS: Final = 2
-#: Queued missions among which suspected ones are looked for: the oldest.
-_AMONG: Final = 256
 
 
 def note(root: Root, fence: int) -> None:
     """Note the suspected missions that wait now, in the process of this fence; within a change."""
     if roots.SUSPECTED not in root:
         root[roots.SUSPECTED] = PersistentMapping()
-    found = ((name, roots.mission_record(root, name).status) for name in islice(root[roots.QUEUED], _AMONG))
-    root[roots.SUSPECTED][str(fence)] = tuple(name for name, status in found if status.deaths >= DEATHS)
+    waiting = roots.list_oldest_queued(root)
+    root[roots.SUSPECTED][str(fence)] = tuple(name for name, record in waiting if record.status.deaths >= DEATHS)
 
 
 def drop(root: Root, fence: int) -> None:
@@ -59,13 +56,8 @@ def acquit(root: Root, fence: int) -> list[str]:
 def _notes_of_dead(root: Root, fence: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the notes of processes that died: of all others on an image that is one process's."""
     for other, names in (root.get(roots.SUSPECTED) or {}).items():
-        if fence == 0 or _has_ended(root, int(other)):
+        if fence == 0 or claims.has_ended(root.get(roots.NODES, {}), int(other)):
             yield other, names
-
-
-def _has_ended(root: Root, fence: int) -> bool:
-    node = root[roots.NODES].get(fence) if roots.NODES in root else None
-    return node is None or bool(node["ended"])
 
 
 def _running_statuses(root: Root, fence: int) -> Iterator[Status]:

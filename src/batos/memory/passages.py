@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from batos.memory.evidence import Passage
-from batos.memory.sentences import SENTENCE_END
+from batos.memory.sentences import SENTENCE_END, blanks_end
 
 #: Passages are cut at blank lines, and between sentences where a paragraph is longer than this (characters).
 PASSAGE = 1_200
 
 _GAP = re.compile(r"\n\s*\n")
-_BLANKS = re.compile(r"\s*")
 
 
 def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
@@ -48,7 +47,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while True:
-        start = min(_blanks_end(text, start), end)
+        start = min(blanks_end(text, start), end)
         if end - start <= PASSAGE:
             break
         cut = start + _first_cut(text[start : start + PASSAGE + 8])
@@ -57,11 +56,6 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     end = start + len(text[start:end].rstrip())
     if start < end:
         yield start, end
-
-
-def _blanks_end(text: str, start: int) -> int:
-    found = _BLANKS.match(text, start)
-    return found.end() if found else start
 
 
 def _first_cut(window: str) -> int:

@@ -201,7 +201,7 @@ def line_of(document: UvmObject) -> MemoryLine:
         "sha256": slots["sha256"],
         "size": slots["size"],
         "trust": slots["trust"],
-        "at": slots["said_at"] or slots["remembered_at"],
+        "at": memory_claims.stated_at(slots),
         "chunks": _size(document),
         "kind": slots["kind"],
         "standing": slots["standing"],
@@ -264,7 +264,7 @@ def _range_of_document(document: UvmObject) -> ChunkRange:
     slots = own_slots(document)
     return ChunkRange(
         slots["chunks"][1], slots["name"], slots["user"], slots["scope"], slots["kind"], slots["standing"],
-        slots["trust"], slots["said_at"] or slots["remembered_at"], slots["source"], slots["mission"],
+        slots["trust"], memory_claims.stated_at(slots), slots["source"], slots["mission"],
         slots["persona"], slots["conversation"], slots.get("is_evidence", True),
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ _ENDED = re.compile(r"""[.!?…。！？؟۔।॥]["'”’»)\]」』）]*\Z""
 _ITEM = re.compile(r"^\s*(?:(?:[-*•–]|\d{1,3}[.)]|#{1,6}|>)[^\S\n]+)+", re.MULTILINE)
 _WORD_BEFORE = re.compile(r"(?<!\w)((?:\w\.)*\w+)\.\Z")
 _WORD_AFTER = re.compile(r"\s*[\"'“„«(]*(\w+)")
+_BLANKS = re.compile(r"\s*")
 _NUMBERED = re.compile(r"\s*\d{1,3}\Z")
 
 #: Abbreviations that something always follows.
@@ -61,6 +62,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ends = sorted({*_marked_ends(text), *(found.end() for found in _LINE_END.finditer(text)), len(text)})
     spans = (_strip(text, start, end) for start, end in zip([0, *ends], ends, strict=False))
     return [(start, end) for start, end in spans if start < end]
+
+
+def blanks_end(text: str, start: int) -> int:
+    """Return the end of the blanks at a place; the rest of a long text is not copied for it."""
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
 
 
 def whole_sentences(text: str, until: int) -> str:

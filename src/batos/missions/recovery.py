@@ -18,7 +18,6 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
-from batos.image.suspicion import DEATHS
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
 from batos.missions.queue import QueueEntry, entry_of
@@ -200,7 +199,7 @@ class Recovery:
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
             place = replace(entry_of(mission, brief, status), deaths=deaths)
-        is_parked = alone and deaths >= DEATHS + ALONE
+        is_parked = alone and deaths >= suspicion.DEATHS + ALONE
         word: StatusWord = "parked" if is_parked else "queued"
         reason = _parked_reason(deaths) if is_parked else _queued_again_reason()
         try:

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -16,7 +15,7 @@ from batos.client.wire.protocol import error_of
 from batos.errors import BatosError
 from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
-from batos.image import claims, roots
+from batos.image import claims, roots, suspicion
 from batos.image.image import LivingImage
 from batos.image.records import UNDER_WAY, StatusWord
 from batos.image.roots import Root
@@ -33,8 +32,6 @@ _log = structlog.get_logger("batos.nodes")
 PAUSE: Final = 0.1
 #: The same after one that failed.
 _AFTER_FAILURE: Final = 1.0
-#: Queued missions among which the next ones are chosen: the oldest.
-_AMONG: Final = 256
 #: Out of so many for each free worker, at random, the next are taken: so two nodes seldom want the same one.
 _SPREAD: Final = 4
 
@@ -47,6 +44,8 @@ class _Look:
     requests: dict[str, StatusWord] = field(default_factory=dict)
     #: Nodes that have ended left these, by their fences.
     left: dict[int, list[str]] = field(default_factory=dict)
+    #: Such a node had noted suspected missions.
+    has_notes: bool = False
     #: Others have committed these, and this node is to publish them.
     answered: list[str] = field(default_factory=list)
     #: These wait for any node.
@@ -121,6 +120,7 @@ class Sharing:
             seen.requests = claims.requests(root, fence)
             if self._image.publishing.is_here:
                 seen.left = claims.left_by_the_dead(root)
+                seen.has_notes = suspicion.has_notes_of_dead(root, fence)
                 seen.answered = [each for each in claims.running_elsewhere(root, fence) if _is_answered(root, each)]
             if free:
                 seen.queued = _choose(root, free)
@@ -152,7 +152,7 @@ class Sharing:
         """Publish what others answered, and settle what ended nodes left; their claims are dropped then."""
         dead = {mission for missions in seen.left.values() for mission in missions}
         await asyncio.gather(*(self._recovery.fold(each) for each in seen.answered if each not in dead))
-        if self._image.publishing.is_here:
+        if seen.has_notes:
             await self._recovery.acquit()
         for fence, missions in seen.left.items():
             for mission in missions:
@@ -239,7 +239,6 @@ def _is_answered(root: Root, mission: str) -> bool:
 
 def _choose(root: Root, free: int) -> list[QueueEntry]:
     """Return queued missions for free workers: out of the first in order, some at random."""
-    found = ((name, roots.mission_record(root, name)) for name in islice(root[roots.QUEUED], _AMONG))
-    places = [entry_of(name, record.brief, record.status) for name, record in found]
+    places = [entry_of(name, record.brief, record.status) for name, record in roots.list_oldest_queued(root)]
     first = sorted(places, key=lambda each: (each.runs_alone, -each.priority, each.mission))[: _SPREAD * free]
     return random.sample(first, min(free, len(first)))

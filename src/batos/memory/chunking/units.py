@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from batos.memory.sentences import sentence_spans
+from batos.memory.sentences import blanks_end, sentence_spans
 
 #: A token is about so many characters of a script with blanks; of Chinese, Japanese, Korean and emoji it is one.
 CHARACTERS: Final = 4.3
@@ -29,7 +29,6 @@ _HEADING = re.compile(
     r"^[^\S\n]*+(?:(#{1,6})[^\S\n]++([^\n]+)|(=(?: ?=){0,5})[^\S\n]([^=\n]{1,300}?)[^\S\n]=(?: ?=){0,5}[^\S\n]*+)$",
     re.MULTILINE,
 )
-_BLANKS = re.compile(r"\s*")
 _WIDE = re.compile(r"[⺀-鿿가-힣豈-﫿＀-￯\U0001f000-\U0003ffff]")
 
 
@@ -120,7 +119,7 @@ def _units_between(text: str, start: int, end: int, heading: _Heading) -> Iterat
             return
         cut = begin + _cut(text[begin : min(finish, begin + room)])
         yield Unit(begin, begin + len(text[begin:cut].rstrip()), level)
-        begin = _blanks_end(text, cut)
+        begin = blanks_end(text, cut)
 
 
 def _cut(window: str) -> int:
@@ -132,12 +131,6 @@ def _cut(window: str) -> int:
         if head.strip():
             return len(head)
     return len(window)
-
-
-def _blanks_end(text: str, start: int) -> int:
-    """Return the end of the blanks at a place; the rest of a long text is not copied for it."""
-    found = _BLANKS.match(text, start)
-    return found.end() if found else start
 
 
 def _whole_spans(text: str) -> list[tuple[int, int]]:

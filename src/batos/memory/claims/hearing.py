@@ -103,7 +103,7 @@ def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
     slots = own_slots(document)
     rank = slots["source"].rpartition("/")[2] if slots["kind"] == "fact" else ""
     return ClaimText(
-        number, slots["kind"], _text_of(root, document), slots["said_at"] or slots["remembered_at"],
+        number, slots["kind"], _text_of(root, document), memory_claims.stated_at(slots),
         slots["conversation"] or slots["name"], slots.get("key", ""), slots.get("supersedes", ""),
         slots.get("depends_on", ()), rank if rank in RANKS else "", TRUST.index(slots["trust"]),
     )  # fmt: skip
@@ -150,7 +150,7 @@ def _mark_of(statement: Statement, heard: Mapping[int, UvmObject]) -> ClaimMark 
         standing = ASKED
     by = heard.get(statement.by) if statement.by is not None else None
     slots: Mapping[str, Any] = own_slots(by) if by is not None else {}
-    since = (slots["said_at"] or slots["remembered_at"]) if slots else ""
+    since = memory_claims.stated_at(slots) if slots else ""
     return ClaimMark(statement.start, statement.end, standing, statement.reason, slots.get("name", ""), since)
 
 
@@ -158,5 +158,5 @@ def _set_superseded(root: Root, document: UvmObject, statement: Statement, heard
     """Make history of a fact that another took the place of."""
     if statement.by is not None and statement.by in heard:
         by = own_slots(heard[statement.by])
-        since = by["said_at"] or by["remembered_at"]
+        since = memory_claims.stated_at(by)
         memory_standings.supersede(root, own_slots(document)["name"], by["name"], since)

@@ -47,14 +47,14 @@ def restate(root: Root, document: NewDocument) -> Iterator[tuple[str, str]]:
 def _compare(
     root: Root, before: tuple[UvmObject, Assertion], after: tuple[UvmObject, Assertion]
 ) -> Iterator[tuple[str, str]]:
-    if _moment(after[0]) < _moment(before[0]):
+    if memory_claims.stated_at(own_slots(after[0])) < memory_claims.stated_at(own_slots(before[0])):
         before, after = after, before
     (older, earlier), (newer, later) = before, after
     if not (earlier.gives_way(later) and _speak_of_one(older, newer, later) and _may(older, newer)):
         return
     by = own_slots(newer)
     memory_folding.unfold_covering(root, [own_slots(older)["name"]], kinds.without)  # an archive is never changed
-    mark = ClaimMark(earlier.start, earlier.end, "superseded", "", by["name"], _moment(newer))
+    mark = ClaimMark(earlier.start, earlier.end, "superseded", "", by["name"], memory_claims.stated_at(by))
     for chunk in memory_records.chunks_of(root, older):
         if mark_chunk(chunk, [mark]):
             memory_claims.note_marked(newer, own_slots(older)["name"])
@@ -76,11 +76,6 @@ def _speak_of_one(older: UvmObject, newer: UvmObject, later: Assertion) -> bool:
     if later.is_named and later.is_number and len(later.subject) >= LEAST_NAMED:
         return True
     return _VERSION.sub("", one["title"]).casefold() == _VERSION.sub("", other["title"]).casefold()
-
-
-def _moment(document: UvmObject) -> str:
-    slots = own_slots(document)
-    return str(slots["said_at"] or slots["remembered_at"])
 
 
 def mark_chunk(chunk: UvmObject, marks: Sequence[ClaimMark]) -> list[ClaimMark]:
