@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming
@@ -82,3 +83,22 @@ async def test_a_fact_is_known_by_its_key() -> None:
             known = [found.take_known(root, number, each.content) for number, each in enumerate(others)]
         assert known == [True, False, False]
         assert found.copies == []
+
+
+async def test_a_known_value_that_takes_the_place_of_another_fact_is_a_new_one() -> None:
+    """Said again with no more than that, or with less, it is known."""
+    async with open_image(None) as image:
+        store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
+
+        async def remember(key: str, text: str, **names: Any) -> tuple[str, int]:
+            (line,) = (await store.remember([fact_of(incoming(text), FactKey(key, **names))]))["remembered"]
+            return line["state"], len(line["superseded"])
+
+        assert [await remember("town", "Ulm"), await remember("city", "Bonn")] == [("new", 0), ("new", 0)]
+        assert await remember("city", "Bonn", supersedes="town") == ("new", 2)
+        assert await remember("city", "Bonn", supersedes="town") == ("known", 0)
+        assert await remember("city", "Bonn", supersedes="town", depends_on=("job",)) == ("new", 1)
+        assert await remember("city", "Bonn") == ("known", 0)
+        with image.snapshot() as root:
+            listed = Recollection().list_memories(root, MemoryReach("ann"), 9)["memories"]
+            assert [(each["title"], each["standing"]) for each in listed] == [("city", "current")]

@@ -84,7 +84,9 @@ class Incoming:
     @property
     def content(self) -> GivenContent:
         """Return what tells whether it is known."""
-        return GivenContent(self.user, self.scope, self.source, self.sha256, self.kind, self.key)
+        return GivenContent(
+            self.user, self.scope, self.source, self.sha256, self.kind, self.key, self.supersedes, self.depends_on
+        )
 
 
 class DocumentStore:

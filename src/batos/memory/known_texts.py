@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from batos.image import memory_claims, memory_places, memory_standings, memory_wordings, roots
 from batos.image.memory_records import MemoryKind, NewDocument
@@ -15,7 +16,10 @@ from batos.objects.prototype import own_slots
 
 
 class GivenContent(NamedTuple):
-    """A content that somebody has, by the digest of what it was taken from, and where it came from."""
+    """A content that somebody has, by the digest of what it was taken from, and where it came from.
+
+    A fact has a key, and may name other facts by theirs.
+    """
 
     user: str
     scope: str
@@ -23,6 +27,8 @@ class GivenContent(NamedTuple):
     sha256: str
     kind: MemoryKind = "document"
     key: str = ""
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -91,5 +97,11 @@ def _find_known(root: Root, given: GivenContent) -> str | None:
     for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
         slots = own_slots(root[roots.DOCUMENTS][name])
         if slots["standing"] == "current":
-            return name if slots["sha256"] == given.sha256 and slots["key"] == given.key else None
+            is_same = slots["sha256"] == given.sha256 and slots["key"] == given.key
+            return name if is_same and _says_as_much(slots, given) else None
     return None
+
+
+def _says_as_much(slots: Mapping[str, Any], given: GivenContent) -> bool:
+    """Tell whether a fact that is remembered names all those other facts that this one names."""
+    return given.supersedes in ("", slots["supersedes"]) and set(given.depends_on) <= set(slots["depends_on"])

@@ -45,8 +45,8 @@ def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: An
     content. Files that cannot be read are skipped and listed, and the exit code is then 1; a folder's files that are no
     text are skipped too. After an interruption run the same command again: it continues.
 
-    With --key the TEXT is a fact. The older value of its key, or another fact, is superseded by it, stays as history,
-    and is only recalled with that mark. Facts that depend on it are marked too.
+    With --key the TEXT is a fact. The older value of its key, and another fact that --supersedes names, are superseded
+    by it, stay as history, and are only recalled with that mark. Facts that depend on them are marked too.
     """
     given = {name: value for name, value in options.items() if value}
     about = {"owner": called.settings.asker, **({"scope": given.pop("scope")} if "scope" in given else {})}

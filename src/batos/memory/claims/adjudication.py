@@ -181,12 +181,11 @@ def _own_fault(statement: Statement, is_fact: bool, docket: _Docket) -> tuple[St
 
 
 def _targets_by_key(statement: Statement, docket: _Docket) -> list[Statement]:
-    """Return the fact that another one names, or that of its own key, as far as nothing that counts was named."""
+    """Return the fact that another one names, and that of its own key."""
     key, names = statement.given.key.casefold(), statement.given.supersedes
     found = _find_by_key(names, docket) if names else []
-    if not any(is_trusted(each, statement) for each in found):
-        found += [known[key] for _, known in sorted(docket.by_key.items()) if key in known][:1]
-    return found
+    own = [known[key] for _, known in sorted(docket.by_key.items()) if key in known][:1]
+    return [*found, *(each for each in own if each not in found)]
 
 
 def _targets_by_cue(statement: Statement, docket: _Docket) -> list[Statement]:
