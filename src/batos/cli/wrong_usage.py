@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -63,6 +63,24 @@ class Subverbs(click.Group):
         if found is None and not ctx.resilient_parsing:
             raise no_verb(ctx, cmd_name, self.commands)
         return found
+
+
+class DefaultVerb(Subverbs):
+    """A verb with verbs of its own, of which one is meant where none is named."""
+
+    def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
+        """Take `default`, the verb that is meant, and all that a group takes."""
+        super().__init__(*args, **kwargs)
+        self._default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default before what names no verb and asks for no help."""
+        is_own = bool(args) and (args[0] in self.commands or args[0] in ("-h", "--help"))
+        return super().parse_args(ctx, args if is_own or not self.takes(args) else [self._default, *args])
+
+    def takes(self, args: Sequence[str]) -> bool:
+        """Tell whether the default is meant by these arguments, none of which is a verb."""
+        return True
 
 
 def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collection[str]) -> UsageError:

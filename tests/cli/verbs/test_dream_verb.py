@@ -26,10 +26,11 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
     assert user.run("dream", "promote", name).code == 0
     assert [each["id"] for each in user.run("missions", "--json").document["data"]["missions"]] == [name]
     assert user.run("dream", "promote", name).code == 4
-    assert user.run("dream", "new", "What if it were of oak?", "--effort", "reflex").code == 0
+    assert user.run("dream", "--effort", "reflex", "What if it were of oak?").code == 0  # a question is `new`
     assert user.run("dream", "drop", "last").out.strip().endswith("is dropped.")
     assert "dropped" in user.run("dream", "list").out
     assert user.run("dream", "diff", "m-none").code == 2
+    assert "did you mean 'drop'" in user.run("dream", "dorp", "last").err  # one word is no question
     found = {each["id"]: each["ok"] for each in user.run("doctor", "--json").document["data"]["findings"]}
     assert found["image.moment"]
 

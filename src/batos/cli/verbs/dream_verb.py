@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -14,12 +15,23 @@ from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.verbs.show import ask_once
-from batos.cli.wrong_usage import Subverbs
+from batos.cli.wrong_usage import DefaultVerb
 
 
-@click.group(cls=Subverbs)
+class _Dream(DefaultVerb):
+    """The verb `dream`: a question in the place of a verb is asked."""
+
+    def takes(self, args: Sequence[str]) -> bool:
+        """Tell whether there is a question: a text of several words, which no verb is."""
+        return any(len(each.split()) > 1 for each in args)
+
+
+@click.group(cls=_Dream, default="new")
 def dream() -> None:
-    """Ask in a copy of the mind, look at what that would change, then promote it or drop it."""
+    """Ask in a copy of the mind, look at what that would change, then promote it or drop it.
+
+    Without a verb: `new`, so `batos dream "Should we move?"` asks.
+    """
 
 
 @dream.command(

@@ -13,7 +13,7 @@ from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
-from batos.cli.wrong_usage import Subverbs
+from batos.cli.wrong_usage import DefaultVerb, Subverbs
 
 
 @click.group(cls=Subverbs)
@@ -66,18 +66,7 @@ def revoke(called: VerbCall, name: str) -> int:
     return 0
 
 
-class _Effects(Subverbs):
-    """The group of `effects`: a word that is no verb of it is a mission."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read `effects MISSION` as `effects list MISSION`."""
-        options = [each for each in args if each in ("--help", "-h")]
-        if not options and (not args or args[0] not in self.commands):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Effects)
+@click.group(cls=DefaultVerb, default="list")
 def effects() -> None:
     """List what missions did in the world, or are about to do: `effects [MISSION]`, `effects settle ID done|undone`."""
 

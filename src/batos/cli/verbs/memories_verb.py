@@ -16,7 +16,7 @@ from batos.cli.shared_options import given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_naming import ask_of_memories, place_of
 from batos.cli.verbs.standard_input import read_stdin
-from batos.cli.wrong_usage import Subverbs
+from batos.cli.wrong_usage import DefaultVerb
 
 #: Bytes of stdin that are read as a text; the server says if they are too many.
 MOST_TEXT: Final = 2**20
@@ -24,16 +24,7 @@ MOST_TEXT: Final = 2**20
 _DOCUMENTS = click.argument("documents", metavar="DOCUMENT...", nargs=-1, required=True)
 
 
-class _ListsByDefault(Subverbs):
-    """A verb whose first own verb is meant where none is named."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `list` before what names no verb and asks for no help."""
-        is_own = bool(args) and (args[0] in self.commands or args[0] in ("-h", "--help"))
-        return super().parse_args(ctx, args if is_own else ["list", *args])
-
-
-@click.group(cls=_ListsByDefault)
+@click.group(cls=DefaultVerb, default="list")
 def memories() -> None:
     """List, show, edit, delete, retract or restore what is remembered.
 
