@@ -20,14 +20,13 @@ from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
-from batos.errors import Refused
 from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
-from batos.image import forget_questions, node_lines, roots
+from batos.image import forget_questions, node_lines
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
@@ -164,9 +163,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
     image, settings = today.image, today.settings
     past = PastImage(image, tid)
     await asyncio.to_thread(past.check_kept)
-    with past.snapshot() as root:
-        if "codex_texts" not in root[roots.GENESIS]:
-            raise Refused("the mind had not been made at that moment", field="as_of", remedy="Name a later moment.")
+    past.check_made()
     async with AsyncExitStack() as stack:
         opening = Opening(
             image.uri, settings.journal, clock=today.clock, events=events, journal_db=image.journal_db,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from batos.errors import PackedAway
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot
-from batos.testing import scripted_uvm
+from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 
@@ -38,10 +38,12 @@ class Clock:
 
 
 @asynccontextmanager
-async def packed(home: Path, **parts: Any) -> AsyncIterator[tuple[UVM, Packer, Clock]]:
+async def packed(
+    home: Path, model: ScriptedBridge | None = None, **parts: Any
+) -> AsyncIterator[tuple[UVM, Packer, Clock]]:
     """A mind in files, and a packer that keeps nothing beside the present unless told otherwise."""
-    clock = Clock()
-    async with scripted_uvm(home, bridge(), memory=False, method_control=0) as uvm, asyncio.TaskGroup() as group:
+    clock, model = Clock(), model or bridge()
+    async with scripted_uvm(home, model, memory=False, method_control=0) as uvm, asyncio.TaskGroup() as group:
         given = {"days": 0.0, "least_kept": timedelta(), **parts}
         packer = Packer(PackerParts(uvm.image, uvm.events, clock, uvm.workers.is_idle, **given), group)
         yield uvm, packer, clock
@@ -83,6 +85,39 @@ async def test_an_open_mission_holds_a_pack_back(tmp_path: Path) -> None:
             list(transaction.root[roots.MISSIONS].items())
         assert (await uvm.missions.run(mission))["status"] == "done"
         assert (await packer.pack())["held_by"] == ""
+
+
+class ThinkingSlowly(ScriptedBridge):
+    """A model that takes its time, in which something else is done."""
+
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def think(self, request: Any, on_token: Any = None, *, stream: bool = True) -> Any:
+        """Think, but for a slow question do the other thing first."""
+        if self.meanwhile is not None and "slowly" in request.messages[-1]["content"]:
+            await self.meanwhile()
+        return await super().think(request, on_token, stream=stream)
+
+
+async def test_a_question_to_the_past_holds_a_pack_back(tmp_path: Path) -> None:
+    """It is answered from the state that it was asked about; then that may go."""
+    model = ThinkingSlowly(vectors=lived.meaning)
+    async with packed(tmp_path, model) as (uvm, packer, _):
+        missions = await lived.live(uvm, 2)
+        told = []
+
+        async def pack() -> None:
+            told.append((await packer.pack())["held_by"])
+
+        model.meanwhile = pack
+        door = Door(replace(uvm, packer=packer))
+        brief = {"text": "What holds, slowly?", "effort": "cycle"}
+        found = await door("submit", brief=brief, follow=True, as_of=missions[0])
+        assert found["status"] == "done"
+        assert set(told) == {f"a question as of {found['as_of']['at']}"}
+        assert (await packer.pack())["held_by"] == ""
+        with pytest.raises(PackedAway):
+            await door("submit", brief=brief, follow=True, as_of=missions[0])
 
 
 async def test_missions_go_on_while_a_pack_runs(tmp_path: Path) -> None:

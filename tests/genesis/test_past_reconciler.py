@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from batos.codex import codex as codices
 from batos.errors import PackedAway, Refused
 from batos.events import Events
 from batos.genesis import register
-from batos.image.past import kept_span, newest_commit
+from batos.image.past import kept_span, newest_commit, tid_of
 from batos.testing import scripted_uvm
 from batos.uvm import open_past
 
@@ -39,11 +40,14 @@ async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Pat
 
 
 async def test_before_genesis_there_was_no_mind(tmp_path: Path) -> None:
-    """The image has commits that are older than its personas."""
+    """The image has commits that are older than its personas; the remedy is a moment that can be asked about."""
     async with scripted_uvm(tmp_path) as uvm:
-        with pytest.raises(Refused, match="had not been made"):
+        with pytest.raises(Refused, match="had not been made") as refused:
             async with open_past(uvm, kept_span(uvm.image.db).oldest, Events(log=False)):
                 pass
+        at = str(refused.value.remedy).partition("--as-of ")[2].partition(" or later")[0]
+        async with open_past(uvm, tid_of(datetime.fromisoformat(at)), Events(log=False)) as past:
+            assert past.reconciler.codex().digest
 
 
 async def test_a_moment_is_refused_if_only_a_part_of_it_is_kept(tmp_path: Path) -> None:

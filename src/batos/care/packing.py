@@ -1,14 +1,15 @@
 """Packing: states of the image and the journal that are older than the kept history go, and their space is freed.
 
-No state goes that an open mission may still read, nor one of the last hour: a question to the past, a dream or a backup
-may be under way. An undone mission is kept as data, so that a redo works after a pack.
+No state goes that an open mission may still read, nor a question to the past or a dream of this process, nor one of the
+last hour: another node may ask, and a backup may be under way. An undone mission is kept as data, so that a redo works
+after a pack.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypedDict
@@ -45,6 +46,7 @@ class PackedPage(TypedDict):
     until: str
     before: dict[str, int]
     after: dict[str, int]
+    #: The open mission, or the question to the past, for which more was kept; "" if there was none.
     held_by: str
     #: Calls whose words are erased, since their missions ended so long ago.
     erased: int
@@ -74,6 +76,20 @@ class Packer:
         self._packing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._next_erasure = parts.clock()
+        #: The moments that copies of the mind read, the same one for each that does.
+        self._read: list[datetime] = []
+
+    @asynccontextmanager
+    async def keeping(self, moment: datetime) -> AsyncIterator[None]:
+        """Keep what a copy of the mind as of a moment reads, until it is closed; only an erasure takes it away."""
+        self._read.append(moment)
+        try:
+            if moment < self._parts.clock() - self._parts.least_kept:
+                async with self._packing:  # a pack that is under way knows nothing of this one
+                    pass
+            yield
+        finally:
+            self._read.remove(moment)
 
     async def pack(self, days: float | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
@@ -100,6 +116,8 @@ class Packer:
             erased = await self._erase_words()
             with image.snapshot() as root:  # right before the packs: missions may have begun meanwhile
                 until, held_by = _limit(root, wished or clock())
+            if wished is not None and (read := min(self._read, default=until)) < until:
+                until, held_by = read, f"a question as of {iso(read)}"
             for db in (image.db, image.journal_db):
                 await asyncio.to_thread(_pack, db, until, to_newest=wished is None and not held_by)
             after = image.sizes()

@@ -15,7 +15,7 @@ from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, ReadConflictError
 from ZODB.utils import p64, u64, z64
 
-from batos.errors import BatosError, ImageDamaged, PackedAway
+from batos.errors import BatosError, ImageDamaged, PackedAway, Refused
 from batos.image import roots
 from batos.image.evolution import evolving
 from batos.image.ids import iso
@@ -27,6 +27,8 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: The status that a pack gives to the commits that it went through.
 _PACKED: Final = "p"
+#: The key in the root's `genesis` that a mind has from its making on.
+_CODEX: Final = "codex_texts"
 #: Most revisions of an object that are looked at.
 _REVISIONS: Final = 1_000
 
@@ -112,7 +114,7 @@ class PastImage(ReadableImage):
     """An image as it was right after a commit, with its journal of that moment."""
 
     def __init__(self, image: ReadableImage, tid: bytes) -> None:
-        self.tid = tid
+        self.tid, self._today = tid, image
         super().__init__(image.uri, cast("DB", PastDB(image.db, tid)), cast("DB", PastDB(image.journal_db, tid)))
 
     @contextmanager
@@ -141,6 +143,17 @@ class PastImage(ReadableImage):
         if reason is not None:
             raise reason
 
+    def check_made(self) -> None:
+        """Check that the mind had been made by then. Raises: Refused: it had not, which names the first moment."""
+        with self.snapshot() as root:
+            if _CODEX in root[roots.GENESIS]:
+                return
+        with self._today.snapshot() as root:
+            known = root[roots.GENESIS].get(_CODEX)
+            made = None if known is None else first_writing(root, known).tid
+        remedy = "Run `batos genesis`." if made is None else f"Ask with --as-of {_moment_text(made)} or later."
+        raise Refused("the mind had not been made at that moment", field="as_of", remedy=remedy)
+
     def _find_reason(self) -> BatosError | None:
         span = cast("PastDB", self.db).lacks()
         return None if span is None else before_span(span)
@@ -148,14 +161,18 @@ class PastImage(ReadableImage):
 
 def before_span(span: KeptSpan) -> PackedAway:
     """Make the error for a moment that is older than what is kept."""
-    # Times are told to the millisecond: the next one is not before the commit.
-    at = iso(moment_of(span.oldest) + timedelta(milliseconds=1))
+    at = _moment_text(span.oldest)
     what = "what came before has been packed away" if span.packed else "there was nothing before"
     return PackedAway(
         f"the oldest moment that can be asked about is {at}: {what}",
         field="as_of",
         remedy=f"Ask with --as-of {at} or later, or ask a copy that was restored from a backup.",
     )
+
+
+def _moment_text(tid: bytes) -> str:
+    """Tell the first moment at which a commit is there: to the millisecond, so that it is not before the commit."""
+    return iso(moment_of(tid) + timedelta(milliseconds=1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,9 @@ def _verify(called: VerbCall) -> list[dict[str, Any]]:
 def pack(called: VerbCall, keep_days: float | None) -> int:
     """Free the space of past states that are older than the kept history.
 
-    Nothing of the present goes, and no state that an open mission may still read, nor one of the last hour. Afterwards
-    `--as-of` goes back no further; undo and redo work as before. A server packs by itself once a day.
+    Nothing of the present goes, and no state that an open mission, a dream or a question to the past may still read,
+    nor one of the last hour. Afterwards `--as-of` goes back no further; undo and redo work as before. A server packs by
+    itself once a day.
     """
     args = {} if keep_days is None else {"keep_days": keep_days}
     called.answer(run(ask_once(open_door(called), "pack", args)), packed_text)

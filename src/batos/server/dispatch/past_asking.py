@@ -13,7 +13,7 @@ from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
 from batos.history.moments import Moment
-from batos.image.past import newest_commit
+from batos.image.past import moment_of, newest_commit
 from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
 from batos.server.dispatch.event_relay import EventRelay
@@ -92,7 +92,8 @@ class PastQuestions:
         await asyncio.to_thread(journal.check_words)
         watching = asyncio.create_task(self._watch(journal, asyncio.current_task()))
         try:
-            return await self._ask_copy(question, moment, told, then)
+            async with self._today.packer.keeping(moment_of(moment.tid)):
+                return await self._ask_copy(question, moment, told, then)
         finally:  # a copy whose history was cut fails in many ways
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
