@@ -6,6 +6,7 @@ import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, note_of, wire_server
@@ -53,6 +54,44 @@ async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None
         await client.hello()
         await asyncio.sleep(0.3)  # longer than the client would wait in silence
         assert (await client.hello())["pid"]
+
+
+class Forgetting(ScriptedUvm):
+    """A mind that takes its time to forget, and to tell its status."""
+
+    @property
+    def document_store(self) -> Forgetting:
+        return self
+
+    async def forget(self, _named: object, _user: object) -> dict[str, Any]:
+        self.calls.append("forget")
+        await asyncio.sleep(0.1)  # done to its end, also by a server that stops
+        return {"forgotten": [], "note": ""}
+
+    async def standing(self, found: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append("status")
+        if "forget" in self.calls and self.calls.count("status") == 1:
+            await asyncio.Event().wait()
+        return await super().standing(found)
+
+
+async def test_a_change_that_may_have_been_made_is_not_asked_again(tmp_path: Path) -> None:
+    """The server is lost while it forgets: who asked is told so. Reading is asked again."""
+    mind = Forgetting(Settings(home=tmp_path, user="tester"))
+    async with wire_server(tmp_path, mind) as wire:
+        at = str(wire.places.bind)
+        client = wire.client()
+        await client.__aenter__()
+        forgetting = asyncio.create_task(client.call("forget", {"documents": ["d-1"]}))
+        await eventually(lambda: "forget" in mind.calls)
+        asked = asyncio.create_task(client.call("status"))
+        await eventually(lambda: "status" in mind.calls)
+    with pytest.raises(NoServer, match="forget, which may have been done"):
+        await forgetting
+    async with wire_server(tmp_path, mind, bind=at):
+        assert (await asked)["ready"]
+        assert [each for each in mind.calls if each != "keep"] == ["forget", "status", "status"]
+        await client.close()
 
 
 async def test_a_closed_client_stays_closed(tmp_path: Path) -> None:

@@ -26,6 +26,14 @@ Find: TypeAlias = Callable[[], ServerAddress]
 UNDER_WAY, WAITING = 60, 44
 #: Verbs that wait for an end whatever their arguments are.
 _LONG = frozenset({"wait", "genesis", "method_redefine"})
+#: Verbs that are not asked again after a loss of the server: done twice they do more, or fail although they succeeded.
+_ONCE = frozenset(
+    {
+        "approve", "reject", "method_make", "method_redefine", "method_rollback", "dream_promote", "dream_drop",
+        "grants_add", "grants_revoke", "effects_settle", "undo", "redo", "forget", "memories_edit", "memories_retract",
+        "memories_restore",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,9 @@ class Patience:
 class Line:
     """A connection to a server that outlives the server's restarts. Calls may be made concurrently, on one event loop.
 
-    Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
-    nothing twice, and a mission is found again by its idempotency key. `on_event` is then told `connection.lost` and
+    A call that was under way when the server was lost is asked again when it is back: reading and waiting harm nothing
+    twice, and a mission is found again by its idempotency key. A change that may have been made ends in NoServer, which
+    says so. `on_event` is then told `connection.lost` and
     `connection.restored`, and `mission.retracted` where tokens had come, since they do not go on where they broke off.
     """
 
@@ -108,7 +117,7 @@ class Line:
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
         parse(data)  # a server cannot tell whose message it was that it could not read, and nobody would hear of it
-        call = PendingCall(data, on_event, on_acknowledged)
+        call = PendingCall(data, on_event, on_acknowledged, verb if verb in _ONCE else "")
         try:
             async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
                 return await self._ask(name, call)
@@ -130,7 +139,7 @@ class Line:
             if (connection := await self._connect()) is not None:
                 if len(self._calls) == 1:  # a server says nothing to a client that asks nothing
                     self._heard = asyncio.get_running_loop().time()
-                connection.send(call.data)
+                call.send(connection)
             return await self._result(call)
 
     @contextmanager
@@ -204,7 +213,7 @@ class Line:
                 connection = await self._reach(self._patience.reconnect)
                 for call in tuple(self._calls.values()):
                     call.on_restored(connection.endpoint)
-                    connection.send(call.data)
+                    call.send(connection)
             except BatosError as error:
                 self._fail(error)
                 return

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from batos.client.wire.protocol import error_of
-from batos.errors import BatosError
+from batos.client.wire.server_connection import ServerConnection
+from batos.errors import BatosError, NoServer
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 OnAcknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -18,10 +19,17 @@ def _nobody(*_told: Any) -> None:
 
 
 class PendingCall:
-    """A request and its caller. An error of a listener is raised for that caller."""
+    """A request and its caller. An error of a listener is raised for that caller.
 
-    def __init__(self, data: bytes, on_event: OnEvent | None, on_acknowledged: OnAcknowledged | None) -> None:
+    `once` is its verb where it may not be asked a second time: what it does may have been done already.
+    """
+
+    def __init__(
+        self, data: bytes, on_event: OnEvent | None, on_acknowledged: OnAcknowledged | None, once: str = ""
+    ) -> None:
         self.data = data
+        self._once = once
+        self._sent = False
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._on_event = on_event or _nobody
         self._on_acknowledged = on_acknowledged or _nobody
@@ -49,8 +57,11 @@ class PendingCall:
             self.done.set_result(data)
         elif kind == "error":
             told = reply.get("error") or {}
-            if told.get("code") != "no_server":  # a server that stops: it is asked again where it is back
+            if told.get("code") != NoServer.code:
                 self.done.set_exception(error_of(told))
+            elif self._once:
+                self._leave_open()
+            # Else it is a server that stops: it is asked again where it is back.
 
     def _event(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "beat":
@@ -59,9 +70,21 @@ class PendingCall:
             self._streamed = event == "mission.token"
         self._on_event(event, keys)
 
+    def send(self, connection: ServerConnection) -> None:
+        """Send the request."""
+        self._sent = True
+        connection.send(self.data)
+
+    def _leave_open(self) -> None:
+        """End the call without knowing whether it was done."""
+        what = f"the server stopped before it told what came of {self._once}, which may have been done"
+        self.fail(NoServer(what, remedy="Look whether it was, before you ask again."))
+
     def on_lost(self, endpoint: str) -> None:
-        """Tell the listener that the server is gone."""
+        """Tell the listener that the server is gone; a request that may not be asked twice ends here."""
         self._lost = True
+        if self._once and self._sent:
+            self._leave_open()
         self._say("connection.lost", endpoint)
 
     def on_restored(self, endpoint: str) -> None:
