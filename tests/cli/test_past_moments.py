@@ -100,6 +100,7 @@ def test_every_verb_that_reads_asks_about_the_past(user: User) -> None:
         assert ran.code == (2 if arguments[-1].endswith(".x") else 0), ran.err
     asked = user.run("ask", "Who was asked?", "--effort", "reflex", "--as-of", first)
     assert (asked.code, "the image has not" in asked.err) == (0, True), asked.err
+    assert "batos show m-" in asked.err, "`last` is another mission"
     told = user.run("ask", "Who was asked?", "--effort", "reflex", "--as-of", first, "--json").out.splitlines()[-1]
     mission = json.loads(told)["data"]["id"]
     assert user.run("show", mission, "--prompts").code == 0

@@ -11,9 +11,9 @@ from batos.cli.shared_options import shared_options
 from batos.errors import UsageError
 
 #: The verbs whose text may begin with a dash.
-_WITH_TEXT: Final = frozenset({"batos ask", "batos submit", "batos send"})
+_WITH_TEXT: Final = frozenset({"batos ask", "batos submit", "batos send", "batos dream new"})
 #: The verbs that take a question.
-_WITH_QUESTION: Final = frozenset({"batos ask", "batos submit"})
+_WITH_QUESTION: Final = frozenset({"batos ask", "batos submit", "batos dream new"})
 #: So many letters allow a slip of the fingers; a shorter word allows one as well.
 _LETTERS: Final = 3
 
@@ -96,6 +96,8 @@ def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collectio
         remedy = f'Put a question of several words in quotation marks: {path} "..."'
     elif isinstance(wrong, click.NoSuchOption) and context is not None:
         said, remedy = _no_option(wrong.option_name, context, verb, remedy)
+    elif path == "batos dream":
+        remedy = f'Put a question in quotation marks: {path} "..."'
     return UsageError(said, remedy=remedy, field=getattr(getattr(wrong, "param", None), "name", None))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.fork_server import ForkedCommand
 from batos.cli.doors import read_only_door
 from batos.cli.doors.read_only_door import ReadOnlyDoor
 from batos.config import Settings
-from batos.errors import NoServer
+from batos.errors import NoServer, NotFound
 
 QUESTION = "How does a sluice gate hold back the water of a canal?"
 READING = (
@@ -106,11 +107,19 @@ async def test_only_looks_go_through_it(grown: Path) -> None:
         assert (await way.left_behind(), way.served, way.holder) == ([], False, "")
 
 
-async def test_where_there_is_no_image_the_other_door_is_used(tmp_path: Path) -> None:
-    """A home without one, and an image that is on no disk."""
-    for image in ("", "memory://image"):
-        async with read_only_door.open_read_only_door(Settings(home=tmp_path, image=image), nullcontext()) as way:
-            assert way is None
+async def test_an_image_that_is_on_no_disk_is_opened_by_the_other_door(tmp_path: Path) -> None:
+    """Whether there is one shows when that opens it."""
+    settings = Settings(home=tmp_path, image="memory://image")
+    async with read_only_door.open_read_only_door(settings, nullcontext()) as way:
+        assert way is None
+
+
+async def test_reading_makes_no_image(tmp_path: Path) -> None:
+    """A home that has none, or is misspelt, is told so and stays empty: a backup can still be restored there."""
+    with pytest.raises(NotFound, match="no image yet"):
+        async with read_only_door.open_read_only_door(Settings(home=tmp_path), nullcontext()):
+            pass
+    assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
 
 def _state(home: Path) -> dict[str, tuple[int, bytes]]:

@@ -58,7 +58,17 @@ def test_what_met_nobody_is_asked_again_with_few_words() -> None:
             "retry": retry,
         }
         told.print_failure(ended("failed", cost=unpaid, reason=reason), Refused("nothing listens there"))
-        assert ("\n`batos retry last` asks it again" in said.getvalue()) == retry
+        assert ("\n`batos retry m-1` asks it again" in said.getvalue()) == retry
+
+
+def test_no_retry_is_offered_of_what_the_image_does_not_have() -> None:
+    """A dream that failed, or a question to the past, is none of its missions."""
+    moment = {"at": "2026-11-28T09:00:00.000+00:00", "tid": "tid:0x1"}
+    reason = {"code": "ollama_unreachable", "message": "nothing listens there", "remedy": "Start it.", "retry": True}
+    for cost in (COST, {**COST, "prompt_tokens": 0, "answer_tokens": 0}):
+        told, said = printer()
+        told.print_failure(ended("failed", cost=cost, reason=reason, as_of=moment), Refused("nothing listens there"))
+        assert ("m-1 failed" in said.getvalue(), "batos retry" in said.getvalue()) == (True, False)
 
 
 def test_a_mission_that_was_cancelled() -> None:

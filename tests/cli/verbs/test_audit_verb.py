@@ -52,6 +52,9 @@ def test_records_are_verified_and_exported(user: User, tmp_path: Path) -> None:
         (tmp_path / "changed.jsonl").write_text("\n".join(changed))
         assert "sound" not in checked(tmp_path / "changed.jsonl")
     assert user.run("audit", "export", str(file)).code == 2
+    counted = user.run("audit", "export", str(tmp_path / "other.jsonl"), "--json").document["data"]
+    assert (counted["calls"], counted["effects"]) == (len(lines) - 2, 1)
+    assert user.run("audit", "export", "--json").document["error"]["field"] == "file"
     assert user.run("audit", "export", "--since", "last").code == 2
     later = [json.loads(line) for line in user.run("audit", "export", "--since", "2h ago").out.splitlines()]
     assert (later[0]["format"], later[0]["calls"]) == ("batos-audit", len(lines) - 2)

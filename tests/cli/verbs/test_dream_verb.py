@@ -31,8 +31,18 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
     assert "dropped" in user.run("dream", "list").out
     assert user.run("dream", "diff", "m-none").code == 2
     assert "did you mean 'drop'" in user.run("dream", "dorp", "last").err  # one word is no question
+    for wrong in (("dream", "Should", "we", "move"), ("dream", "new", "Should", "we", "move")):
+        assert "in quotation marks: batos dream" in " ".join(user.run(*wrong).err.split())
+    assert "batos dream new" in user.run("dream", "new", " ").err
     found = {each["id"]: each["ok"] for each in user.run("doctor", "--json").document["data"]["findings"]}
     assert found["image.moment"]
+
+
+def test_a_dream_that_failed_is_not_offered(user: User) -> None:
+    """There is nothing to promote of it."""
+    failed = user.run("dream", "Is it of oak?", "--effort", "reflex", environ={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert (failed.code, "batos dream diff" in failed.err, "batos retry" in failed.err) == (3, False, False), failed.err
+    assert user.run("dream", "list").out.startswith("There is no dream")
 
 
 def test_a_conflict_is_marked() -> None:

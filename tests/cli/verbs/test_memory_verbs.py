@@ -45,6 +45,7 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
         (("forget", "d-none"), "no document"),
         (("recall", "lamp", "--since", "yesterday"), "2026-11-21"),
         (("recall", "lamp", "--type", "dream"), "--type"),
+        (("recall", "lamp", "--persona", "rob"), "--persona"),
         (("recall", "lamp", "--mode", "vectors"), "--mode text"),
     ],
 )
@@ -66,7 +67,9 @@ def test_a_recall_is_narrowed(user: User) -> None:
     assert count() == count("--mode", "text") == count("--mode", "hybrid") == count("--history") == 1
     assert count("--type", "document", "--since", "2020-01-01", "--scope", "work") == 1
     assert count("--type", "mission") == count("--until", "2020-01-01") == count("--source", "lamp.md") == 0
-    assert count("--persona", "ROBIN") == count("--mission", "m-1") == 0
+    assert count("--persona", "robin") == count("--mission", "m-1") == 0
+    told = user.run("recall", "who winds the lamp", "--persona", "robin", "--type", "turn").out
+    assert "; --type, --persona left out the rest." in told
 
 
 def test_a_fact_supersedes_the_older_one(user: User) -> None:

@@ -135,6 +135,8 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     assert user.run("keys", "revoke", "here").code == 0
     assert "which is beyond loopback: a key is needed there" in user.run("token", environ=beyond).err
     assert "by PLAIN to tcp://127.0.0.1" in user.run("token").err
+    misplaced = user.run("keys", "--json", "new", "other", environ=beyond)
+    assert (misplaced.code, "unexpected extra" in misplaced.out) == (2, True), "its options would be lost"
     assert [key["name"] for key in user.run("keys", "--json").document["data"]["keys"]] == ["laptop", "pipe"]
     assert user.run("keys", "revoke", "pipe").code == 0
     assert "laptop" in user.run("keys").out

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from tests.cli.processes import User
 
+from batos.cli.verbs import standard_input
+from batos.errors import BriefError
+
 QUESTION = "Who is the harbour master?"
 TEXT = "The harbour master is Zoe Quill.\n"
 
@@ -40,6 +43,14 @@ def test_nothing_piped_is_no_document(user: User) -> None:
         assert brief(user, QUESTION, stdin=stdin)["attachments"] == []
         assert "What is piped is empty" in user.run("submit", QUESTION, stdin=stdin).err
     assert [each["name"] for each in brief(user, QUESTION, "--file", "-", stdin=TEXT)["attachments"]] == ["stdin.txt"]
+
+
+def test_what_is_not_utf_8_is_refused() -> None:
+    """The field and the byte are named, and nothing is replaced."""
+    assert standard_input.decode("gr\u00fcn".encode(), "text", "text") == "gr\u00fcn"
+    with pytest.raises(BriefError, match=r"the fact on stdin is not UTF-8 \(byte 2\)") as refused:
+        standard_input.decode(b"gr\xfcn", "what", "fact")
+    assert refused.value.field == "what"
 
 
 @pytest.mark.parametrize(("shell", "said"), [("</dev/null", "there is no question"), ("<&-", "there is no question")])

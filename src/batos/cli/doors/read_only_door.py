@@ -15,7 +15,7 @@ from batos.client.wire.protocol import read_args
 from batos.config import Settings
 from batos.errors import BatosError, NoServer
 from batos.image import storage
-from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
@@ -74,11 +74,12 @@ class ReadOnlyDoor(IdleDoor):
 async def open_read_only_door(
     settings: Settings, otherwise: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[ReadOnlyDoor | T]:
-    """Open the image as it was committed last, for reading; where no whole one is on a disk, open the other door.
+    """Open the image as it was committed last, for reading; where the one on a disk is not whole, open the other door.
 
     An image that cannot be read is left to the other door as well, which mends what a crash left, or says what is
-    wrong.
+    wrong. Raises: NotFound: there is no image, and whoever only reads makes none.
     """
+    check_is_there(settings.image_uri)
     async with AsyncExitStack() as stack:
         # Opening may scan a file: not on the loop.
         faces = await asyncio.to_thread(_open_image, stack, settings)
@@ -94,7 +95,7 @@ async def open_read_only_door(
 
 def _open_image(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:
     """Open the image, if it is a whole one on a disk."""
-    if storage.file_of(settings.image_uri) is None or not is_there(settings.image_uri):
+    if storage.file_of(settings.image_uri) is None:
         return None
     with ExitStack() as opening:
         try:

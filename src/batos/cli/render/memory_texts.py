@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final
 
@@ -56,10 +56,14 @@ def remembered_text(found: Mapping[str, Any]) -> str:
 _STATES: Final = {"new": "Remembered", "replaced": "Remembered in the place of its older content", "known": "Known"}
 
 
-def recalled_text(found: Mapping[str, Any]) -> str:
-    """Show each part that was found: where it stands, how well it matches and why, and its words."""
+def recalled_text(found: Mapping[str, Any], filters: Sequence[str] = ()) -> str:
+    """Show each part that was found: where it stands, how well it matches and why, and its words.
+
+    `filters` are the options by which less was looked for.
+    """
     if not found["recalled"]:
-        return "Nothing that is remembered has a word of it."
+        without = f"; {', '.join(filters)} left out the rest" if filters else ""
+        return f"Nothing that is remembered has a word of it{without}."
     blocks = []
     for each in found["recalled"]:
         trust = "" if each["trust"] == "user" else f", {each['trust']}"

@@ -220,10 +220,12 @@ class MissionPrinter:
         cost, reason = mission.get("cost"), mission.get("reason") or {}
         # A call may have found nobody.
         paid = cost is not None and cost["calls"] and cost["prompt_tokens"] + cost["answer_tokens"]
+        if "as_of" in mission:  # no mission of the image, and none can be its successor
+            return
         if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:
             same = "reads the same answers in the journal and fails in the same way"
             self.console.say(f"`batos retry {mission['id']}` {same}, until what the error names is changed.")
         elif mission["status"] in ("failed", "cancelled") and paid:
             self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for no call twice.")
         elif mission["status"] == "failed" and reason.get("retry"):
-            self.console.say("`batos retry last` asks it again, once the cause is fixed.")
+            self.console.say(f"`batos retry {mission['id']}` asks it again, once the cause is fixed.")

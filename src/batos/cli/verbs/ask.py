@@ -46,7 +46,7 @@ def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | 
     Put a question that begins with a dash after two dashes: batos ask -- "-5 degrees, is that cold?"
     """
     brief, files = options.brief_and_files(text, called, "batos ask")
-    followed = FollowedMission(_teller(called, options))
+    followed = FollowedMission(_teller(called, options, "batos show last" if as_of is None else None))
     if as_of is not None:
         followed.kept_in = "journal"
         return run(_ask_past(open_door(called), followed, brief, files, as_of), followed.parting)

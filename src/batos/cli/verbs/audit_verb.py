@@ -91,8 +91,13 @@ def export(called: VerbCall, file: Path | None, since: str | None, bodies: bool)
     """
     if since is not None and not since[:1].isdigit():
         raise BriefError("--since takes a time", field="since", remedy="Give a time such as yesterday, or 2h ago.")
-    counts = run(asyncio.to_thread(_export, called, file, since, bodies))
-    called.note(f"{count_text(counts[0], 'call')} and {count_text(counts[1], 'outcome')} of effects.")
+    if file is None and called.console.as_json:
+        raise UsageError("without FILE stdout has the records", field="file", remedy="Name a FILE, or omit --json.")
+    calls, effects = run(asyncio.to_thread(_export, called, file, since, bodies))
+    if called.console.as_json:
+        called.console.document({"file": str(file), "calls": calls, "effects": effects})
+    else:
+        called.note(f"{count_text(calls, 'call')} and {count_text(effects, 'outcome')} of effects.")
     return 0
 
 

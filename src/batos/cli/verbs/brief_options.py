@@ -59,7 +59,7 @@ class BriefOptions:
         mine = text is not None and text != "-"
         if not mine and "-" in self.paths:
             raise BriefError("stdin cannot be both the question and a file", field="text", remedy="Put one in a file.")
-        brief = self.brief(standard_input.question(text, called.note), called.settings, client)
+        brief = self.brief(standard_input.question(text, called.note, client), called.settings, client)
         files = self.files(called.settings, called.note)
         if mine and "-" not in self.paths:
             files += standard_input.document(called.settings.attachment_bytes, called.note)

@@ -47,13 +47,14 @@ def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     With `--install now` methods that it lacks are made in the copy, and come with a promotion. TEXT and piped text are
     as in `batos ask`.
     """
-    brief, files = options.brief_and_files(text, called, "batos dream")
+    brief, files = options.brief_and_files(text, called, "batos dream new")
     live = called.console.out.isatty() if options.stream is None else options.stream
     printer = MissionPrinter(called.console, called.quiet, live, options.voices, called.verbose)
     followed = FollowedMission(printer, kept_in="journal")
     code = run(_new(open_door(called), followed, brief, files), followed.parting)
-    name = followed.mission
-    called.note(f"`batos dream diff {name}` shows what it would change, `batos dream promote {name}` does it.")
+    if code == 0:
+        name = followed.mission
+        called.note(f"`batos dream diff {name}` shows what it would change, `batos dream promote {name}` does it.")
     return code
 
 

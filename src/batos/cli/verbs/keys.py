@@ -10,7 +10,7 @@ import click
 from batos import private_files
 from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import VerbCall, common
-from batos.cli.wrong_usage import Subverbs
+from batos.cli.wrong_usage import DefaultVerb
 from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
 from batos.config import Settings
@@ -46,14 +46,18 @@ def token(called: VerbCall, new: bool) -> int:
     return 0
 
 
-@click.group(cls=Subverbs, invoke_without_command=True)
+@click.group(cls=DefaultVerb, default="list")
+def keys() -> None:
+    """List the keys of clients on other machines; make and revoke them.
+
+    Without a verb: `list`.
+    """
+
+
+@keys.command("list", short_help="List the keys of clients.")
 @common
-def keys(called: VerbCall) -> int:
-    """List the keys of clients on other machines; make and revoke them."""
-    return _list(called) if click.get_current_context().invoked_subcommand is None else 0
-
-
-def _list(called: VerbCall) -> int:
+def list_(called: VerbCall) -> int:
+    """List the keys of clients on other machines: name, when each was made, and its public half."""
     found = Keyring(called.settings.home).clients()
     if called.console.as_json:
         shown = [{"name": key.name, "public": key.public, "made": key.made} for key in found]

@@ -14,8 +14,8 @@ from batos.cli.render.correction_texts import edited_text, pinned_text, restored
 from batos.cli.render.memory_texts import forgotten_text, listing_text, whole_text
 from batos.cli.shared_options import given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
+from batos.cli.verbs import standard_input
 from batos.cli.verbs.memory_naming import ask_of_memories, place_of
-from batos.cli.verbs.standard_input import read_stdin
 from batos.cli.wrong_usage import DefaultVerb
 
 #: Bytes of stdin that are read as a text; the server says if they are too many.
@@ -63,7 +63,9 @@ def edit(called: VerbCall, document: str, text: str) -> int:
 
     The class of trust stays that of the older text.
     """
-    words = read_stdin(MOST_TEXT, "text", called.note).decode("utf-8", "replace") if text == "-" else text
+    words = text
+    if text == "-":
+        words = standard_input.decode(standard_input.read_stdin(MOST_TEXT, "text", called.note), "text", "text")
     return _change(called, "memories_edit", {"document": place_of(document), "text": words}, edited_text)
 
 

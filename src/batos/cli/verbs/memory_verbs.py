@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, get_args
 
 import click
 
+from batos.brief import PersonaName
 from batos.cli.doors import followed_erasure
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
@@ -21,6 +23,8 @@ from batos.cli.verbs.show import ask_once
 #: The choices of a recall.
 MODES: Final = ("linked", "hybrid", "text", "vectors")
 TYPES: Final = ("document", "mission", "turn", "fact", "summary")
+#: The options by which a recall finds less.
+_FILTERS: Final = ("scope", "source", "type", "persona", "mission", "since", "until", "strict")
 
 
 @click.command()
@@ -35,7 +39,9 @@ TYPES: Final = ("document", "mission", "turn", "fact", "summary")
     help="Only what came from there: a file (of a mailbox: its mails), or a name given with --source.",
 )
 @click.option("--type", type=click.Choice(TYPES), help="Only memories of this type.")
-@click.option("--persona", type=given_name, help="Only what this persona answered.")
+@click.option(
+    "--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Only what this persona answered."
+)
 @click.option("--mission", type=given_name, help="Only what this mission left (its whole id).")
 @click.option("--since", metavar="TIME", type=given_moment, help="Only from this moment on, such as 2026-11-24.")
 @click.option("--until", metavar="TIME", type=given_moment, help="Only before this moment.")
@@ -57,7 +63,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
         args["source"] = place_of(source)
     found = run(ask_of_memories(open_door(called, reads=True), "recall", args))
     tell_moment(called, found)
-    called.answer(found, recalled_text)
+    called.answer(found, partial(recalled_text, filters=given_options(*_FILTERS)))
     return 0
 
 
@@ -96,6 +102,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     args = {name: value for name, value in args.items() if value is not None} | {"target": target}
     args["target"] = run(erased_place(open_door(called), args))
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
+        called.console.say("Nothing was erased.")
         return 4
     called.answer(run(followed_erasure.erase(open_door(called), args, called.console)), erased_text)
     return 0

@@ -97,7 +97,7 @@ async def _remember_fact(
     if value == "-":
         limit = wanted.called.settings.attachment_bytes
         data = standard_input.read_stdin(limit, "what", wanted.called.note)
-        value = data.decode("utf-8", "replace").strip()
+        value = standard_input.decode(data, "what", "fact").strip()
     async with opened as way:
         sender = MemorySender(way, about, progress)
         told = await sender.send_text(value, wanted.own)

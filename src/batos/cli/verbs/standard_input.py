@@ -30,8 +30,10 @@ def is_piped() -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)
 
 
-def question(text: str | None, say: Callable[[str], None]) -> str:
+def question(text: str | None, say: Callable[[str], None], verb: str = "batos ask") -> str:
     """Return the question as given; where it is `-`, or none and stdin is piped, return all of stdin.
+
+    `verb` is what asks it, and what a remedy names.
 
     UsageError: there is none. BriefError: stdin is closed, is too long, or is no text.
     """
@@ -39,20 +41,25 @@ def question(text: str | None, say: Callable[[str], None]) -> str:
         return text
     if text != "-" and (text is not None or not is_piped()):
         raise UsageError(
-            "there is no question", field="text", remedy='Ask one: batos ask "...", or pipe it: echo "..." | batos ask'
+            "there is no question", field="text", remedy=f'Ask one: {verb} "...", or pipe it: echo "..." | {verb}'
         )
     data = read_stdin(_QUESTION_BYTES + 1, "text", say)
     if len(data) > _QUESTION_BYTES:
         raise BriefError(
             f"the question on stdin has more than {TEXT_LIMIT:,} characters",
             field="text",
-            remedy='Give a long text as a file: batos ask "..." --file PATH, or --file - for stdin.',
+            remedy=f'Give a long text as a file: {verb} "..." --file PATH, or --file - for stdin.',
         )
+    return decode(data, "text", "question")
+
+
+def decode(data: bytes, name: str, what: str) -> str:
+    """Return what stdin has as text. Raises: BriefError: it is not UTF-8; the error names the field and the byte."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BriefError(
-            f"the question on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
+            f"the {what} on stdin is not UTF-8 (byte {error.start})", field=name, remedy="Convert it to UTF-8."
         ) from error
 
 
