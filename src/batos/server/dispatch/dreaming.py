@@ -62,7 +62,7 @@ class Dreaming:
         question = PastQuestion(
             moment, replays.replay_brief(before["brief"], mission), files, user,
             PastMind(self._uvm.reconciler, given.model or "", codex),
-            lambda copy: replays.end_original(copy.image, mission),
+            lambda copy: replays.end_original(copy.image, before, files),
         )  # fmt: skip
         after = await self._copies.ask(question, EventRelay(on_event, on_acknowledged, follow=given.follow))
         return {**after, "replay": await asyncio.to_thread(replays.compare, before, after, self._uvm.journal)}
