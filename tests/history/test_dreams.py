@@ -97,6 +97,16 @@ async def test_a_dream_is_shown_beside_what_the_mind_answered(tmp_path: Path) ->
         assert (await ask("dream_diff", dream=dream["id"]))["base"] == expected
 
 
+async def test_a_dream_names_missions_as_any_question_does(tmp_path: Path) -> None:
+    """The one that it replies to, and the one whose calls it reuses: `last`, or the beginning of an id."""
+    async with counting(tmp_path) as (_, ask):
+        first = await ask("submit", brief=BRIEF, follow=True)
+        dream = await ask("dream_new", brief={**BRIEF, "ancestor": first["id"][:-1], "in_reply_to": "last"})
+        assert (dream["brief"]["ancestor"], dream["brief"]["in_reply_to"]) == (first["id"], first["id"])
+        with pytest.raises(NotFound, match="you asked fewer"):
+            await ask("dream_new", brief={**BRIEF, "ancestor": "last-1"})
+
+
 async def test_a_dream_that_meets_a_later_change_is_refused(tmp_path: Path) -> None:
     """Two dreams of one slot: the first is promoted, the second is not, and leaves no trace."""
     async with counting(tmp_path) as (uvm, ask):
