@@ -60,6 +60,7 @@ async def test_a_dream_changes_nothing_until_it_is_promoted(tmp_path: Path) -> N
         size = uvm.image.sizes()["bytes"]
         told = await ask("dream_new", brief={**BRIEF, "conversation": "new"})
         assert (told["status"], told["dream"], uvm.image.sizes()["bytes"]) == ("done", True, size)
+        assert told["provenance"]["read_at"] == told["as_of"]["tid"]
         mission = told["id"]
         diff = await ask("dream_diff", dream="last", user="tester")
         assert (diff["dream"], diff["answer"], diff["conflicts"]) == (mission, told["answer"], [])

@@ -6,11 +6,13 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.history import lived
+from tests.methods.generation.learning import CYCLE, learning
 
 from batos.config import Settings
 from batos.errors import BatosError, BriefError, NotFound, OllamaUnreachable, PackedAway, TimedOut
@@ -171,6 +173,8 @@ async def test_a_running_question_is_waited_for(tmp_path: Path, verb: str) -> No
         other.dispatcher = ask.dispatcher
         as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
         asking, mission = await slow.begin(ask, verb, **as_of)
+        shown = await ask("show", mission=mission)
+        assert (shown["status"], shown.get("dream", False)) == ("running", verb == "dream_new")
         with pytest.raises(TimedOut, match=f"{mission} has not ended after 0.05 s"):
             await other("wait", mission=mission, seconds=0.05)
         with pytest.raises(NotFound):
@@ -196,7 +200,33 @@ async def test_whoever_waits_is_told_that_the_question_was_left(tmp_path: Path) 
         waiting = asyncio.create_task(ask("wait", mission=mission))
         await asyncio.wait({waiting}, timeout=0.05)
         asking.cancel()
-        assert "whoever asked left" in (await waiting)["reason"]["message"]
+        reason = (await waiting)["reason"]
+        assert ("whoever asked left" in reason["message"], reason["remedy"]) == (True, "Ask again.")
+
+
+@pytest.mark.parametrize("verb", ["submit", "dream_new"])
+async def test_a_deadline_that_passes_names_no_ancestor(tmp_path: Path, verb: str) -> None:
+    """The image has no such mission, whose calls another could reuse."""
+    async with slow_mind(tmp_path) as (uvm, _):
+        ask = Door(uvm)
+        as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
+        deadline = (datetime.now(UTC) + timedelta(seconds=0.5)).isoformat()
+        brief = {"text": "What holds slowly?", "effort": "reflex", "deadline": deadline}
+        told = await ask(verb, brief=brief, follow=True, **as_of)
+        assert (told["status"], told["reason"]["code"]) == ("failed", "timed_out")
+        assert told["reason"]["remedy"] == "Ask again with a later deadline."
+        assert (await ask("show", mission=told["id"])) == told
+
+
+async def test_what_would_wait_for_a_person_names_options_that_there_are(tmp_path: Path) -> None:
+    """They are those of a brief's policy."""
+    async with learning(tmp_path, install="ask", interpret="never") as found:
+        ask, brief = Door(found.uvm), {**CYCLE, "text": "What holds a pier?"}
+        told = await ask("dream_new", brief=brief)
+        assert (told["status"], "waits for nobody" in told["reason"]["message"]) == ("cancelled", True)
+        words = told["reason"]["remedy"].removesuffix(".").split()
+        policy = {"install": words[words.index("--install") + 1], "interpret": words[words.index("--interpret") + 1]}
+        assert (await ask("dream_new", brief={**brief, "policy": policy}))["status"] == "done"
 
 
 async def test_a_running_question_is_cancelled_by_the_beginning_of_its_id(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Dreaming:
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         question = PastQuestion(None, brief, files, given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
-        return {**await self._copies.ask(question, told, self._keep), "dream": True}
+        return await self._copies.ask(question, told, self._keep)
 
     async def _keep(self, copy: UVM, mission: str, moment: Moment) -> None:
         made = copy.method_runtime.generator.generations.installed

@@ -69,7 +69,8 @@ class PastQuestions:
     async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> dict[str, Any]:
         """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
 
-        `then` is called with the copy of the mind, the mission and its moment when that is done.
+        With `then` it is a dream, and `then` is called with the copy of the mind, the mission and its moment when that
+        is done.
 
         Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
         WordsErased: something was erased meanwhile; nothing is kept of the answer.
@@ -130,13 +131,13 @@ class PastQuestions:
                 mission = await copy.missions.submit(question.brief, question.files)
                 self._running[mission] = _RunningQuestion(copy, asking)
                 self._past.running[mission] = copy.readings
-                said = {"as_of": moment.as_dict()}
+                said = {"as_of": moment.as_dict(), **({} if then is None else {"dream": True})}
                 begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
                 await past_questions.keep(copy.journal, past_questions.begun_report(begun))
                 await asyncio.to_thread(copy.journal.check_words)  # else a call may stand in a log that is nobody's
                 told.acknowledge(mission)
                 await copy.missions.begin(mission)
-                ended = {**await copy.missions.wait_for_end(mission), **said}
+                ended = past_questions.ended_report({**await copy.missions.wait_for_end(mission), **said})
                 if ended["status"] not in _ENDED:
                     await copy.missions.cancel(mission)
                     ended = past_questions.unended_report(ended)
