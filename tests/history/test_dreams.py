@@ -60,6 +60,7 @@ async def test_a_dream_changes_nothing_until_it_is_promoted(tmp_path: Path) -> N
         size = uvm.image.sizes()["bytes"]
         told = await ask("dream_new", brief={**BRIEF, "conversation": "new"})
         assert (told["status"], told["dream"], uvm.image.sizes()["bytes"]) == ("done", True, size)
+        assert told["provenance"]["read_at"] == told["as_of"]["tid"]
         mission = told["id"]
         diff = await ask("dream_diff", dream="last", user="tester")
         assert (diff["dream"], diff["answer"], diff["conflicts"]) == (mission, told["answer"], [])
@@ -95,6 +96,16 @@ async def test_a_dream_is_shown_beside_what_the_mind_answered(tmp_path: Path) ->
         dream = await ask("dream_new", brief=BRIEF)
         expected = {"mission": asked[1]["id"], "answer": asked[1]["answer"]}
         assert (await ask("dream_diff", dream=dream["id"]))["base"] == expected
+
+
+async def test_a_dream_names_missions_as_any_question_does(tmp_path: Path) -> None:
+    """The one that it replies to, and the one whose calls it reuses: `last`, or the beginning of an id."""
+    async with counting(tmp_path) as (_, ask):
+        first = await ask("submit", brief=BRIEF, follow=True)
+        dream = await ask("dream_new", brief={**BRIEF, "ancestor": first["id"][:-1], "in_reply_to": "last"})
+        assert (dream["brief"]["ancestor"], dream["brief"]["in_reply_to"]) == (first["id"], first["id"])
+        with pytest.raises(NotFound, match="you asked fewer"):
+            await ask("dream_new", brief={**BRIEF, "ancestor": "last-1"})
 
 
 async def test_a_dream_that_meets_a_later_change_is_refused(tmp_path: Path) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.history import lived
+from tests.methods.generation.learning import CYCLE, learning
 
 from batos.config import Settings
-from batos.errors import BatosError, BriefError, NotFound, OllamaUnreachable, PackedAway
+from batos.errors import BatosError, BriefError, NotFound, OllamaUnreachable, PackedAway, TimedOut
 from batos.events import Events
 from batos.image.ids import tid_text
 from batos.image.past import newest_commit
@@ -51,6 +55,37 @@ def comparable(mission: dict[str, Any]) -> dict[str, Any]:
     found["provenance"] = {k: v for k, v in found["provenance"].items() if k not in ("read_at", "journal")}
     found["brief"] = {k: v for k, v in found["brief"].items() if k != "id"}
     return found
+
+
+class SlowBridge(ScriptedBridge):
+    """A daemon that answers a question about `slowly` when it may go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came, self.go = asyncio.Event(), asyncio.Event()
+
+    async def think(self, request: Any, *args: Any, **named: Any) -> Any:
+        """As any."""
+        if "slowly" in request.messages[-1]["content"]:
+            self.came.set()
+            await self.go.wait()
+        return await super().think(request, *args, **named)
+
+    async def begin(self, ask: Door, verb: str, **args: Any) -> tuple[asyncio.Task[Any], str]:
+        """Ask a slow question by a verb; returned with its id when it is at the daemon."""
+        self.came.clear()
+        brief = {"text": "What holds slowly?", "effort": "reflex", "user": "tester", **args.pop("brief", {})}
+        asking = asyncio.create_task(ask(verb, brief=brief, follow=True, **args))
+        await self.came.wait()
+        return asking, ask.accepted[-1]
+
+
+@asynccontextmanager
+async def slow_mind(home: Path) -> AsyncIterator[tuple[UVM, SlowBridge]]:
+    """A mind and its slow daemon."""
+    slow = SlowBridge()
+    async with scripted_uvm(home, slow) as uvm:
+        yield uvm, slow
 
 
 async def test_the_past_answers_as_an_image_that_was_stopped_there(tmp_path: Path) -> None:
@@ -110,41 +145,101 @@ async def test_a_question_to_the_past_is_shown_from_the_journal(tmp_path: Path) 
 
 async def test_a_call_to_the_past_is_paid_and_kept_if_its_asker_leaves(tmp_path: Path) -> None:
     """Cancelled with its call at the daemon, or left: the journal says so, and has what came until then."""
-    at_daemon, go = asyncio.Event(), asyncio.Event()
-
-    class Slow(ScriptedBridge):
-        async def think(self, request: Any, on_token: Any = None, *, stream: bool = True) -> Any:
-            if "slowly" in request.messages[-1]["content"]:
-                at_daemon.set()
-                await go.wait()
-            return await super().think(request, on_token, stream=stream)
-
-    async with scripted_uvm(tmp_path, Slow()) as uvm:
+    async with slow_mind(tmp_path) as (uvm, slow):
         ask = Door(uvm)
         moment = tid_text(newest_commit(uvm.image.db))
-
-        async def begin() -> tuple[asyncio.Task[Any], str]:
-            at_daemon.clear()
-            brief = {"text": "What holds slowly?", "effort": "reflex"}
-            asking = asyncio.create_task(ask("submit", brief=brief, follow=True, as_of=moment))
-            await at_daemon.wait()
-            return asking, ask.accepted[-1]
-
-        asking, mission = await begin()
+        asking, mission = await slow.begin(ask, "submit", as_of=moment)
         assert (await ask("show", mission=mission))["status"] == "running"
         assert (await ask("cancel", mission=mission))["status"] == "cancelled"
         assert (await asking)["status"] == "cancelled"
-        asking, mission = await begin()
+        asking, mission = await slow.begin(ask, "submit", as_of=moment)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         left = await ask("show", mission=mission)
         assert (left["status"], "whoever asked left" in left["reason"]["message"]) == ("cancelled", True)
-        asking, mission = await begin()
+        asking, mission = await slow.begin(ask, "submit", as_of=moment)
         await ask.dispatcher.wait_until_settled()
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert [each.state for each in uvm.journal.read([mission])] == ["failed"]
+
+
+@pytest.mark.parametrize("verb", ["submit", "dream_new"])
+async def test_a_running_question_is_waited_for(tmp_path: Path, verb: str) -> None:
+    """By anybody of its user, by the beginning of its id too: its events are told until its end, then its answer."""
+    async with slow_mind(tmp_path) as (uvm, slow):
+        ask, other = Door(uvm), Door(uvm)
+        other.dispatcher = ask.dispatcher
+        as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
+        asking, mission = await slow.begin(ask, verb, **as_of)
+        shown = await ask("show", mission=mission)
+        assert (shown["status"], shown.get("dream", False)) == ("running", verb == "dream_new")
+        with pytest.raises(TimedOut, match=f"{mission} has not ended after 0.05 s"):
+            await other("wait", mission=mission, seconds=0.05)
+        with pytest.raises(NotFound):
+            await other("wait", mission=mission, user="somebody")
+        assert other.told == []
+        waiting = asyncio.create_task(other("wait", mission=mission[:-1], user="tester", follow=True))
+        leaving = asyncio.create_task(other("wait", mission=mission))
+        _, at_work = await asyncio.wait({waiting, leaving}, timeout=0.05)
+        assert at_work == {waiting, leaving}
+        leaving.cancel()
+        slow.go.set()
+        told, waited = await asking, await waiting
+        assert (waited["status"], waited["answer"], waited["as_of"]) == ("done", told["answer"], told["as_of"])
+        assert (set(other.accepted), "mission.done" in other.told) == ({mission}, True)
+        assert waited == await ask("show", mission=mission)
+
+
+async def test_whoever_waits_is_told_that_the_question_was_left(tmp_path: Path) -> None:
+    """With its document: nobody answers it any more."""
+    async with slow_mind(tmp_path) as (uvm, slow):
+        ask = Door(uvm)
+        asking, mission = await slow.begin(ask, "dream_new")
+        waiting = asyncio.create_task(ask("wait", mission=mission))
+        await asyncio.wait({waiting}, timeout=0.05)
+        asking.cancel()
+        reason = (await waiting)["reason"]
+        assert ("whoever asked left" in reason["message"], reason["remedy"]) == (True, "Ask again.")
+
+
+@pytest.mark.parametrize("verb", ["submit", "dream_new"])
+async def test_a_deadline_that_passes_names_no_ancestor(tmp_path: Path, verb: str) -> None:
+    """The image has no such mission, whose calls another could reuse."""
+    async with slow_mind(tmp_path) as (uvm, _):
+        ask = Door(uvm)
+        as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
+        deadline = (datetime.now(UTC) + timedelta(seconds=0.5)).isoformat()
+        brief = {"text": "What holds slowly?", "effort": "reflex", "deadline": deadline}
+        told = await ask(verb, brief=brief, follow=True, **as_of)
+        assert (told["status"], told["reason"]["code"]) == ("failed", "timed_out")
+        assert told["reason"]["remedy"] == "Ask again with a later deadline."
+        assert (await ask("show", mission=told["id"])) == told
+
+
+async def test_what_would_wait_for_a_person_names_options_that_there_are(tmp_path: Path) -> None:
+    """They are those of a brief's policy."""
+    async with learning(tmp_path, install="ask", interpret="never") as found:
+        ask, brief = Door(found.uvm), {**CYCLE, "text": "What holds a pier?"}
+        told = await ask("dream_new", brief=brief)
+        assert (told["status"], "waits for nobody" in told["reason"]["message"]) == ("cancelled", True)
+        words = told["reason"]["remedy"].removesuffix(".").split()
+        policy = {"install": words[words.index("--install") + 1], "interpret": words[words.index("--interpret") + 1]}
+        assert (await ask("dream_new", brief={**brief, "policy": policy}))["status"] == "done"
+
+
+async def test_a_running_question_is_cancelled_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    """By its user; one that is over is cancelled by no name."""
+    async with slow_mind(tmp_path) as (uvm, slow):
+        ask = Door(uvm)
+        asking, mission = await slow.begin(ask, "dream_new")
+        with pytest.raises(NotFound):
+            await ask("cancel", mission=mission[:-1], user="somebody")
+        assert (await ask("cancel", mission=mission[:-1], user="tester"))["status"] == "cancelled"
+        assert (await asking)["status"] == "cancelled"
+        with pytest.raises(NotFound):
+            await ask("cancel", mission=mission[:-1], user="tester")
 
 
 async def test_a_failure_in_the_past_is_one_of_that_mission(tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from tests.history.test_past_questions import Door
 
+from batos.brief import as_file
 from batos.codex import codex as codices
 from batos.errors import CodexError, NotFound, Refused
+from batos.image.ids import tid_text
+from batos.image.past import newest_commit
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm, shipped_models
 
 OTHER = "other:1b"
@@ -112,3 +115,20 @@ async def test_another_codex_routes_anew(tmp_path: Path) -> None:
         assert (again["route"]["personas"], again["replay"]["personas"]) == (["ROBIN"], [["BRICK"], ["ROBIN"]])
         same = await ask("replay", mission=first["id"], codex=shipped)
         assert (same["replay"]["made"], same["route"]["personas"]) == ([], ["BRICK"])
+
+
+async def test_a_promoted_dream_is_replayed_as_of_the_commit_that_it_copied(tmp_path: Path) -> None:
+    """The mind of then has no such mission, conversation or file; its calls are found, and that commit is named."""
+    async with scripted_uvm(tmp_path, speaker(), memory=False) as uvm:
+        ask = Door(uvm)
+        file = as_file("lamp.txt", b"Maro winds the clockwork.", 1_000)
+        await ask.dispatcher.uploads.add(file.ref.sha256, 0, "TWFybyB3aW5kcyB0aGUgY2xvY2t3b3JrLg==", "")
+        brief = {"text": "What is the pier of?", "effort": "cycle", "conversation": "new"}
+        copied = tid_text(newest_commit(uvm.image.db))
+        dream = await ask("dream_new", brief={**brief, "attachments": [file.ref.model_dump()]})
+        promoted = await ask("dream_promote", dream=dream["id"])
+        assert promoted["provenance"]["read_at"] == copied
+        again = await ask("replay", mission=dream["id"])
+        told = again["replay"]
+        assert (again["status"], again["as_of"]["tid"], again["answer"]) == ("done", copied, dream["answer"])
+        assert (told["made"], told["gone"], again["cost"]["from_journal"]) == ([], [], dream["cost"]["calls"])

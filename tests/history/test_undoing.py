@@ -65,6 +65,14 @@ async def counted(uvm: UVM) -> str:
     return str((await asked(uvm, **BRIEF))["id"])
 
 
+async def learn_for(uvm: UVM, mission: str) -> None:
+    """Give the facet a revision that counts in tens, made for a mission."""
+    source, made = COUNTS.replace("+ 1", "+ 10"), provenance([mission])
+    await uvm.image.writer.apply(
+        lambda root: install(root, root["brick_prototype_obj"], FACET, source, provenance=made)
+    )
+
+
 def visits(uvm: UVM) -> int:
     """What the facet counted."""
     with uvm.image.snapshot() as root:
@@ -183,6 +191,35 @@ async def test_what_builds_on_it_is_listed_and_goes_only_with_a_cascade(tmp_path
         assert [(each["position"], each["mission"]) for each in turns] == [(1, origin["id"]), (2, shown["id"])]
 
 
+async def test_redo_upon_redo_brings_a_cascade_back(tmp_path: Path) -> None:
+    """The mission that was named comes first, then the oldest that went with it, then what was undone before."""
+    async with mind(tmp_path) as (uvm, ask):
+        before = await asked(uvm, "What is a sluice?", policy={"memory": "none"})
+        origin = await asked(uvm, "Who winds the lamp?", conversation="new")
+        shown = await asked(uvm, "And who else winds it?", conversation="last")
+        reply = await asked(uvm, "Is that sure?", in_reply_to=shown["id"])
+        await ask("undo", mission=before["id"], user="tester")
+        await ask("undo", mission=origin["id"], cascade=True, user="tester")
+        back = [(await ask("redo", user="tester"))["redone"] for _ in range(4)]
+        assert back == [[each["id"]] for each in (origin, shown, reply, before)]
+        with pytest.raises(NotFound, match="no mission is undone"):
+            await ask("redo", user="tester")
+
+
+async def test_a_redo_without_a_name_means_an_undo_of_one_s_own_missions(tmp_path: Path) -> None:
+    """Of missions of another user that went with them, each comes back by its name alone."""
+    async with mind(tmp_path) as (uvm, ask):
+        first = await counted(uvm)
+        await learn_for(uvm, first)
+        theirs = await asked(uvm, **{**BRIEF, "user": "somebody"})
+        await ask("undo", mission=first, cascade=True, user="tester")
+        await ask("redo", user="tester")
+        for user in ("tester", "somebody"):
+            with pytest.raises(NotFound, match="no mission is undone"):
+                await ask("redo", user=user)
+        assert (await ask("redo", mission=theirs["id"], user="somebody"))["redone"] == [theirs["id"]]
+
+
 async def test_an_undone_turn_s_position_is_given_to_no_other(tmp_path: Path) -> None:
     """So that it comes back to its own place; a page has no gap."""
     async with mind(tmp_path) as (uvm, ask):
@@ -243,13 +280,7 @@ async def test_a_method_that_was_made_for_it_goes_and_its_ledger_tells(tmp_path:
     """The revision before it is active again; it is no reason to make no other. A redo brings the revision back."""
     async with mind(tmp_path) as (uvm, ask):
         first = await counted(uvm)
-
-        def learn(root: Root) -> None:
-            install(
-                root, root["brick_prototype_obj"], FACET, COUNTS.replace("+ 1", "+ 10"), provenance=provenance([first])
-            )
-
-        await uvm.image.writer.apply(learn)
+        await learn_for(uvm, first)
         second = await counted(uvm)
         with pytest.raises(Refused) as refused:
             await ask("undo", mission=first, keep=["slots"], user="tester")

@@ -55,7 +55,9 @@ class PastReadings:
         """
         found = past_questions.find_question(self._today.journal, named, user)
         copy = None if found is None else self.running.get(found["id"])
-        return found if found is None or copy is None else {**copy.mission(found["id"]), "as_of": found["as_of"]}
+        if found is None or copy is None:
+            return found
+        return past_questions.running_report(copy.mission(found["id"]), found)
 
     def recollection(self, image: PastImage) -> Recollection:
         """Return what recalls from an image as it was."""

@@ -49,7 +49,7 @@ def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] 
             "brief": brief,
             "accepted_at": record.brief.accepted_at,
             "files": files,
-            "thought": _without_effects({slot: value for slot, value in slots.items() if slot not in _OWN}),
+            "thought": _thought_of_the_mind({slot: value for slot, value in slots.items() if slot not in _OWN}, tid),
             "effects": [payload for kind, payload in slots.get("contributions", ()) if kind == staged_effects.KIND],
             "writes": (writes := list(_writes(root, slots, brief["user"]))),
             "reads": list(_reads(root, slots, brief["user"], writes)),
@@ -60,10 +60,14 @@ def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] 
         }
 
 
-def _without_effects(thought: dict[str, Any]) -> dict[str, Any]:
-    """Return the slots of a thought without its effects on the world: a dream holds no live capability."""
+def _thought_of_the_mind(thought: dict[str, Any], tid: bytes) -> dict[str, Any]:
+    """Return the slots of a thought as of the commit that was copied: no other commit that the copy saw is known.
+
+    Its effects on the world are left out: a dream holds no live capability.
+    """
     kept = [each for each in thought.get("contributions", ()) if each[0] != staged_effects.KIND]
-    return {**thought, "contributions": kept} if "contributions" in thought else thought
+    seen = {**thought, "provenance": {**thought["provenance"], "read_at": tid_text(tid)}}
+    return {**seen, "contributions": kept} if "contributions" in thought else seen
 
 
 def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[str, Any]]:

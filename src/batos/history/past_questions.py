@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from batos.errors import Refused
+from batos.errors import Refused, TimedOut
 from batos.inference.journal import Entries, Journal
 from batos.missions import reports
 
@@ -15,11 +15,15 @@ NOTE: Final = "asked_of_the_past"
 
 _LEFT = Refused(
     "its process ended, whoever asked left, or something was erased, before it was answered",
-    remedy="Ask again with the same --as-of.",
+    remedy="Ask again.",
 )
 _WAITS = Refused(
-    "an answer about the past waits for nobody", remedy="Ask again with --install never and --interpret always."
+    "an answer about the past waits for nobody", remedy="Ask again with --install never and --interpret allow."
 )
+#: The remedy for a deadline that passed: a mission of a copy is nobody's ancestor.
+_LATER: Final = "Ask again with a later deadline."
+#: The parts of a document that are no mission's of the mind itself.
+_OWN: Final = ("as_of", "dream")
 
 
 async def keep(journal: Journal, report: Mapping[str, Any]) -> None:
@@ -31,6 +35,21 @@ async def keep(journal: Journal, report: Mapping[str, Any]) -> None:
 def begun_report(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of a question that is not answered yet: so it stands if it never is."""
     return {**report, "status": "cancelled", "reason": _LEFT.as_dict()}
+
+
+def ended_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a question that has ended: it names no commit and no remedy that only the copy has."""
+    ended, reason, provenance = dict(report), report.get("reason"), report.get("provenance") or {}
+    if reason and (reason["code"], reason.get("field")) == (TimedOut.code, "deadline"):
+        ended["reason"] = {**reason, "remedy": _LATER}
+    if "read_at" in provenance:
+        ended["provenance"] = {**provenance, "read_at": report["as_of"]["tid"]}
+    return ended
+
+
+def running_report(report: Mapping[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report of a question as its copy has it now, with what the document that was kept first says of it."""
+    return {**report, **{name: begun[name] for name in _OWN if name in begun}}
 
 
 def unended_report(report: Mapping[str, Any]) -> dict[str, Any]:

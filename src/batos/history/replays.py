@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from batos.brief import File
 from batos.errors import Refused
 from batos.image import roots
 from batos.image.ids import tid_text
@@ -47,10 +48,17 @@ def replay_brief(brief: Mapping[str, Any], mission: str) -> dict[str, Any]:
     return {**kept, "ancestor": mission}
 
 
-async def end_original(copy: LivingImage, mission: str) -> None:
-    """End the mission in the copy, where it is about to run: who asks again does not wait for it."""
+async def end_original(copy: LivingImage, before: Mapping[str, Any], files: Sequence[File]) -> None:
+    """End the mission in the copy, where it is about to run: who asks again does not wait for it.
+
+    A dream that was promoted since is not in the mind that it saw. Its brief is put there, for the replay to name.
+    """
+    mission = before["id"]
 
     def change(root: Root) -> None:
+        if roots.find_record(root, mission) is None:
+            contents = {file.ref.sha256: file.data for file in files}
+            copy.insert(root, dict(before["brief"]), before["accepted_at"], contents)
         status = roots.mission_record(root, mission).status
         if status.word not in _ENDED:
             status.become("cancelled", status.at)

@@ -169,15 +169,23 @@ class Undoing:
 
 
 def find_newest_undone(root: Root, user: str | None) -> str:
-    """Return the mission that was named in the newest undo of a user's missions. Raises: NotFound: there is none."""
+    """Return the mission that was named in the newest undo of a user's missions.
+
+    If that one is back already, return the oldest of those of the user's that went with it. Raises: NotFound: none is
+    undone.
+    """
     found = [
-        (kept["at"], name)
+        (kept["at"], kept["missions"].index(name), name)
         for name, kept in root[roots.UNDONE].items()
-        if kept["origin"] == name and user in (None, roots.mission_record(root, name).brief.value["user"])
+        if all(user in (None, _user_of(root, each)) for each in (name, kept["origin"]))
     ]
     if not found:
         raise NotFound("no mission is undone", field="mission", remedy="`batos missions --status undone` lists them.")
-    return max(found)[1]
+    return max(found)[2]
+
+
+def _user_of(root: Root, mission: str) -> str:
+    return str(roots.mission_record(root, mission).brief.value["user"])
 
 
 def _find_returning(root: Root, mission: str, *, cascade: bool) -> list[str]:
@@ -228,6 +236,6 @@ def _dependence_error(mission: str, dependents: list[str]) -> Refused:
 def _not_undone_error(root: Root, mission: str) -> Refused:
     word = roots.mission_record(root, mission).status.word
     if word == "undone":  # and nothing is kept of it
-        return Refused(f"{mission} is erased", field="mission", remedy="Nothing brings it back. Ask again.")
+        return undone_missions.erasure_refusal(mission)
     remedy = "`batos missions --status undone` lists those that are."
     return Refused(f"{mission} is {word}, not undone", field="mission", remedy=remedy)

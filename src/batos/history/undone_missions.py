@@ -65,11 +65,18 @@ class Act:
 def check_undoable(root: Root, mission: str) -> None:
     """Check that a mission can be undone. Raises: Refused: it is not done; the remedy tells what to do instead."""
     word = roots.mission_record(root, mission).status.word
+    if word == "undone" and find_act(root, mission) is None:
+        raise erasure_refusal(mission)
     if word != "done":
         remedy = _REMEDIES[word].format(mission=mission)
         raise Refused(
             f"{mission} is {word}, and only a mission that is done can be undone", field="mission", remedy=remedy
         )
+
+
+def erasure_refusal(mission: str) -> Refused:
+    """Return the refusal of a mission that is undone, and of which nothing is kept."""
+    return Refused(f"{mission} is erased", field="mission", remedy="Nothing brings it back. Ask again.")
 
 
 def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:

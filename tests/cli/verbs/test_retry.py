@@ -26,6 +26,19 @@ def test_what_was_asked_is_asked_again_and_paid_once(user: User, tmp_path: Path)
     assert (second["answer"], second["cost"]["calls"]) == (first["answer"], 0)
 
 
+def test_what_a_copy_of_the_mind_answered_is_refused(user: User) -> None:
+    """The remedy is the verb that asks it again, by its kind."""
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    for asked, remedy in (
+        (("dream", "new"), 'batos dream "'),
+        (("ask", "--as-of", "last"), "batos ask --as-of tid:0x"),
+    ):
+        name = user.run(*asked, "--effort", "reflex", "--json", "What holds it?").documents[-1]["data"]["id"]
+        ran = user.run("retry", name, "--json")
+        assert (ran.code, ran.document["error"]["code"]) == (4, "refused"), ran.err
+        assert (name in ran.document["error"]["message"], remedy in ran.document["error"]["remedy"]) == (True, True)
+
+
 def test_what_is_one_missions_alone_is_left_out() -> None:
     """Its id, its key and its own ancestor; a message stays, and who asks is who retries."""
     message = {"receiver": "tools_obj", "selector": "seconds_of_", "arguments": ["2 h"]}

@@ -12,6 +12,7 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
+from batos.errors import Refused
 
 #: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
 _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "ancestor"})
@@ -25,7 +26,8 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 def retry(called: VerbCall, mission: str, voices: bool, stream: bool | None) -> int:
     """Repeat a MISSION, or your `last`: its question, files and options.
 
-    The retry is a new mission. Calls that the first one paid for are not paid again. The deadline is not repeated.
+    The retry is a new mission. Calls that the first one paid for are not paid again. The deadline is not repeated. A
+    dream, a replay or a question to the past is asked again by its own verb.
     """
     live = called.console.out.isatty() if stream is None else stream
     followed = FollowedMission(MissionPrinter(called.console, called.quiet, live, voices, called.verbose))
@@ -35,10 +37,22 @@ def retry(called: VerbCall, mission: str, voices: bool, stream: bool | None) -> 
 async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: str) -> int:
     async with opened as way:
         first = await way.call("show", {"mission": mission, "user": user})
+        _check_retriable(first)
         code = await followed.run(way, "submit", {"brief": again(first, user)})
         if code == 0:
             await followed.learn(way)
         return code
+
+
+def _check_retriable(first: dict[str, Any]) -> None:
+    """Check that a mission is one of the mind's. Raises: Refused: a copy of the mind had it."""
+    mission = first["id"]
+    if first.get("dream"):
+        remedy = '`batos dream "..."` dreams a question again.'
+        raise Refused(f"{mission} is a dream, and was not promoted", field="mission", remedy=remedy)
+    if "as_of" in first:
+        remedy = f'`batos ask --as-of {first["as_of"]["tid"]} "..."` asks that moment again, `batos replay` a mission.'
+        raise Refused(f"{mission} asked the past, and the image has no such mission", field="mission", remedy=remedy)
 
 
 def again(first: dict[str, Any], user: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from batos.client.wire.verb_shapes import (
     SubmitArgs,
     WaitArgs,
 )
-from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
+from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused
 from batos.event_payloads import GENESIS_STEP, GenesisStep
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
@@ -50,7 +50,7 @@ from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.memory_changes import MemoryChanges
-from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
+from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
 
@@ -85,7 +85,7 @@ class Dispatcher:
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}
         self._background_genesis = background_genesis
-        dreaming = Dreaming(uvm, self._past, self._files, self._run_shielded)
+        dreaming = Dreaming(uvm, self._past, self._reader, self._files, self._run_shielded)
         self._verbs: Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]] = {
             "hello": self._hello,
             "submit": self._submit,
@@ -135,12 +135,7 @@ class Dispatcher:
     async def _submit(self, given: SubmitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         if self._background_genesis is not None:
             self._background_genesis.refuse()
-        brief = dict(given.brief)
-        user = str(brief.get("user") or self.uvm.settings.asker)
-        for name in ("ancestor", "in_reply_to"):
-            meant = brief.get(name)
-            if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
-                brief[name] = await self._reader.resolve_mission(meant, user)
+        brief = await self._reader.with_missions(given.brief)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         if given.as_of is not None:
@@ -260,25 +255,23 @@ class Dispatcher:
     # -- following
 
     async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+        told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         try:
             mission = await self._reader.mission_id(given)
             found = await self._reader.report(mission)
         except NotFound:
-            asked = await self._reader.find_past_question(given)
+            asked = await self._past.wait(given, told)
             if asked is None:
                 raise
             return asked
         on_acknowledged({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
-        told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         if given.follow:
             told.begin(self.uvm.events, mission)
         try:
             async with asyncio.timeout(given.seconds):
                 return self._wait_for_end(await self.uvm.missions.wait_for_end(mission))
         except TimeoutError:
-            raise TimedOut(
-                f"{mission} has not ended after {given.seconds:g} s", remedy="The mission continues: wait for it again."
-            ) from None
+            raise not_ended_error(mission, given.seconds) from None
         finally:
             told.leave()
 
@@ -305,10 +298,13 @@ class Dispatcher:
     # -- steering
 
     async def _cancel(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
-        asked = await self._past.cancel(given.mission, given.user)
-        if asked is not None:
+        try:
+            return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
+        except NotFound:
+            asked = await self._past.cancel(given)
+            if asked is None:
+                raise
             return asked
-        return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
 
     async def _pause(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         return await self._run_shielded(self.uvm.missions.pause(await self._reader.mission_id(given)))

@@ -17,6 +17,7 @@ from batos.history.moments import Moment
 from batos.history.promotion import PromotionParts
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
+from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM
 
 #: Finds the files that a brief names.
@@ -28,8 +29,9 @@ Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 class Dreaming:
     """Asks in copies of the mind, and makes what came of it part of the mind or throws it away."""
 
-    def __init__(self, uvm: UVM, copies: PastQuestions, files: FindFiles, shield: Shield) -> None:
-        self._uvm, self._copies, self._files, self._shield = uvm, copies, files, shield
+    def __init__(self, uvm: UVM, copies: PastQuestions, reader: Reader, files: FindFiles, shield: Shield) -> None:
+        self._uvm, self._copies, self._reader = uvm, copies, reader
+        self._files, self._shield = files, shield
 
     def verbs(self) -> Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]]:
         """Return the function of each verb, by name."""
@@ -41,11 +43,11 @@ class Dreaming:
         }
 
     async def _dream(self, given: DreamNewArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
-        brief: dict[str, Any] = dict(given.brief)
+        brief = await self._reader.with_missions(given.brief)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         question = PastQuestion(None, brief, files, given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
-        return {**await self._copies.ask(question, told, self._keep), "dream": True}
+        return await self._copies.ask(question, told, self._keep)
 
     async def _keep(self, copy: UVM, mission: str, moment: Moment) -> None:
         made = copy.method_runtime.generator.generations.installed
@@ -62,7 +64,7 @@ class Dreaming:
         question = PastQuestion(
             moment, replays.replay_brief(before["brief"], mission), files, user,
             PastMind(self._uvm.reconciler, given.model or "", codex),
-            lambda copy: replays.end_original(copy.image, mission),
+            lambda copy: replays.end_original(copy.image, before, files),
         )  # fmt: skip
         after = await self._copies.ask(question, EventRelay(on_event, on_acknowledged, follow=given.follow))
         return {**after, "replay": await asyncio.to_thread(replays.compare, before, after, self._uvm.journal)}

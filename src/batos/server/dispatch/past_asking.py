@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from batos.brief import File
-from batos.errors import BriefError, WordsErased
+from batos.client.wire.verb_shapes import MissionArgs, WaitArgs
+from batos.errors import BriefError, TimedOut, WordsErased
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
@@ -45,6 +46,14 @@ class PastQuestion:
     prepare: Callable[[UVM], Awaitable[None]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _RunningQuestion:
+    """A question that is being answered: the copy of the mind that answers it, and whoever asks it there."""
+
+    copy: UVM
+    asking: asyncio.Task[Any]
+
+
 class PastQuestions:
     """Asks the mind as it was."""
 
@@ -52,7 +61,7 @@ class PastQuestions:
         self._today = today
         self._reader, self._past = reader, reader.past
         self._turns = asyncio.Semaphore(MOST_OPEN)
-        self._running: dict[str, UVM] = {}
+        self._running: dict[str, _RunningQuestion] = {}
         self._asking: set[asyncio.Future[Any]] = set()
         #: Questions that an erasure ended.
         self._left: set[asyncio.Future[Any]] = set()
@@ -60,7 +69,8 @@ class PastQuestions:
     async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> dict[str, Any]:
         """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
 
-        `then` is called with the copy of the mind, the mission and its moment when that is done.
+        With `then` it is a dream, and `then` is called with the copy of the mind, the mission and its moment when that
+        is done.
 
         Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
         WordsErased: something was erased meanwhile; nothing is kept of the answer.
@@ -112,21 +122,22 @@ class PastQuestions:
     async def _ask_copy(
         self, question: PastQuestion, moment: Moment, told: EventRelay, then: KeepDream | None
     ) -> dict[str, Any]:
-        events = Events()
+        events, asking = Events(), cast("asyncio.Task[Any]", asyncio.current_task())
         async with self._turns, open_past(self._today, moment.tid, events, question.mind) as copy:
             if question.prepare is not None:
                 await question.prepare(copy)
             told.listen(events)
             try:
                 mission = await copy.missions.submit(question.brief, question.files)
-                self._running[mission], self._past.running[mission] = copy, copy.readings
-                said = {"as_of": moment.as_dict()}
+                self._running[mission] = _RunningQuestion(copy, asking)
+                self._past.running[mission] = copy.readings
+                said = {"as_of": moment.as_dict(), **({} if then is None else {"dream": True})}
                 begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
                 await past_questions.keep(copy.journal, past_questions.begun_report(begun))
                 await asyncio.to_thread(copy.journal.check_words)  # else a call may stand in a log that is nobody's
                 told.acknowledge(mission)
                 await copy.missions.begin(mission)
-                ended = {**await copy.missions.wait_for_end(mission), **said}
+                ended = past_questions.ended_report({**await copy.missions.wait_for_end(mission), **said})
                 if ended["status"] not in _ENDED:
                     await copy.missions.cancel(mission)
                     ended = past_questions.unended_report(ended)
@@ -136,7 +147,7 @@ class PastQuestions:
                 return ended
             finally:
                 told.leave()
-                for name in [name for name, each in self._running.items() if each is copy]:
+                for name in [name for name, each in self._running.items() if each.copy is copy]:
                     del self._running[name], self._past.running[name]
 
     async def aclose(self) -> None:
@@ -153,12 +164,45 @@ class PastQuestions:
             each.cancel()
         await asyncio.gather(*leaving, return_exceptions=True)
 
-    async def cancel(self, mission: str, user: str | None) -> dict[str, Any] | None:
-        """Cancel a question to the past; None: this user asks none of this id now."""
-        copy = self._running.get(mission)
-        if copy is None or await asyncio.to_thread(self._past.find_question, mission, user) is None:
-            return None
-        return await copy.missions.cancel(mission)
+    async def wait(self, given: WaitArgs, told: EventRelay) -> dict[str, Any] | None:
+        """Wait for the end of a question to the past, and return its document; None: this user asked none of this name.
+
+        Raises: TimedOut: it has not ended in time. WordsErased: nothing is kept of it. Any error that ended it.
+        """
+        found, running = await self._find(given)
+        if found is None or running is None:
+            return found
+        told.listen(running.copy.events)
+        told.acknowledge(found["id"])
+        try:
+            await asyncio.wait({running.asking}, timeout=given.seconds)
+        finally:
+            told.leave()
+        if not running.asking.done():
+            raise not_ended_error(found["id"], given.seconds)
+        if not running.asking.cancelled():
+            await running.asking
+        ended = await self._reader.find_past_question(given)
+        if ended is None:
+            raise erased_error()
+        return ended
+
+    async def cancel(self, given: MissionArgs) -> dict[str, Any] | None:
+        """Cancel a question to the past; None: this user asks none of this name now."""
+        found, running = await self._find(given)
+        return None if found is None or running is None else await running.copy.missions.cancel(found["id"])
+
+    async def _find(self, given: MissionArgs) -> tuple[dict[str, Any] | None, _RunningQuestion | None]:
+        """Return the document of the question that is meant, and its copy of the mind if it is being answered now."""
+        found = await self._reader.find_past_question(given)
+        return found, None if found is None else self._running.get(found["id"])
+
+
+def not_ended_error(mission: str, seconds: float | None) -> TimedOut:
+    """Return the error for whoever waited for a mission as long as he wanted to."""
+    return TimedOut(
+        f"{mission} has not ended after {seconds or 0:g} s", remedy="The mission continues: wait for it again."
+    )
 
 
 def _is_cancelled() -> bool:

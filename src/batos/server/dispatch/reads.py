@@ -120,6 +120,15 @@ class Reader:
         """Return the id of the mission that is meant."""
         return await self.resolve_mission(given.mission, given.user)
 
+    async def with_missions(self, brief: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a brief with the ids of the missions that it names; raises as `resolve_mission`."""
+        meant = dict(brief)
+        user = str(meant.get("user") or self._of.settings.asker)
+        for name in ("ancestor", "in_reply_to"):
+            if isinstance(meant.get(name), str):  # what is none is the brief's own rules' to refuse
+                meant[name] = await self.resolve_mission(meant[name], user)
+        return meant
+
     async def find_past_question(self, given: MissionArgs) -> dict[str, Any] | None:
         """Return the document of a question to the past, which the image does not know; None: there is none."""
         return await self.read(self.past.find_question, given.mission, given.user)
