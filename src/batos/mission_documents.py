@@ -115,8 +115,7 @@ class SentenceDocument(TypedDict):
 class RecalledPassage(TypedDict):
     """A passage of a file that a model was shown; `start` and `length` in characters.
 
-    Of what is remembered, `memory` is the name of the document, `chunk` the number of its part, and `why` tells why
-    it was found. A `standing` tells that it does not simply hold.
+    A memory has its document, its part, `why` it was found, and a `standing` where it does not simply hold.
     """
 
     document: int
@@ -133,11 +132,12 @@ class RecalledPassage(TypedDict):
 
 @final
 class RecalledView(TypedDict):
-    """A summary that stood for older turns: `turns` are the first and the last of them."""
+    """A summary that stood for older turns: `turns` are the first and the last; at `undone` between them stood none."""
 
     turns: list[int]
     by_model: bool
     trust: str
+    undone: NotRequired[list[int]]
 
 
 @final

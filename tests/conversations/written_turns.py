@@ -40,6 +40,7 @@ def _write(root: Any, name: str, turns: Sequence[tuple[str, str]], user: str, tr
     for question, answer in turns:
         newest = mission_id(utc_now(), newest)
         missions[newest] = _mission(newest, {"conversation": name, "text": question, "user": user}, answer, trust)
+        roots.move_tally(root, newest, None, "done")
         kept = conversation.turns
         kept[kept.maxKey() + 1 if kept else 1] = newest
 

@@ -39,7 +39,7 @@ def test_lightening_drops_weak_passages_then_summaries_then_old_turns(excess: in
     weakest_first = [each.number for each in reversed(rank(found, "lamp"))]
     assert kept == set(weakest_first[len(found) - len(kept) :])
     assert left.omitted_passages == len(found) - len(left.passages)
-    gone = sum(each.turns for each in view[: len(view) - len(left.view)])
+    gone = sum(each.last - each.first + 1 for each in view[: len(view) - len(left.view)])
     assert left.omitted_turns == len(turns) - len(left.turns) + gone
 
 
@@ -50,3 +50,9 @@ def test_turns_alone_can_be_left_out() -> None:
     less = evidence.without_turns(evidence.view[0].size + 1)
     assert (less.passages, less.view, less.turns, less.omitted_turns) == (evidence.passages, (), turns[1:], 3)
     assert evidence.without_turns(0) == evidence
+
+
+def test_a_summary_that_is_left_out_counts_for_the_turns_that_stand() -> None:
+    """Positions of undone turns that it spans are none."""
+    evidence = Evidence(view=(Summary(1, 9, "s", "model"), Summary(10, 12, "s", "model")), undone=(1, 4, 11))
+    assert evidence.without_turns(1).omitted_turns == 7

@@ -82,6 +82,16 @@ def test_summaries_have_a_share_that_turns_do_not_take() -> None:
     assert recall((), Past.from_turns(many[:2], view), "", room).view == view
 
 
+def test_positions_of_undone_turns_are_not_left_out() -> None:
+    """Neither among the newest turns nor below summaries that have no room; the evidence tells them."""
+    view = (Summary(1, 4, "s" * 900, "model"), Summary(5, 6, "s", "model"))
+    turns = [Turn(f"m-{place}", "q", "a", "model", place) for place in (7, 9)]
+    past = Past(10, lambda: reversed(turns), view, undone=(2, 5, 8, 10))
+    whole, small = recall((), past, "", 5_000), recall((), past, "", 500)
+    assert (whole.omitted_turns, whole.undone) == (0, past.undone)
+    assert (small.view, small.omitted_turns) == (view[1:], 3)
+
+
 def test_all_passages_are_shown_if_they_fit() -> None:
     """A file that fits is shown whole, whether it matches the question or not."""
     candidates = passages([("a", SHA, "One.\n\n" + "x" * 1_190 + "\n\nTwo.")])

@@ -8,14 +8,14 @@ a turn is summarised log(turns) times. docs/conversations.md says when compactio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
 from batos.conversations import conversations, summaries
 from batos.conversations.summaries import Piece, RecordedPiece
 from batos.errors import NotFound, ObjectError
-from batos.image import roots
+from batos.image import retractions, roots
 from batos.image.ids import iso
 from batos.image.records import least_trust
 from batos.image.roots import Root
@@ -197,6 +197,7 @@ class _Compaction:
         self._context: MindContext = summaries.recorder(interpreter.context)
         self._name = _name_of(self._context, receiver)
         self._conversation = receiver
+        self._drops = retractions.count_drops(receiver)
         self._view: list[KeptSummary] = []
         self._made: list[KeptSummary] = []
         self._interrupted = ""
@@ -229,7 +230,8 @@ class _Compaction:
     def _targets(self, *, afresh: bool) -> list[int]:
         """List the turns up to which to compact, ascending, as noted by the first attempt and by earlier missions.
 
-        So pieces are cut in the same places, and paid answers are found again.
+        So pieces are cut in the same places, and paid answers are found again. The turn before stands for one that is
+        undone since.
         """
         context, decided = self._context, self._context.trace.decided
         found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
@@ -240,7 +242,8 @@ class _Compaction:
             if target:
                 decided.note(**{_NOTE: target})
                 found.add(target)
-        return sorted(target for target in found if target > self._last_summarised_turn)
+        there = {conversations.last_up_to(self._conversation, target) for target in found}
+        return sorted(target for target in there if target > self._last_summarised_turn)
 
     @property
     def _last_summarised_turn(self) -> int:
@@ -261,9 +264,14 @@ class _Compaction:
                 self._context.mission.root, self._conversation, self._last_summarised_turn + 1, upto
             )
             level, recorded = 0, await summaries.summarise_turns(self._context, turns)
+            # Positions of undone turns before it are its own too: the view has no gap.
+            recorded = replace(recorded, piece=replace(recorded.piece, first=self._last_summarised_turn + 1))
         made = KeptSummary(level, recorded.piece)
-        kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
-        if kept:
+        node = self._node(made, recorded)
+        kept = await self._interpreter.derive(partial(_keep, self._name, node, merging or (), self._drops))
+        if not kept:
+            self._interrupted = "its turns or its view were changed meanwhile"
+        else:
             place = self._view.index(merging[0]) if merging else len(self._view)
             self._view[place : place + len(merging or ())] = [made]
             self._made.append(made)
@@ -357,11 +365,14 @@ def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool
     return "", holder == mission
 
 
-def _keep(name: str, slots: dict[str, Any], merged: Sequence[KeptSummary], root: Root) -> bool:
-    """Put a summary into the view, in the place of those that it was made of; False if the view is another by now."""
+def _keep(name: str, slots: dict[str, Any], merged: Sequence[KeptSummary], drops: int, root: Root) -> bool:
+    """Put a summary into the view, in the place of those that it was made of.
+
+    Returns False if the view is another by now, or if one was dropped since its turns were read, which `drops` tells.
+    """
     conversation = root[roots.CONVERSATIONS][name]
     view = conversations.nodes(conversation)
-    if own_slots(conversation).get("compacting") != slots["mission"]:
+    if own_slots(conversation).get("compacting") != slots["mission"] or retractions.count_drops(conversation) != drops:
         return False
     if not merged:
         if slots["first"] != (view[-1].last + 1 if view else 1):

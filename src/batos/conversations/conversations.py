@@ -12,7 +12,7 @@ from ZODB.POSException import POSKeyError
 
 from batos.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import conversation_files, naming, ownership, retractions, roots
+from batos.image import conversation_files, memory_lineage, naming, ownership, retractions, roots
 from batos.image.roots import Root, connection_of
 from batos.image_documents import CompactionDocument, ConversationPage, TurnDocument
 from batos.inference.canonical import canonical
@@ -61,6 +61,20 @@ def count(conversation: UvmObject) -> int:
     return int(turns.maxKey()) if turns else 0
 
 
+def last_up_to(conversation: UvmObject, position: int) -> int:
+    """Return the position of the last turn up to a position, 0 if there is none."""
+    try:
+        return int(conversation.turns.maxKey(position))
+    except ValueError:
+        return 0
+
+
+def undone_turns(conversation: UvmObject) -> dict[int, str]:
+    """Return the missions of the undone turns by their positions."""
+    found: dict[int, str] = own_slots(conversation).get(memory_lineage.UNDONE_TURNS, {})
+    return found
+
+
 def next_position(conversation: UvmObject) -> int:
     """Return the position of the next turn: one that no turn ever had."""
     return int(max(count(conversation), own_slots(conversation).get(_HIGHEST, 0))) + 1
@@ -74,19 +88,17 @@ def position_of(conversation: UvmObject, mission: str) -> int:
 def take_out(conversation: UvmObject, position: int) -> None:
     """Take a turn out. The summaries of older turns are dropped, since one may quote it; they are made anew."""
     setattr(conversation, _HIGHEST, next_position(conversation) - 1)
-    del conversation.turns[position]
-    _drop_view(conversation)
+    mission = conversation.turns.pop(position)
+    setattr(conversation, memory_lineage.UNDONE_TURNS, {**undone_turns(conversation), position: mission})
+    retractions.drop_view(conversation)
 
 
 def put_back(conversation: UvmObject, position: int, mission: str) -> None:
     """Give a turn its former position again."""
     conversation.turns[position] = mission
-    _drop_view(conversation)
-
-
-def _drop_view(conversation: UvmObject) -> None:
-    if own_slots(conversation).get("view"):
-        conversation.view = ()
+    left = {place: each for place, each in undone_turns(conversation).items() if place != position}
+    setattr(conversation, memory_lineage.UNDONE_TURNS, left)
+    retractions.drop_view(conversation)
 
 
 def turn(root: Root, position: int, mission: str) -> Turn:
@@ -137,36 +149,41 @@ def summary(node: UvmObject) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The past that a mission sees: a conversation up to the turn `last`, with these summaries of its older turns."""
+    """The past that a mission sees: a conversation up to the turn `last`, with these summaries of its older turns.
+
+    `drops` is how often summaries had been dropped before these, because a turn went, came back or changed.
+    """
 
     conversation: str
     last: int
     view: tuple[UvmObject, ...]
+    drops: int
 
     def as_note(self) -> dict[str, Any]:
         """Return the journal's note: each summary by its object and a digest, since a later view may not contain it."""
         view = [[(node._p_oid or b"").hex(), _digest(node)] for node in self.view]
-        return {"conversation": self.conversation, "last": self.last, "view": view}
+        return {"conversation": self.conversation, "last": self.last, "view": view, "drops": self.drops}
 
 
 def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
     """Return the past that a mission sees; None outside a conversation. Raises what `own_conversation` raises.
 
     `notes` are of earlier attempts at the same question, nearest first. The first note for this conversation is used,
-    so that the prompts are the same whatever was said or compacted since. If its summaries are gone from the image, the
-    next note is used, else everything to the newest turn.
+    so that the prompts are the same whatever was said or compacted since. If its summaries are gone from the image, or
+    were dropped because a turn went, came back or changed, the next note is used, else everything to the newest turn.
     """
     name = brief.conversation
     if name is None:
         return None
     conversation = own_conversation(root, name, brief.user)
+    drops = retractions.count_drops(conversation)
     for note in notes:
         noted = note.get(REACH_NOTE)
         if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
-            kept = _kept_nodes(root, noted["view"])
+            kept = _kept_nodes(root, noted["view"]) if noted.get("drops", 0) == drops or not noted["view"] else None
             if kept is not None:
-                return Reach(name, noted["last"], kept)
-    return Reach(name, count(conversation), nodes(conversation))
+                return Reach(name, noted["last"], kept, drops)
+    return Reach(name, count(conversation), nodes(conversation), drops)
 
 
 def _kept_nodes(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
@@ -198,6 +215,7 @@ def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
         newest=lambda: backwards(root, conversation, covered, reached.last),
         view=found,
         meant=_replied_turn(root, brief, reached),
+        undone=tuple(sorted(each for each in undone_turns(conversation) if each <= reached.last)),
     )
 
 

@@ -49,8 +49,8 @@ class Traces:
 def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keeping) -> Traces:
     """Return the traces of a mission that is undone together with others; those of kinds that stay are left out.
 
-    A method goes if it was made for no mission but these, a memory unless a method of another mission gave it too.
-    Reads all documents and lineages: for a rare verb, in a thread.
+    A method goes if it was made for no mission but these, a memory unless a method of another mission gave it too, a
+    tool unless another mission wished for it too. Reads all documents and lineages: for a rare verb, in a thread.
     """
     gone = {mission, *also}
     slots = own_slots(roots.mission_record(root, mission).thought)
@@ -59,11 +59,22 @@ def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keepin
         found.memories = _memories(root, mission, gone)
     if not keeping.methods:
         found.methods = [key for key, missions in _list_made_methods(root) if mission in missions and missions <= gone]
-        contributed = slots.get("contributions", ())
-        found.tools = [told["selector"] for kind, told in contributed if kind == tool_declarations.KIND]
+        found.tools = _tools(root, slots, gone)
     if not keeping.slots:
         found.slots = list(_first_writes(slots).values())
     return found
+
+
+def _tools(root: Root, thought: Mapping[str, Any], gone: Collection[str]) -> list[str]:
+    """Return the tools that are still only declared, as this thought wished for them and no mission that stays did."""
+    wished = [each for each in tool_declarations.list_wishes(thought) if tool_declarations.is_declared(root, *each)]
+    stays = {
+        each
+        for name, record in (roots.records_of(root) if wished else ())
+        if name not in gone and _is_answered(record)
+        for each in tool_declarations.list_wishes(own_slots(record.thought))
+    }
+    return [selector for selector, intent in wished if (selector, intent) not in stays]
 
 
 def _memories(root: Root, mission: str, gone: Collection[str]) -> list[str]:
@@ -115,11 +126,7 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     is not published yet. Reads every mission once.
     """
     origin = roots.mission_record(root, mission)
-    done = [
-        (name, record)
-        for name, record in roots.records_of(root)
-        if record.status.word == "done" or is_being_published(record)
-    ]
+    done = [(name, record) for name, record in roots.records_of(root) if _is_answered(record)]
     later = sorted((each for each in done if _is_after(each, (mission, origin))), key=commit_of)
     methods = [] if keeping.methods else list(_list_made_methods(root))
     found: dict[str, tuple[str, str]] = {}
@@ -135,6 +142,10 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
 def is_being_published(record: MissionRecord) -> bool:
     """Tell whether the answer of a mission is committed, and what it contributes is not folded in yet."""
     return record.status.word in OPEN and "answer" in own_slots(record.thought)
+
+
+def _is_answered(record: MissionRecord) -> bool:
+    return record.status.word == "done" or is_being_published(record)
 
 
 def commit_of(named: tuple[str, MissionRecord]) -> tuple[bytes, str]:

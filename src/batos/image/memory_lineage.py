@@ -15,6 +15,8 @@ from batos.objects.prototype import UvmObject, own_slots
 EDITS: Final = "edits"
 #: The slots in which a memory names those that it was made of: a summary's texts, a fact's ground, an older wording.
 _MADE_OF: Final = ("of", "depends_on", EDITS)
+#: The slot of a conversation that has the missions of its undone turns by their positions.
+UNDONE_TURNS: Final = "undone_turns"
 
 
 @dataclass(slots=True)
@@ -76,7 +78,7 @@ def list_builds_on(root: Root, mission: str, thought: UvmObject, *, memories: bo
         if "mission" in told:
             yield told["mission"]
         elif "turns" in told:
-            yield from _turns_of(root, brief, told["turns"])
+            yield from _turns_of(root, brief, told)
         elif memories and told.get("memory", "") in documents:
             made_by = own_slots(documents[told["memory"]])["mission"]
             yield from [made_by] if made_by else []
@@ -120,17 +122,22 @@ def _shows(
     if "mission" in told:
         return told["mission"] in found.missions
     if "turns" in told:
-        return any(each in found.missions for each in _turns_of(root, brief, told["turns"]))
+        return any(each in found.missions for each in _turns_of(root, brief, told))
     if "memory" in told:
         return told["memory"] in origins.names or told["memory"] in found.memories
     return (brief["user"], told.get("sha256")) in origins.contents
 
 
-def _turns_of(root: Root, brief: Mapping[str, Any], turns: Iterable[int]) -> Iterator[str]:
-    first, last = turns
+def _turns_of(root: Root, brief: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the missions of the turns that a summary stood for; of the undone ones those that were not undone then."""
+    first, last = told["turns"]
     conversation = root[roots.CONVERSATIONS].get(brief.get("conversation") or "")
     if conversation is not None:
-        yield from own_slots(conversation)["turns"].values(first, last)
+        slots, without = own_slots(conversation), told.get("undone", ())
+        yield from slots["turns"].values(first, last)
+        for position, mission in slots.get(UNDONE_TURNS, {}).items():
+            if first <= position <= last and position not in without:
+                yield mission
 
 
 def _add_effects(slots: Mapping[str, Any], found: MemoryEffects) -> None:

@@ -25,7 +25,7 @@ from batos.image.memory_segments import Without, trees_of
 from batos.image.roots import Root
 from batos.image.withdrawals import Withdrawal
 from batos.objects.method import Intent
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import UvmObject, own_slots
 
 #: The name of the tree among the records of memories; an image in which nothing was retracted has none.
 _RETRACTIONS: Final = "retractions"
@@ -35,6 +35,8 @@ _RECALLED: Final = frozenset({"current", "summarised", "superseded"})
 _KINDS: Final = ("memories", "missions", "methods", "tools")
 #: The slot of a thought whose answer is not recalled.
 RETRACTED: Final = "retracted"
+#: The slot of a conversation that counts how often its summaries were dropped, since its turns had changed.
+_DROPS: Final = "view_drops"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def retract(
     )
     for name in names:
         memory_standings.set_standing(root, name, "retracted")
-    _forget_views(root, done.missions)
+    _drop_views(root, done.missions)
     if not done.is_empty:
         _record(root, done)
     return done
@@ -161,7 +163,7 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
         thought = roots.mission_record(root, mission).thought
         if RETRACTED in own_slots(thought):
             delattr(thought, RETRACTED)
-    _forget_views(root, done.missions)
+    _drop_views(root, done.missions)
     for selector, intent, trust in done.tools:
         withdrawals.declare_again(root, selector, intent, trust)
     for key, revision, was_active in done.methods:
@@ -235,10 +237,25 @@ def _mark(root: Root, mission: str) -> bool:
     return True
 
 
-def _forget_views(root: Root, missions: Iterable[str]) -> None:
-    """Drop the summaries of conversations in which these missions are turns; they are made anew from the turns."""
+def _drop_views(root: Root, missions: Iterable[str]) -> None:
+    """Drop the summaries of conversations in which these missions are turns."""
     for mission in missions:
         name = roots.mission_record(root, mission).brief.value.get("conversation") or ""
         conversation = root[roots.CONVERSATIONS].get(name)
-        if conversation is not None and own_slots(conversation).get("view"):
-            conversation.view = ()
+        if conversation is not None:
+            drop_view(conversation)
+
+
+def drop_view(conversation: UvmObject) -> None:
+    """Drop the summaries of a conversation, of which a turn went, came back or changed; they are made anew.
+
+    Whoever read the turns before sees it by the count: a compaction that is under way, a later attempt of a mission.
+    """
+    setattr(conversation, _DROPS, count_drops(conversation) + 1)
+    if own_slots(conversation).get("view"):
+        conversation.view = ()
+
+
+def count_drops(conversation: UvmObject) -> int:
+    """Return how often the summaries of a conversation were dropped because its turns had changed."""
+    return int(own_slots(conversation).get(_DROPS, 0))

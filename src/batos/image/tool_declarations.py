@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from batos.image import roots
@@ -45,6 +45,19 @@ def is_taken(root: Root, selector: str, intent: str) -> bool:
     if isinstance(value, Method):
         return value.provenance.get("intent") != intent
     return isinstance(value, Intent) and digest_of(value) != intent
+
+
+def list_wishes(thought: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the tools that a thought contributes: the selector, and the digest of the intent."""
+    for kind, payload in thought.get("contributions", ()):
+        if kind == KIND:
+            yield payload["selector"], digest_of(Intent(**payload["intent"]))
+
+
+def is_declared(root: Root, selector: str, intent: str) -> bool:
+    """Tell whether the slot holds the intent of this digest, of which nothing is made."""
+    value = own_slots(root[roots.TOOLS]).get(selector)
+    return isinstance(value, Intent) and digest_of(value) == intent
 
 
 def forget(root: Root, selector: str, intent: str) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from batos.image import methods, roots, tool_declarations
 from batos.image.records import SLOT_TRUST, Lineage
 from batos.image.roots import Root
-from batos.objects.method import Intent
+from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 
 
@@ -93,10 +93,15 @@ def withdraw_wishes(root: Root, selectors: Iterable[str]) -> Iterator[tuple[str,
 
 
 def declare_again(root: Root, selector: str, wish: Intent, trust: str) -> bool:
-    """Declare a tool again that was withdrawn; False if something else has its name by now."""
+    """Declare a tool again that was withdrawn; False if something else has its name by now.
+
+    A tool that was made of the same wish meanwhile stays as it is.
+    """
     holder = root[roots.TOOLS]
     if not tool_declarations.is_free(holder, selector, wish):
         return False
+    if isinstance(own_slots(holder).get(selector), Method):
+        return True
     setattr(holder, selector, wish)
     if trust:
         setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: trust})

@@ -95,11 +95,6 @@ class Summary:
     trust: str
     by_model: bool = True
 
-    @property
-    def turns(self) -> int:
-        """Return the number of turns that the summary stands for."""
-        return self.last - self.first + 1
-
     def block(self) -> str:
         """Return the summary as a prompt shows it, ended by a mark that its text does not hold."""
         how = "Summary, made by the machine," if self.by_model else "First sentences, taken by the machine,"
@@ -116,16 +111,18 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The earlier part of a conversation of `count` turns; its newest turns are loaded one by one.
+    """The earlier part of a conversation, up to the position `count`; its newest turns are loaded one by one.
 
     `newest` yields the turns from the last down to the one after `view`. `view` holds summaries, oldest first, of all
-    turns before. `meant` is the exchange that is replied to, which may be outside any conversation.
+    turns before. `meant` is the exchange that is replied to, which may be outside any conversation. The positions in
+    `undone` are those of undone turns.
     """
 
     count: int = 0
     newest: Callable[[], Iterable[Turn]] = tuple
     view: tuple[Summary, ...] = ()
     meant: Turn | None = None
+    undone: tuple[int, ...] = ()
 
     @classmethod
     def from_turns(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
@@ -139,6 +136,11 @@ class Past:
         return _last(self.view)
 
 
+def count_standing(first: int, last: int, undone: Iterable[int]) -> int:
+    """Return how many turns there are from one position to another, if those at some positions are undone."""
+    return last - first + 1 - sum(first <= each <= last for each in undone)
+
+
 def _last(view: Sequence[Summary]) -> int:
     return view[-1].last if view else 0
 
@@ -147,7 +149,8 @@ def _last(view: Sequence[Summary]) -> int:
 class Evidence:
     """The evidence recalled for a mission, and the number of passages and turns left out for lack of space.
 
-    `view` stands for turns older than `turns`; the exchange that is replied to is the last of `turns`.
+    `view` stands for turns older than `turns`; the exchange that is replied to is the last of `turns`. The positions
+    in `undone` are those of undone turns, which are not left out.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -155,6 +158,7 @@ class Evidence:
     omitted_passages: int = 0
     omitted_turns: int = 0
     view: tuple[Summary, ...] = ()
+    undone: tuple[int, ...] = ()
 
     def find(self, number: int) -> Passage | None:
         """Return the passage that a citation names, or None."""
@@ -197,7 +201,7 @@ class Evidence:
         while view and excess > 0:
             summary = view.pop(0)
             excess -= summary.size
-            omitted += summary.turns
+            omitted += count_standing(summary.first, summary.last, self.undone)
         while turns and excess > 0:
             excess -= turns.pop(0).size
             omitted += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn
+from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn, count_standing
 from batos.memory.ranking import scores
 
 #: Passages that are picked from more than the room holds: what comes after 10 to 15 no longer helps (docs/why.md).
@@ -61,9 +61,9 @@ def recall_turns(past: Past, room: int) -> Evidence:
     shown = (*turns, *([meant] if meant else ()))
     first = view[0].first if view else past.last_summarised_turn + 1
     told = sum(0 < each.position < first or each.position > past.last_summarised_turn for each in shown)
-    return Evidence(
-        turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.last_summarised_turn - first + 1)
-    )
+    older = count_standing(1, first - 1, past.undone)
+    newer = count_standing(past.last_summarised_turn + 1, past.count, past.undone)
+    return Evidence(turns=shown, view=tuple(view), omitted_turns=older + newer - told, undone=past.undone)
 
 
 def _select_passages(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:

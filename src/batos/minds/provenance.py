@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from batos.call_documents import SlotDocument
@@ -9,7 +10,7 @@ from batos.gate import citations
 from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
-from batos.memory.evidence import Evidence, Passage
+from batos.memory.evidence import Evidence, Passage, Summary
 from batos.memory.exchanges import MEMORABLE, is_memorable, pack
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
@@ -123,11 +124,16 @@ def _gate(synthesis: Synthesis) -> GateDocument:
 
 def _recalled_documents(evidence: Evidence) -> list[Recalled]:
     passages = [_recalled_passage(each) for each in evidence.passages]
-    view = [
-        RecalledView(turns=[each.first, each.last], by_model=each.by_model, trust=each.trust) for each in evidence.view
-    ]
+    view = [_recalled_view(each, evidence.undone) for each in evidence.view]
     turns = [RecalledTurn(mission=turn.mission, turn=turn.position, trust=turn.trust) for turn in evidence.turns]
     return [*passages, *view, *turns]
+
+
+def _recalled_view(summary: Summary, undone: Iterable[int]) -> RecalledView:
+    told = RecalledView(turns=[summary.first, summary.last], by_model=summary.by_model, trust=summary.trust)
+    if within := [each for each in undone if summary.first <= each <= summary.last]:
+        told["undone"] = within
+    return told
 
 
 def _recalled_passage(passage: Passage) -> RecalledPassage:
