@@ -16,7 +16,7 @@ from ZODB.POSException import POSKeyError, ReadConflictError
 from ZODB.utils import p64, u64, z64
 
 from batos.errors import BatosError, ImageDamaged, PackedAway, Refused
-from batos.image import roots
+from batos.image import ownership, roots
 from batos.image.evolution import evolving
 from batos.image.ids import iso
 from batos.image.readable import ReadableImage, is_complete
@@ -188,14 +188,16 @@ def first_writing(root: Root, obj: Persistent) -> Writing:
     return _writing(_revisions(root, obj)[-1])
 
 
-def slot_writing(root: Root, obj: UvmObject, slot: str) -> Writing:
-    """Return the commit since which a slot of an object has its value, as far back as its history is kept."""
+def slot_writing(root: Root, obj: UvmObject, slot: str, user: str) -> Writing:
+    """Return the commit since which a slot of an object has the value that a user sees, as far back as is kept.
+
+    With no user ("") that is the value as it stands.
+    """
     connection: Any = roots.connection_of(root)
     revisions = _revisions(root, obj)
-    value, found = own_slots(obj).get(slot), revisions[0]
+    value, found = ownership.slot_for(own_slots(obj), slot, user), revisions[0]
     for revision in revisions[1:]:
-        before = connection.oldstate(obj, revision["tid"])
-        if slot not in before or before[slot] != value:
+        if ownership.slot_for(connection.oldstate(obj, revision["tid"]), slot, user) != value:
             break
         found = revision
     return _writing(found)
