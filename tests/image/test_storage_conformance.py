@@ -21,7 +21,7 @@ from tests.image.servers import zeo_server
 from tests.image.writers import start_mission
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError, ReadConflictError, ReadOnlyError
-from ZODB.utils import p64
+from ZODB.utils import maxtid, p64
 
 from batos.care.packing import Packer, PackerParts
 from batos.care.references import find_orphans, read_graph
@@ -30,7 +30,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image.overlay import Overlay
+from batos.image.overlay import FrozenStorage, Overlay
 from batos.image.past import PastImage, first_writing, newest_commit, published_at
 from batos.image.publisher import Publisher
 from batos.image.storage import open_database
@@ -227,6 +227,29 @@ class StorageConformance:
             for found in await in_threads(lambda number: {newest_commit(image.db) for _ in range(50)}, 4):
                 assert found == {newest}
 
+    async def test_threads_read_one_copy_at_once(self, place: Place) -> None:
+        """Each gets the record, the revision and the history of the object that it asked for."""
+        async with place.open() as image:
+            made = await asyncio.to_thread(write_many, image.db)
+            with image.db.transaction() as connection:
+                oids = {name: connection.root()[name]._p_oid for name in made}
+            frozen = FrozenStorage(image.db.storage, newest_commit(image.db))
+
+            def read(number: int) -> list[tuple[bytes, bool, bool]]:
+                found = []
+                for name in in_turn(made, number):
+                    data, tid, _ = frozen.loadBefore(oids[name], maxtid) or (b"", b"", None)
+                    is_same = frozen.loadSerial(oids[name], tid) == data
+                    history = [each["tid"] for each in frozen.history(oids[name], 2)]
+                    found.append((tid, is_same and name.encode() in data, history == [tid]))
+                return found
+
+            try:
+                for number, found in enumerate(await in_threads(read, 6)):
+                    assert found == [(made[name], True, True) for name in in_turn(made, number)]
+            finally:
+                frozen.close()
+
     async def test_a_copy_stays_as_it_was(self, place: Place) -> None:
         """What a dream writes is not below it, and what is written below is not in the dream."""
         async with place.open() as image:
@@ -272,6 +295,17 @@ class StorageConformance:
                 kept = root[roots.ATTACHMENTS][digest]
                 assert kept.read() == data
                 assert (kept.blob is not None) == ("blob" in place.image)
+
+    async def test_a_copy_has_the_large_files(self, place: Place) -> None:
+        """An attachment is read in a copy as it is below."""
+        data = bytes(range(256)) * (INLINE_BYTES // 256 + 9)
+        digest = hashlib.sha256(data).hexdigest()
+        async with place.open() as image:
+            await image.accept(brief(), {digest: data})
+            copy = DB(Overlay(image.db.storage, newest_commit(image.db)))
+            with copy.transaction() as connection:
+                assert connection.root()[roots.ATTACHMENTS][digest].read() == data
+            copy.close()
 
     async def test_a_commit_of_a_reference_to_nothing_is_refused(self, place: Place) -> None:
         """The connection asks the storage; the commit leaves nothing."""
