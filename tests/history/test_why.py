@@ -14,7 +14,11 @@ from tests.methods.generation.learning import SPEAKS
 from batos.brief import as_file
 from batos.errors import NotFound
 from batos.history.why import explain
+from batos.image.lookup import find_object
+from batos.image.ownership import owners_after
+from batos.image.roots import root_of
 from batos.image_documents import WhyNode
+from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm
 from batos.uvm import UVM
 
@@ -137,3 +141,26 @@ async def test_a_slot_leads_to_the_codex_or_to_the_method_and_its_missions(tmp_p
         assert (other["text"], other["because"], "ref" in other) == ("a mission of another user", [], False)
         with pytest.raises(NotFound, match="no slot"):
             explain(uvm.readings, "robin_prototype_obj.nothing", "tester")
+
+
+async def test_a_slot_leads_to_the_mission_that_wrote_what_this_user_sees(tmp_path: Path) -> None:
+    """Another user's mission wrote the same slot after it, and a third one's another slot."""
+    async with scripted_uvm(tmp_path, speaker()) as uvm:
+        asked: dict[str, str] = {}
+        for user in ("ann", "ben"):
+            asked[user] = (await ask(uvm, "What holds a pier?", user=user))["id"]
+            write(uvm, asked[user], user, "mood", f"of {user}")
+        write(uvm, "", "", "weather", "fair")
+        for user, mission in asked.items():
+            found = explain(uvm.readings, "robin_prototype_obj.mood", user)
+            assert f"of {user}" in found["text"]
+            assert the(found, "mission")["ref"] == mission
+        assert the(explain(uvm.readings, "robin_prototype_obj.mood"), "mission")["ref"] == asked["ben"]
+
+
+def write(uvm: UVM, mission: str, user: str, slot: str, value: str) -> None:
+    """Write a slot of an object, as a mission of this user would."""
+    with uvm.image.db.transaction(mission) as connection:
+        robin = find_object(root_of(connection), "robin_prototype_obj", user)
+        robin.slot_users = owners_after(own_slots(robin), slot, user)
+        setattr(robin, slot, value)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import transaction
@@ -20,7 +21,7 @@ from tests.image.servers import zeo_server
 from tests.image.writers import start_mission
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError, ReadConflictError, ReadOnlyError
-from ZODB.utils import p64
+from ZODB.utils import maxtid, p64
 
 from batos.care.packing import Packer, PackerParts
 from batos.care.references import find_orphans, read_graph
@@ -29,14 +30,17 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image.overlay import Overlay
-from batos.image.past import PastImage, newest_commit, published_at
+from batos.image.overlay import FrozenStorage, Overlay
+from batos.image.past import PastImage, first_writing, newest_commit, published_at
 from batos.image.publisher import Publisher
 from batos.image.storage import open_database
+from batos.image.storage_servers import vacuum_postgres
 from batos.image.stored_files import INLINE_BYTES
 from batos.objects.prototype import own_slots
 
 #: The tests commit on the loop, as no program does.
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,35 @@ async def think(image: LivingImage, mission: str, text: str) -> bytes:
         tid = await thinking.commit(answer(thought_in(image, thinking, mission), text))
     await Publisher(image.writer, {}, utc_now).fold(mission)
     return tid
+
+
+def write_many(db: DB) -> dict[str, bytes]:
+    """Commit objects one by one, each with its name in the root and in itself; the ids of the commits by name."""
+    made = {}
+    for number in range(40):
+        name = f"object {number:02}"
+        with db.transaction() as connection:
+            value: Any = PersistentMapping(name=name)
+            connection.root()[name] = value
+        made[name] = value._p_serial
+    return made
+
+
+def in_turn(made: dict[str, bytes], number: int) -> list[str]:
+    """All names some times, in an order that each thread has for itself."""
+    names = list(made)
+    return (names[number * 7 :] + names[: number * 7]) * 3
+
+
+async def in_threads(read: Callable[[int], T], most: int) -> list[T]:
+    """What each of some threads reads, which begin together; each is given its number."""
+    begin = threading.Barrier(most)
+
+    def read_with_others(number: int) -> T:
+        begin.wait()
+        return read(number)
+
+    return await asyncio.gather(*(asyncio.to_thread(read_with_others, number) for number in range(most)))
 
 
 class StorageConformance:
@@ -148,6 +181,75 @@ class StorageConformance:
             with image.snapshot() as root:
                 assert roots.mission_record(root, mission).status.word == "undone"
 
+    async def test_the_history_of_what_came_after_the_last_look_is_there(self, place: Place) -> None:
+        """A newer mission's first commit and the one that published it are found, though a history was read before."""
+        async with place.open() as image:
+            for text in ("First.", "Second."):
+                mission = await start_mission(image)
+                committed = await think(image, mission, text)
+                with image.snapshot() as root:
+                    record = image.find(root, mission)
+                    assert first_writing(root, record.thought).tid < committed
+                    assert published_at(root, record.status) == record.status._p_serial > committed
+
+    async def test_a_history_ends_with_what_its_reader_sees(self, place: Place) -> None:
+        """A commit that another process made after the reader began changes nothing for him."""
+        async with place.open() as image:
+            mission = await start_mission(image)
+            await think(image, mission, "As it was.")
+            theirs = await asyncio.to_thread(place.database) if self.shared else image.db
+            with image.snapshot() as root:
+                status = image.find(root, mission).status
+                assert status.published
+                with theirs.transaction() as connection:
+                    roots.mission_record(roots.root_of(connection), mission).status.become("undone", "")
+                assert published_at(root, status) == status._p_serial
+            if self.shared:
+                theirs.close()
+
+    async def test_threads_read_histories_at_once(self, place: Place) -> None:
+        """Each gets that of the object that it asked for."""
+        async with place.open() as image:
+            made = await asyncio.to_thread(write_many, image.db)
+
+            def read(number: int) -> list[bytes]:
+                with image.snapshot() as root:
+                    objects = dict[str, Any](root)
+                    return [first_writing(root, objects[name]).tid for name in in_turn(made, number)]
+
+            for number, found in enumerate(await in_threads(read, 3)):  # as many as may read at once
+                assert found == [made[name] for name in in_turn(made, number)]
+
+    async def test_threads_read_the_newest_commit_at_once(self, place: Place) -> None:
+        """Each gets it, though another one ends the transaction in which it was looked for."""
+        async with place.open() as image:
+            newest = newest_commit(image.db)
+            for found in await in_threads(lambda number: {newest_commit(image.db) for _ in range(50)}, 4):
+                assert found == {newest}
+
+    async def test_threads_read_one_copy_at_once(self, place: Place) -> None:
+        """Each gets the record, the revision and the history of the object that it asked for."""
+        async with place.open() as image:
+            made = await asyncio.to_thread(write_many, image.db)
+            with image.db.transaction() as connection:
+                oids = {name: connection.root()[name]._p_oid for name in made}
+            frozen = FrozenStorage(image.db.storage, newest_commit(image.db))
+
+            def read(number: int) -> list[tuple[bytes, bool, bool]]:
+                found = []
+                for name in in_turn(made, number):
+                    data, tid, _ = frozen.loadBefore(oids[name], maxtid) or (b"", b"", None)
+                    is_same = frozen.loadSerial(oids[name], tid) == data
+                    history = [each["tid"] for each in frozen.history(oids[name], 2)]
+                    found.append((tid, is_same and name.encode() in data, history == [tid]))
+                return found
+
+            try:
+                for number, found in enumerate(await in_threads(read, 6)):
+                    assert found == [(made[name], True, True) for name in in_turn(made, number)]
+            finally:
+                frozen.close()
+
     async def test_a_copy_stays_as_it_was(self, place: Place) -> None:
         """What a dream writes is not below it, and what is written below is not in the dream."""
         async with place.open() as image:
@@ -193,6 +295,17 @@ class StorageConformance:
                 kept = root[roots.ATTACHMENTS][digest]
                 assert kept.read() == data
                 assert (kept.blob is not None) == ("blob" in place.image)
+
+    async def test_a_copy_has_the_large_files(self, place: Place) -> None:
+        """An attachment is read in a copy as it is below."""
+        data = bytes(range(256)) * (INLINE_BYTES // 256 + 9)
+        digest = hashlib.sha256(data).hexdigest()
+        async with place.open() as image:
+            await image.accept(brief(), {digest: data})
+            copy = DB(Overlay(image.db.storage, newest_commit(image.db)))
+            with copy.transaction() as connection:
+                assert connection.root()[roots.ATTACHMENTS][digest].read() == data
+            copy.close()
 
     async def test_a_commit_of_a_reference_to_nothing_is_refused(self, place: Place) -> None:
         """The connection asks the storage; the commit leaves nothing."""
@@ -266,6 +379,16 @@ class TestZeo(StorageConformance):
 
 class TestPostgres(StorageConformance):
     """PostgreSQL on loopback, a database each for the image and the journal."""
+
+    async def test_a_history_leaves_no_session_in_a_transaction(self, place: Place, databases: tuple[str, str]) -> None:
+        """A table that was read in one stays locked for who writes its file anew."""
+        async with place.open() as image:
+            mission = await start_mission(image)
+            await think(image, mission, "Read.")
+            with image.snapshot() as root:
+                record = image.find(root, mission)
+                assert first_writing(root, record.thought).tid < (published_at(root, record.status) or b"")
+            await asyncio.to_thread(vacuum_postgres, databases[0], tries=1)
 
     @pytest.fixture
     def place(self, databases: tuple[str, str], tmp_path: Path) -> Place:

@@ -13,6 +13,8 @@ from tests.image.open_image import child, heard
 from tests.image.servers import zeo_server
 from tests.minds.scripted import Script, kind
 
+from batos.history.moments import find_moment
+from batos.history.why import explain
 from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -69,6 +71,19 @@ async def test_the_past_of_a_mind_on_a_server(tmp_path: Path, places: dict[str, 
         assert (await ask("show", mission=first["id"]))["answer"] == first["answer"]
         with uvm.image.snapshot() as root:
             assert {word: n for word, n in root[roots.TALLY].items() if n} == roots.count_by_status(root)
+
+
+async def test_why_knows_a_mission_that_came_after_the_last_question(tmp_path: Path, places: dict[str, Any]) -> None:
+    """Its commits are told, the newer one's too; and its moment can be asked about."""
+    async with scripted_uvm(tmp_path / "home", memory=False, **places) as uvm:
+        for text in ("What is a weir?", "What is a sluice?"):
+            told = await uvm.missions.ask({"text": text, "effort": "reflex", "user": "tester"})
+            found = await asyncio.to_thread(explain, uvm.readings, told["id"], "tester")
+            assert [each["text"] for each in found["because"] if each["kind"] == "commit"] == [
+                "read the mind", "committed the thought", "published what it contributes",
+            ]  # fmt: skip
+            moment = await asyncio.to_thread(find_moment, uvm.readings, told["id"], "tester")
+            assert moment.mission == told["id"]
 
 
 async def test_another_node_finishes_what_a_killed_one_began(tmp_path: Path, places: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def explain_slot(asking: Asking, named: str) -> WhyNode:
     lineage = methods.lineage_of(asking.root, holder, slot)
     if lineage is not None:
         because.append(explain_method(asking, lineage, explain_mission))
-    because += _explain_writing(asking, holder, slot, slot_writing(asking.root, holder, slot))
+    because += _explain_writing(asking, holder, slot, slot_writing(asking.root, holder, slot, asking.user or ""))
     inherited = "" if holder is obj else f" (from {where})"
     return make_node("slot", f"{named}{inherited} is {_short(value)}", because, f"{where}.{slot}")
 

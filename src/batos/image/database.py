@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Container, Mapping
 from typing import Any, Final, Protocol
 
@@ -142,3 +143,8 @@ class LoadableDB(DB):
 
     #: Where it is, for people, if its storage's own name may have a password in it.
     place: str = ""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        #: Held by who asks the storage itself, which no connection has.
+        self.asking = threading.RLock()
+        super().__init__(*arguments, **keywords)

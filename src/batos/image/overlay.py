@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from ZODB.Connection import TransactionMetaData
@@ -18,15 +21,27 @@ class FrozenStorage:
         instance = getattr(storage, "new_instance", None)
         self._own = None if instance is None else instance()
         self._storage = storage if self._own is None else self._own
+        #: Held by who reads the instance: it has one session, and the connections of a copy are used by many threads.
+        self._reading = nullcontext() if self._own is None else threading.RLock()
         self._before = p64(u64(tid) + 1)
         for name in ("loadBlob", "openCommittedBlobFile", "temporaryDirectory"):
             if hasattr(self._storage, name):  # it keeps blobs
-                setattr(self, name, getattr(self._storage, name))
+                setattr(self, name, self._alone(getattr(self._storage, name)))
+
+    def _alone(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of the storage that waits until no other thread reads it."""
+
+        def read_alone(*arguments: Any, **keywords: Any) -> Any:
+            with self._reading:
+                return read(*arguments, **keywords)
+
+        return read_alone
 
     def close(self) -> None:
         """Give back what was opened for this; the storage itself stays open."""
         if self._own is not None:
-            self._own.release()
+            with self._reading:
+                self._own.release()
 
     def getName(self) -> str:  # noqa: N802  # the storage's name for it, here and below
         """Return the name of the storage, and the commit."""
@@ -51,7 +66,8 @@ class FrozenStorage:
         """Return the newest revisions of an object that were there."""
         most = size
         while True:
-            found = self._storage.history(oid, size=most)
+            with self._reading:
+                found = self._storage.history(oid, size=most)
             then = [each for each in found if each["tid"] < self._before]
             if len(found) < most or len(then) >= size:
                 return then[:size]
@@ -66,7 +82,8 @@ class FrozenStorage:
 
     def loadBefore(self, oid: bytes, tid: bytes) -> tuple[bytes, bytes, bytes | None] | None:  # noqa: N802
         """Return an object's record, the commit that wrote it, and the one that wrote the next, if that was before."""
-        found = self._storage.loadBefore(oid, min(tid, self._before))
+        with self._reading:
+            found = self._storage.loadBefore(oid, min(tid, self._before))
         if found is None:
             return None
         data, start, end = found
@@ -76,7 +93,8 @@ class FrozenStorage:
         """Return a revision of an object."""
         if serial >= self._before:
             raise POSKeyError(oid)
-        data: bytes = self._storage.loadSerial(oid, serial)
+        with self._reading:
+            data: bytes = self._storage.loadSerial(oid, serial)
         return data
 
     def new_oid(self) -> bytes:

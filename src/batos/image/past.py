@@ -16,7 +16,8 @@ from ZODB.POSException import POSKeyError, ReadConflictError
 from ZODB.utils import p64, u64, z64
 
 from batos.errors import BatosError, ImageDamaged, PackedAway, Refused
-from batos.image import roots
+from batos.image import ownership, roots
+from batos.image.database import LoadableDB
 from batos.image.evolution import evolving
 from batos.image.ids import iso
 from batos.image.readable import ReadableImage, is_complete
@@ -46,18 +47,29 @@ def moment_of(tid: bytes) -> datetime:
 
 
 def newest_commit(db: DB) -> bytes:
-    """Return the id of the newest commit.
-
-    RelStorage returns what it saw last, unless it is polled just before.
-    """
-    poll = getattr(db.storage, "poll_invalidations", None)
-    if poll is not None:
-        poll()
-    tid: bytes = db.lastTransaction() or z64
-    if poll is not None:
-        # The poll began a transaction, which would hold the server's tables until the next one.
-        db.storage.afterCompletion()
+    """Return the id of the newest commit."""
+    with _present(db):
+        tid: bytes = db.lastTransaction() or z64
     return tid
+
+
+@contextmanager
+def _present(db: DB) -> Iterator[Any]:
+    """Yield the storage that a database has beside those of its connections, as it is now.
+
+    RelStorage shows what it saw first, unless it is polled just before, and has one session for all that ask it.
+    """
+    storage: Any = db.storage
+    if not hasattr(storage, "poll_invalidations"):
+        yield storage
+        return
+    with cast("LoadableDB", db).asking:
+        try:
+            storage.poll_invalidations()
+            yield storage
+        finally:
+            # The poll began a transaction, which would hold the server's tables until the next one.
+            storage.afterCompletion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +200,16 @@ def first_writing(root: Root, obj: Persistent) -> Writing:
     return _writing(_revisions(root, obj)[-1])
 
 
-def slot_writing(root: Root, obj: UvmObject, slot: str) -> Writing:
-    """Return the commit since which a slot of an object has its value, as far back as its history is kept."""
+def slot_writing(root: Root, obj: UvmObject, slot: str, user: str) -> Writing:
+    """Return the commit since which a slot of an object has the value that a user sees, as far back as is kept.
+
+    With no user ("") that is the value as it stands.
+    """
     connection: Any = roots.connection_of(root)
     revisions = _revisions(root, obj)
-    value, found = own_slots(obj).get(slot), revisions[0]
+    value, found = ownership.slot_for(own_slots(obj), slot, user), revisions[0]
     for revision in revisions[1:]:
-        before = connection.oldstate(obj, revision["tid"])
-        if slot not in before or before[slot] != value:
+        if ownership.slot_for(connection.oldstate(obj, revision["tid"]), slot, user) != value:
             break
         found = revision
     return _writing(found)
@@ -204,7 +218,8 @@ def slot_writing(root: Root, obj: UvmObject, slot: str) -> Writing:
 def _revisions(root: Root, obj: Persistent) -> list[Mapping[str, Any]]:
     """Return the revisions of an object up to the one that a root sees, the newest first."""
     obj._p_activate()
-    found: list[Mapping[str, Any]] = roots.connection_of(root).db().storage.history(obj._p_oid, size=_REVISIONS)
+    with _present(roots.connection_of(root).db()) as storage:
+        found: list[Mapping[str, Any]] = storage.history(obj._p_oid, size=_REVISIONS)
     return [each for each in found if each["tid"] <= obj._p_serial] or found
 
 
@@ -219,7 +234,7 @@ def published_at(root: Root, status: Status) -> bytes | None:
         return None
     connection: Any = roots.connection_of(root)
     found = None
-    for revision in connection.db().storage.history(status._p_oid, size=_REVISIONS):
+    for revision in _revisions(root, status):
         state = connection.oldstate(status, revision["tid"])
         if not state.get("published"):
             break
