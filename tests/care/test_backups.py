@@ -118,6 +118,29 @@ async def test_a_killed_restoration_is_done_again(tmp_path: Path, point: str) ->
     assert await said_by(target) == await said_by(home)
 
 
+async def test_a_restoration_removes_nothing_of_the_home(tmp_path: Path) -> None:
+    """Blobs and a codex that only this home has stay under other names; an index of the image moved away is no bar."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    await grown(home)
+    for name in ("codex", "blobs"):
+        (home / name).mkdir(exist_ok=True)
+    (home / "codex" / "notes.txt").write_text("first")
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    said = await said_by(home)
+    for number, ending in enumerate(("", "-2")):
+        (home / "codex" / "notes.txt").write_text(f"edited {number}")
+        (home / "blobs" / "only_here").write_text(str(number))
+        assert (home / "live_image.fs.index").exists()
+        for file in ("live_image.fs", "journal.fs"):
+            (home / file).rename(tmp_path / f"{file}{number}")
+        told = await asyncio.to_thread(backups.restore_backup, folder, home, backup)
+        assert {f"codex.before-restore{ending}", f"blobs.before-restore{ending}"} <= set(told["aside"])
+        assert (home / f"codex.before-restore{ending}" / "notes.txt").read_text() == f"edited {number}"
+        assert (home / f"blobs.before-restore{ending}" / "only_here").read_text() == str(number)
+        assert (home / "codex" / "notes.txt").read_text() == "first"
+        assert await said_by(home) == said
+
+
 async def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     """By its digests; the home stays empty."""
     home, folder = tmp_path / "home", tmp_path / "folder"

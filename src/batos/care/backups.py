@@ -7,6 +7,7 @@ was copied: both are of one moment, whatever was written meanwhile.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -45,6 +46,8 @@ _TID: Final = re.compile(r"tid:0x[0-9a-f]{1,16}")
 _STAMP: Final = re.compile(r"\d{4}(-\d\d){5}")
 #: The folder in a home in which a restoration is made ready.
 _READY: Final = ".restoring"
+#: The end of the name that a file or folder gets which is in the way of a restored one.
+_ASIDE: Final = ".before-restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,12 @@ def _append_line(path: Path, line: str) -> None:
 # -- restoring
 
 
+class RestorationReport(DisarmingReport):
+    """The grants and effects that disarming took back, and the new names of what was in the way in the home."""
+
+    aside: list[str]
+
+
 def find_backup(folder: Path, at: datetime | None) -> Backup:
     """Return the newest backup of a folder, or the newest that was made until a moment. Raises: NotFound."""
     found = [each for each in list_backups(folder) if at is None or datetime.fromisoformat(each.at) <= at]
@@ -169,12 +178,14 @@ def find_backup(folder: Path, at: datetime | None) -> Backup:
 
 def restore_backup(
     folder: Path, home: Path, backup: Backup, clock: Callable[[], datetime] = utc_now
-) -> DisarmingReport:
+) -> RestorationReport:
     """Bring a backup back into a home that has no image; all of it is there at the end, or nothing.
 
-    A restoration that was cut off is done again.
+    A restoration that was cut off is done again. Nothing of the home is removed: a folder or file that is in the way
+    gets another name.
 
-    The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back.
+    The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back, and the
+    new names of what was in the way.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
     BriefError: there is a link in the backup.
@@ -196,11 +207,11 @@ def restore_backup(
         disarmed = disarm_file(ready / _DATABASES["image"], iso(clock()))
         for source, name in ((folder / "blobs", "blobs"), *((folder / "home" / each, each) for each in _BESIDE)):
             _copy_beside(source, ready / name)
-        _settle(ready, home)
+        aside = _settle(ready, home)
     except OSError as error:
         what = f"the backup cannot be restored: {error}"
         raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
-    return disarmed
+    return {**disarmed, "aside": aside}
 
 
 def _empty(folder: Path) -> None:
@@ -223,15 +234,31 @@ def _cut_after(path: Path, tid: str) -> None:
     os.truncate(path, end)
 
 
-def _settle(ready: Path, home: Path) -> None:
-    """Put what is ready in its place; the image comes last, since a home without one is restored again."""
+def _settle(ready: Path, home: Path) -> list[str]:
+    """Put what is ready in its place, and return the names that what was in the way has now.
+
+    The image comes last, since a home without one is restored again.
+    """
+    aside = []
     for each in sorted(ready.iterdir(), key=lambda path: path.name == _DATABASES["image"]):
         target = home / each.name
-        if target.is_dir():
-            shutil.rmtree(target)
+        if target.exists():
+            aside.append(_set_aside(target))
+        Path(f"{target}.index").unlink(missing_ok=True)  # of another file: the database would not open with it
         each.replace(target)
     sync_files(home, set())
     ready.rmdir()
+    return aside
+
+
+def _set_aside(path: Path) -> str:
+    """Give a file or folder of the home another name, and return that; it may be all that its owner has."""
+    names = itertools.chain(
+        [f"{path.name}{_ASIDE}"], (f"{path.name}{_ASIDE}-{number}" for number in itertools.count(2))
+    )
+    free = next(name for name in names if not os.path.lexists(path.with_name(name)))
+    path.rename(path.with_name(free))
+    return free
 
 
 def moment_text(backup: Backup) -> str:
