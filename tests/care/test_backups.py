@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from tests.care.test_verification import bridge, grown
 from tests.history import lived
+from tests.history.test_dreams import BRIEF, counting
 from tests.history.test_undoing import asked
 from tests.image.open_image import child, heard
 
-from batos.care import backups, verification
-from batos.errors import BatosError, BriefError, NotFound, Refused, UsageError
+from batos.care import backups, database_copies, verification
+from batos.errors import BatosError, BriefError, Busy, NotFound, Refused, UsageError
 from batos.history import record_chain
 from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
@@ -80,6 +81,27 @@ async def test_a_backup_beside_missions_that_run_is_of_one_moment(tmp_path: Path
             assert {each["status"] for each in uvm.readings.newest(99)} <= {"done"}
 
 
+async def test_a_backup_has_the_dream_that_was_the_last_thing_done(tmp_path: Path) -> None:
+    """A dream is in the journal alone, and the image's last commit may be older."""
+    home, folder, restored = tmp_path / "home", tmp_path / "folder", tmp_path / "restored"
+    async with counting(home, memory=False) as (_, ask):
+        dreamt = await ask("dream_new", brief=BRIEF)
+        made = await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
+    await asyncio.to_thread(backups.restore_backup, folder, restored, made)
+    async with counting(restored, memory=False) as (_, ask):
+        assert [each["dream"] for each in (await ask("dream_list"))["dreams"]] == [dreamt["id"]]
+
+
+async def test_a_backup_beside_another_one_is_refused(tmp_path: Path) -> None:
+    """Both would write the same files of the folder; the refusal says that waiting helps."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    await grown(home)
+    folder.mkdir()
+    with database_copies.hold_folder(folder), pytest.raises(Busy, match="another backup"):
+        await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
+    await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
+
+
 @pytest.mark.parametrize("point", ["database", "settle", "half settled"])
 async def test_a_killed_restoration_is_done_again(tmp_path: Path, point: str) -> None:
     """Nothing that is half restored is taken for a home."""
@@ -94,6 +116,29 @@ async def test_a_killed_restoration_is_done_again(tmp_path: Path, point: str) ->
     assert (target / "journal.fs").exists() == (point == "half settled")
     await asyncio.to_thread(backups.restore_backup, folder, target, backup)
     assert await said_by(target) == await said_by(home)
+
+
+async def test_a_restoration_removes_nothing_of_the_home(tmp_path: Path) -> None:
+    """Blobs and a codex that only this home has stay under other names; an index of the image moved away is no bar."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    await grown(home)
+    for name in ("codex", "blobs"):
+        (home / name).mkdir(exist_ok=True)
+    (home / "codex" / "notes.txt").write_text("first")
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    said = await said_by(home)
+    for number, ending in enumerate(("", "-2")):
+        (home / "codex" / "notes.txt").write_text(f"edited {number}")
+        (home / "blobs" / "only_here").write_text(str(number))
+        assert (home / "live_image.fs.index").exists()
+        for file in ("live_image.fs", "journal.fs"):
+            (home / file).rename(tmp_path / f"{file}{number}")
+        told = await asyncio.to_thread(backups.restore_backup, folder, home, backup)
+        assert {f"codex.before-restore{ending}", f"blobs.before-restore{ending}"} <= set(told["aside"])
+        assert (home / f"codex.before-restore{ending}" / "notes.txt").read_text() == f"edited {number}"
+        assert (home / f"blobs.before-restore{ending}" / "only_here").read_text() == str(number)
+        assert (home / "codex" / "notes.txt").read_text() == "first"
+        assert await said_by(home) == said
 
 
 async def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:

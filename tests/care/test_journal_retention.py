@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.care.test_packing import Clock, packed
 from tests.history.test_undoing import asked
 
@@ -21,6 +22,7 @@ from batos.cli.render.dream_texts import replay_text
 from batos.cli.render.mission_record import prompts_text
 from batos.history import record_chain, replays
 from batos.history.why import explain
+from batos.image import roots
 from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS
 from batos.uvm import UVM
@@ -96,6 +98,24 @@ async def test_an_open_mission_keeps_its_words_and_those_that_it_may_be_served_f
         await uvm.missions.begin(waits)
         await uvm.missions.wait_for_end(waits)
         assert uvm.readings.mission(waits)["cost"]["from_journal"] > 0
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_pack_ends_though_missions_come_from_each_other_in_a_circle(tmp_path: Path, others: int) -> None:
+    """As they may in a hostile export; each keeps its words."""
+    async with kept(tmp_path) as (uvm, _, clock):
+        brief = {"text": "Who winds the lamp?", "user": "tester", "effort": "reflex", "attachments": []}
+        waiting = [await uvm.image.accept(dict(brief)) for _ in range(1 + others)]
+
+        def close_circle(root: Any) -> None:
+            for mission, ancestor in zip(waiting, waiting[1:] + waiting[:1], strict=True):
+                value = roots.mission_record(root, mission).brief.value
+                value["ancestor"] = ancestor
+                roots.mission_record(root, mission).brief.value = value
+
+        await uvm.image.writer.apply(close_circle)
+        async with asyncio.timeout(10):
+            assert await asyncio.to_thread(list_due, uvm.image, clock()) == []
 
 
 async def test_a_retry_of_a_mission_without_words_asks_the_model_again(tmp_path: Path) -> None:

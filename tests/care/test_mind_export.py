@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,12 +19,13 @@ from tests.care.test_backups import said_by
 from tests.care.test_verification import bridge, grown
 from tests.history import lived
 from tests.image.open_image import uri_of
+from tests.image.servers import ask_postgres, postgres_server, zeo_server
 from ZODB.utils import z64
 
 from batos.brief import as_file
-from batos.care import mind_export
+from batos.care import mind_export, verification
 from batos.errors import BatosError, BriefError, Refused, UsageError
-from batos.image import object_states
+from batos.image import object_states, roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage, Opening
 from batos.image.read_only import open_read_only
@@ -96,6 +98,80 @@ async def test_trees_of_many_nodes_are_imported_beside_the_objects_that_had_the_
         with image.snapshot() as now:
             root: Any = now
             assert [each["number"] for each in root["many"].values()] == list(range(300))
+
+
+async def test_the_nodes_of_a_server_are_not_imported(tmp_path: Path) -> None:
+    """Nor their notes: a record that nobody has ended would keep missions from running for ever."""
+    await grown(tmp_path / "home")
+
+    def add_nodes(root: Any) -> None:
+        record: Any = PersistentMapping(name="elsewhere", ended=False, beat=PersistentMapping(count=0))
+        root[roots.NODES], root[roots.PUBLISHER] = IOBTree({7: record}), PersistentMapping(fence=7, wanted=0)
+        root[roots.SUSPECTED] = PersistentMapping({"7": ()})
+
+    async with emptied(tmp_path / "home") as image:
+        await image.writer.apply(add_nodes)
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    await imported(tmp_path / "export", tmp_path / "copy")
+    async with emptied(tmp_path / "copy") as image:
+        with image.snapshot() as root:
+            assert not {roots.NODES, roots.PUBLISHER, roots.SUSPECTED} & set(root)
+        assert verification.find_faults(image.db) == []
+
+
+@contextmanager
+def server_places(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """An image and a journal on a server of a kind, with a folder here for its blobs."""
+    cache = folder / "cache"
+    if kind == "zeo":
+        folder.mkdir()
+        with zeo_server(folder) as port:
+            yield f"zeo://127.0.0.1:{port}?blob_dir={cache}", ""
+    else:
+        with postgres_server() as server:
+            ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
+            yield f"{server}image?blob_dir={cache}", f"{server}journal"
+
+
+@pytest.mark.blocks_loop
+@pytest.mark.parametrize("kind", ["zeo", "postgres"])
+async def test_a_mind_moves_to_a_server_and_back(tmp_path: Path, kind: str) -> None:
+    """With its blobs; it is asked there, and its export is made beside that node."""
+    async with scripted_uvm(tmp_path / "home", bridge(), memory=False, method_control=0) as uvm:
+        await uvm.missions.ask({"text": "What is salt?"}, [as_file("salt.txt", b"Salt is white. " * 6_000)])
+    counts = await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "first")
+    with server_places(kind, tmp_path / "server") as (uri, journal):
+        image = await asyncio.to_thread(LivingImage, Opening(uri, journal))
+        try:
+            assert (await mind_export.import_mind(image, tmp_path / "first"))[0] == counts
+            with pytest.raises(Refused, match="already"):
+                await mind_export.import_mind(image, tmp_path / "first")
+        finally:
+            await asyncio.to_thread(image.close)
+        usual: dict[str, Any] = {"memory": False, "image": uri, "journal": journal}
+        async with scripted_uvm(tmp_path / "node", bridge(), **usual) as uvm:
+            await uvm.missions.ask({"text": "Who winds the lamp?", "effort": "reflex"})
+            with open_read_only(uri, journal) as pair:
+                again = await asyncio.to_thread(mind_export.export_mind, pair, tmp_path / "second")
+    assert again["blobs"] == counts["blobs"] == 1
+    await imported(tmp_path / "second", tmp_path / "copy")
+    said = await said_by(tmp_path / "copy")
+    assert {each["text"] for each in said["lines"]} == {"What is salt?", "Who winds the lamp?"}
+
+
+async def test_an_export_with_blobs_is_refused_by_a_server_without_a_folder_for_them(tmp_path: Path) -> None:
+    """The remedy names the folder's option."""
+    async with scripted_uvm(tmp_path / "home", bridge(), memory=False, method_control=0) as uvm:
+        await uvm.missions.ask({"text": "What is salt?"}, [as_file("salt.txt", b"Salt is white. " * 6_000)])
+    await asyncio.to_thread(exported, tmp_path / "home", tmp_path / "export")
+    with server_places("zeo", tmp_path / "server") as (uri, journal):
+        image = await asyncio.to_thread(LivingImage, Opening(uri.partition("?")[0], journal))
+        try:
+            with pytest.raises(Refused, match="no folder") as refused:
+                await mind_export.import_mind(image, tmp_path / "export")
+        finally:
+            await asyncio.to_thread(image.close)
+    assert "blob_dir" in refused.value.remedy
 
 
 async def test_a_mind_is_not_imported_over_another(tmp_path: Path) -> None:

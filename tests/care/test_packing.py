@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import resource
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.history.test_undoing import asked
 
 from batos.care import verification
 from batos.care.packing import Packer, PackerParts
-from batos.errors import PackedAway
+from batos.errors import DiskFull, PackedAway
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot
@@ -69,6 +70,33 @@ async def test_a_pack_frees_what_is_old_and_changes_nothing_that_is_said(tmp_pat
         with pytest.raises(PackedAway):
             await Door(uvm)("show", mission=missions[0], as_of=moment)
         assert (await asked(uvm, "What is a sluice?"))["status"] == "done"
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("to_now", [False, True])
+async def test_a_pack_without_room_changes_nothing(tmp_path: Path, *, to_now: bool) -> None:
+    """The error says what is needed, missions go on, and with room it is packed."""
+    async with packed(tmp_path) as (uvm, packer, _):
+        await lived.live(uvm, 2)
+        await uvm.mission_memory.write()  # else in the background, on the full disk
+        before = uvm.image.sizes()
+        with full_disk(10_000), pytest.raises(DiskFull, match=f"for {before['bytes']:,} bytes") as full:
+            await (packer.pack_to_now(1) if to_now else packer.pack())
+        assert "live_image.fs" in str(full.value)
+        assert (uvm.image.sizes(), uvm.image.refusing) == (before, None)
+        assert await asyncio.to_thread(lambda: list(tmp_path.glob("*.pack"))) == []
+        assert (await asked(uvm, "What is a sluice?"))["status"] == "done"
+        assert (await packer.pack())["after"]["bytes"] < before["bytes"]
 
 
 async def test_an_open_mission_holds_a_pack_back(tmp_path: Path) -> None:

@@ -92,6 +92,16 @@ def unlist(root: Any) -> None:
     del trees_of(root)["ranges"][own_slots(first_document(root))["chunks"][0]]
 
 
+def queue_nothing(root: Any) -> None:
+    """Let a mission wait that is not there."""
+    root["queued"].insert("m-01K8S20000000000000000000Z")
+
+
+def queue_done(root: Any) -> None:
+    """Let a mission wait that is done."""
+    root["queued"].insert(first_mission(root))
+
+
 def unpublish(root: Any) -> None:
     """Take a mission's publication back, as far as its status tells of it."""
     status = root["missions"][first_mission(root)][1]
@@ -169,6 +179,8 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "a conversation is lost": ("dangling reference", lost(lambda root: next(iter(root["conversations"].values())))),
     "an index entry without its object": ("entry without object", planted(forget_by_halves)),
     "words without their part": ("entry without object", planted(leave_words)),
+    "a queue entry without its mission": ("entry without object", planted(queue_nothing)),
+    "a queue entry of a mission that is done": ("entry without object", planted(queue_done)),
     "a turn without its mission": ("entry without object", planted(add_turn)),
     "an object without its entry": ("object without entry", planted(unlist)),
     "parts without their words": ("object without entry", planted(lose_words)),
@@ -203,6 +215,25 @@ async def test_a_planted_fault_is_named_mended_and_gone(home: Path, tmp_path: Pa
         for mission in await uvm.missions.recover():
             await uvm.missions.run(mission)
         assert (await asked(uvm, "Who winds the lamp now?"))["status"] == "done"
+        assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+async def test_the_queue_is_mended(home: Path, tmp_path: Path, *, is_lost: bool) -> None:
+    """A mission that goes since its thought is lost waits no more, and one that waits is on the list."""
+    copy = await asyncio.to_thread(shutil.copytree, home, tmp_path / "home")
+    async with scripted_uvm(copy, bridge(), memory=False) as uvm:
+        mission = await uvm.missions.submit({"text": "What holds a pier?", "effort": "reflex"})
+    if is_lost:
+        lost(lambda root: root["missions"][mission][2])(copy)
+    else:
+        planted(lambda root: root["queued"].remove(mission))(copy)
+    async with scripted_uvm(copy, bridge(), memory=False) as uvm:
+        assert await asyncio.to_thread(verification.find_faults, uvm.image.db) != []
+        mended, left = await verification.repair(uvm.image)
+        assert (bool(mended), left) == (True, [])
+        with uvm.image.snapshot() as root:
+            assert list(root["queued"]) == ([] if is_lost else [mission])
         assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from BTrees.IOBTree import IOBTree
+from persistent.mapping import PersistentMapping
 from tests.image.missions import thinking
 from tests.image.open_image import child
 from tests.image.script_killed_mission import DEADLY, INNOCENT
@@ -150,6 +152,28 @@ async def test_a_mission_that_has_begun_anew_is_not_settled_again(tmp_path: Path
         assert await uvm.missions.recovery._count(mission, 1) is None
         assert uvm.readings.mission(mission)["status"] == "running"
         assert await uvm.missions.recovery._count(mission, 2) is not None
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_mission_of_a_node_of_the_server_that_a_file_was_copied_from_is_no_other_nodes(
+    tmp_path: Path, *, is_cancelled: bool
+) -> None:
+    """Nobody ended that node's record in the copy, and it never works on it: the mission is queued, or cancelled."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        await uvm.image.move(mission, "running", None, None)
+
+        def copy_from_server(root: Any) -> None:
+            root[roots.NODES] = IOBTree({7: PersistentMapping(name="elsewhere", ended=False)})
+            roots.mission_record(root, mission).status.claim = 7
+
+        await uvm.image.writer.apply(copy_from_server)
+        if is_cancelled:
+            async with asyncio.timeout(10):
+                assert (await uvm.missions.cancel(mission))["status"] == "cancelled"
+        else:
+            await uvm.missions.recover()
+            assert counted(uvm, mission) == ("queued", 0)
 
 
 async def suspect(uvm: UVM) -> str:

@@ -46,3 +46,17 @@ async def test_a_clean_end_drops_the_note(tmp_path: Path) -> None:
         assert noted(uvm) == {}
         await uvm.missions.recover()
         assert counted(uvm, mission) == ("queued", DEATHS + 3)
+
+
+async def test_a_note_that_cannot_be_written_ends_no_server(tmp_path: Path) -> None:
+    """As in a damaged image, where a mission is queued that is not there; questions are answered all the same."""
+    async with scripted_uvm(tmp_path, memory=False, seams=Seams(quiet=600)) as uvm:
+        mission = await submit(uvm)
+        for _ in range(DEATHS + 4):
+            await dies(uvm, mission)
+        await uvm.image.writer.apply(lambda root: root["queued"].insert("m-0"))
+        await uvm.missions.begin(mission)
+        await asyncio.sleep(0)
+        await uvm.image.writer.apply(lambda root: root["queued"].remove("m-0"))  # behind the note
+        assert noted(uvm) == {}
+        assert uvm.readings.mission(await submit(uvm))["status"] == "queued"

@@ -1,30 +1,38 @@
 """Backups of a home, also beside a running server, and their restoration; ZODB's own `repozo` copies the databases.
 
-The image is copied first, and the journal after it. Both are append-only, and every commit has the time in its id: the
-journal of a restored pair ends with the image's last moment, so both are of one moment, whatever was written meanwhile.
+The image is copied first, and the journal after it. Both are append-only, and every commit has the time in its id. The
+journal of a restored pair ends with the image's last commit, or with the last one that the journal had before the image
+was copied: both are of one moment, whatever was written meanwhile.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from ZODB.FileStorage import FileIterator
-from ZODB.scripts import repozo
 
+from batos.care.database_copies import (
+    copy_database,
+    hold_folder,
+    last_commit,
+    last_copied_commit,
+    recover_database,
+    sync_files,
+)
 from batos.care.disarming import DisarmingReport, disarm_file
 from batos.care.plain_folders import check_plain
-from batos.errors import BatosError, NotFound, Refused, UsageError
-from batos.image.ids import iso, serial_of, tid_text, utc_now
+from batos.errors import NotFound, Refused, UsageError
+from batos.image.ids import iso, serial_of, utc_now
 from batos.image.past import moment_of
 
 #: The list of a folder's backups, a line of JSON for each.
@@ -38,11 +46,13 @@ _TID: Final = re.compile(r"tid:0x[0-9a-f]{1,16}")
 _STAMP: Final = re.compile(r"\d{4}(-\d\d){5}")
 #: The folder in a home in which a restoration is made ready.
 _READY: Final = ".restoring"
+#: The end of the name that a file or folder gets which is in the way of a restored one.
+_ASIDE: Final = ".before-restore"
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup: when it was made, the last commit in it, and how repozo names its two parts."""
+    """A backup: when it was made, the last commit of image or journal, and how repozo names its two parts."""
 
     at: str
     tid: str
@@ -85,6 +95,7 @@ def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], dat
     With `beside` the folder may be in the home, as one that only an upgrade is undone with.
 
     Raises: UsageError: the folder cannot be written, or is in the home. NotFound: the home has no image in a file.
+    Busy: another backup is being made there.
     """
     image, journal = (home / name for name in _DATABASES.values())
     if not image.exists() or not journal.exists():
@@ -94,53 +105,25 @@ def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], dat
     try:
         for name in (*_DATABASES, "blobs", "home"):
             (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-        stamps = {name: _copy_database(home / file, folder / name, full=full) for name, file in _DATABASES.items()}
-        size = _copy_blobs(home / "blobs", folder / "blobs")
-        for name in _BESIDE:
-            _copy_beside(home / name, folder / "home" / name)
-        made = Backup(iso(clock()), _last_tid(folder / "image"), stamps["image"], stamps["journal"], size)
-        _append_line(folder / _LIST, json.dumps(made.as_dict()))
+        with hold_folder(folder):
+            made = _copy_home(home, folder, full=full, at=iso(clock()))
+            _append_line(folder / _LIST, json.dumps(made.as_dict()))
     except OSError as error:
         what = f"the backup cannot be written: {error}"
         raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
     return made
 
 
-def _copy_database(file: Path, folder: Path, *, full: bool) -> str:
-    """Copy a database by repozo, and return the time by which repozo names this state."""
-    before = {each.name for each in folder.iterdir()}
-    while any(name.startswith(time.strftime("%Y-%m-%d-%H-%M-%S", time.gmtime())) for name in before):
-        time.sleep(0.1)  # repozo names its files by the second
-    _run_repozo(["-B", "-r", str(folder), "-f", str(file), *(["-F"] if full else [])])
-    names = sorted(each.name for each in folder.iterdir() if each.suffix in (".fs", ".deltafs"))
-    _sync(folder, {each.name for each in folder.iterdir()} - before)
-    return names[-1].partition(".")[0]
-
-
-def _run_repozo(arguments: list[str]) -> None:
-    """Run repozo's own functions, which raise errors where its program would leave the process."""
-    options = repozo.parseargs(arguments)
-    repozo.do_backup(options) if options.mode == repozo.BACKUP else repozo.do_recover(options)
-
-
-def _sync(folder: Path, names: set[str]) -> None:
-    for name in (*sorted(names), "."):
-        descriptor = os.open(folder / name, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _last_tid(folder: Path) -> str:
-    """Return the last commit of the newest file of a backup."""
-    newest = max((each for each in folder.iterdir() if each.suffix in (".fs", ".deltafs")), key=lambda each: each.name)
-    with newest.open("rb") as file:
-        # Behind each commit stands its length, so that the last one is found from the end.
-        end = file.seek(-8, os.SEEK_END)
-        length = int.from_bytes(file.read(8), "big")
-        file.seek(end - length)
-        return tid_text(file.read(8))
+def _copy_home(home: Path, folder: Path, *, full: bool, at: str) -> Backup:
+    """Copy databases, blobs, codex and settings, and return what the list is to tell of them."""
+    # The image is copied after this, so that it has every mission of which the journal has anything by now.
+    journaled = last_commit(home / _DATABASES["journal"])
+    stamps = {name: copy_database(home / file, folder / name, full=full) for name, file in _DATABASES.items()}
+    size = _copy_blobs(home / "blobs", folder / "blobs")
+    for name in _BESIDE:
+        _copy_beside(home / name, folder / "home" / name)
+    last = max(journaled, last_copied_commit(folder / "image"), key=serial_of)
+    return Backup(at, last, stamps["image"], stamps["journal"], size)
 
 
 def _copy_blobs(source: Path, target: Path) -> int:
@@ -178,6 +161,12 @@ def _append_line(path: Path, line: str) -> None:
 # -- restoring
 
 
+class RestorationReport(DisarmingReport):
+    """The grants and effects that disarming took back, and the new names of what was in the way in the home."""
+
+    aside: list[str]
+
+
 def find_backup(folder: Path, at: datetime | None) -> Backup:
     """Return the newest backup of a folder, or the newest that was made until a moment. Raises: NotFound."""
     found = [each for each in list_backups(folder) if at is None or datetime.fromisoformat(each.at) <= at]
@@ -189,12 +178,14 @@ def find_backup(folder: Path, at: datetime | None) -> Backup:
 
 def restore_backup(
     folder: Path, home: Path, backup: Backup, clock: Callable[[], datetime] = utc_now
-) -> DisarmingReport:
+) -> RestorationReport:
     """Bring a backup back into a home that has no image; all of it is there at the end, or nothing.
 
-    A restoration that was cut off is done again.
+    A restoration that was cut off is done again. Nothing of the home is removed: a folder or file that is in the way
+    gets another name.
 
-    The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back.
+    The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back, and the
+    new names of what was in the way.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
     BriefError: there is a link in the backup.
@@ -211,18 +202,16 @@ def restore_backup(
         _empty(ready)
         for name, file in _DATABASES.items():
             stamp = backup.image if name == "image" else backup.journal
-            with _explain_damage(folder):
-                _run_repozo(["-R", "-r", str(folder / name), "-o", str(ready / file), "-D", stamp, "-w"])
-            (ready / f"{file}.index").unlink(missing_ok=True)  # it may be of a later state
+            recover_database(folder / name, stamp, ready / file)
         _cut_after(ready / _DATABASES["journal"], backup.tid)
         disarmed = disarm_file(ready / _DATABASES["image"], iso(clock()))
         for source, name in ((folder / "blobs", "blobs"), *((folder / "home" / each, each) for each in _BESIDE)):
             _copy_beside(source, ready / name)
-        _settle(ready, home)
+        aside = _settle(ready, home)
     except OSError as error:
         what = f"the backup cannot be restored: {error}"
         raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
-    return disarmed
+    return {**disarmed, "aside": aside}
 
 
 def _empty(folder: Path) -> None:
@@ -232,15 +221,6 @@ def _empty(folder: Path) -> None:
             shutil.rmtree(each)
         else:
             each.unlink()
-
-
-@contextmanager
-def _explain_damage(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (repozo.RepozoError, KeyError) as error:
-        what = f"the backup in {folder} is damaged: {error}"
-        raise BatosError(what, remedy="Restore an earlier one: `batos restore DIR --at WHEN`.") from error
 
 
 def _cut_after(path: Path, tid: str) -> None:
@@ -254,15 +234,31 @@ def _cut_after(path: Path, tid: str) -> None:
     os.truncate(path, end)
 
 
-def _settle(ready: Path, home: Path) -> None:
-    """Put what is ready in its place; the image comes last, since a home without one is restored again."""
+def _settle(ready: Path, home: Path) -> list[str]:
+    """Put what is ready in its place, and return the names that what was in the way has now.
+
+    The image comes last, since a home without one is restored again.
+    """
+    aside = []
     for each in sorted(ready.iterdir(), key=lambda path: path.name == _DATABASES["image"]):
         target = home / each.name
-        if target.is_dir():
-            shutil.rmtree(target)
+        if target.exists():
+            aside.append(_set_aside(target))
+        Path(f"{target}.index").unlink(missing_ok=True)  # of another file: the database would not open with it
         each.replace(target)
-    _sync(home, set())
+    sync_files(home, set())
     ready.rmdir()
+    return aside
+
+
+def _set_aside(path: Path) -> str:
+    """Give a file or folder of the home another name, and return that; it may be all that its owner has."""
+    names = itertools.chain(
+        [f"{path.name}{_ASIDE}"], (f"{path.name}{_ASIDE}-{number}" for number in itertools.count(2))
+    )
+    free = next(name for name in names if not os.path.lexists(path.with_name(name)))
+    path.rename(path.with_name(free))
+    return free
 
 
 def moment_text(backup: Backup) -> str:

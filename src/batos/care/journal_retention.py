@@ -41,10 +41,15 @@ def list_due(image: LivingImage, before: datetime) -> list[str]:
 
 
 def _held_logs(root: Root) -> Iterator[str]:
-    """Yield the logs of missions that have not ended, and of those that these may be served from."""
+    """Yield the logs of missions that have not ended, and of those that these may be served from, each once.
+
+    A hostile mind may have missions that come from each other in a circle.
+    """
+    seen: set[str] = set()
     for name in root[roots.UNFOLDED]:
         held: str | None = name
-        while held is not None:
+        while held is not None and held not in seen:
+            seen.add(held)
             yield held
             record = roots.find_record(root, held)
             held = None if record is None else record.brief.value.get("ancestor")

@@ -85,7 +85,7 @@ def _delete(tree: str, key: Any, root: Root) -> None:
 
 def _drop_mission(name: str, root: Root) -> None:
     del root[roots.MISSIONS][name]
-    for waiting in (roots.UNFOLDED, roots.UNREMEMBERED):
+    for waiting in (roots.UNFOLDED, roots.QUEUED, roots.UNREMEMBERED):
         root[waiting].discard(name)
 
 

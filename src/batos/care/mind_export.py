@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from persistent import Persistent
 from ZODB.blob import Blob, FilesystemHelper
@@ -30,6 +30,7 @@ from batos.image.evolution import evolving
 from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
+from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot
 
 #: The files of an export.
@@ -39,6 +40,11 @@ FORMAT, VERSION = "batos-image", 1
 #: Objects after which those that are loaded are let go.
 _HELD: Final = 2_000
 _AGAIN: Final = "Export the mind again."
+#: Keys of the image's root that belong to the processes and nodes that worked on it.
+_NOT_MOVED: Final = (roots.ERASURE, roots.NODES, roots.PUBLISHER, roots.SUSPECTED)
+_BLOBS_FOLDER: Final = (
+    "Name one: `?blobstorage_dir=/path` behind a file's address, `?blob_dir=/path` behind a server's."
+)
 _WHOLE: Final = "The export was cut off, or not copied whole. " + _AGAIN
 #: Oids of objects are below this: a database counts on from the highest one, and has to be able to.
 _OIDS: Final = p64(1 << 62)
@@ -125,17 +131,24 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _copy_blob(blob: Blob, pair: ReadOnlyPair, folder: Path) -> str:
-    if pair.blobs is None:
-        raise BatosError(
-            "the image has blobs, and no folder of them", remedy="`batos doctor` tells where it should be."
-        )
-    oid: bytes = blob._p_oid or z64
-    _, serial = load_current(pair.image.storage, oid)
-    path = Path(FilesystemHelper(str(pair.blobs)).getBlobFilename(oid, serial))
-    digest = _sha256(path)
-    if not (folder / digest).exists():
-        shutil.copyfile(path, folder / digest)
+    beside = folder / ".part"
+    with _open_blob(blob, pair) as source, beside.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    digest = _sha256(beside)
+    beside.replace(folder / digest)
     return digest
+
+
+def _open_blob(blob: Blob, pair: ReadOnlyPair) -> IO[bytes]:
+    """Open a blob for reading; a file storage is opened without its blobs, so theirs are read where they lie."""
+    if pair.blobs is not None:
+        oid: bytes = blob._p_oid or z64
+        _, serial = load_current(pair.image.storage, oid)
+        return Path(FilesystemHelper(str(pair.blobs)).getBlobFilename(oid, serial)).open("rb")
+    if not keeps_blobs(pair.image.storage):
+        what = "the image has blobs, and no folder of them"
+        raise BatosError(what, remedy=_BLOBS_FOLDER)
+    return blob.open("r")
 
 
 def _sha256(path: Path) -> str:
@@ -189,10 +202,7 @@ async def import_mind(
     """
     await asyncio.to_thread(check_plain, folder)
     with image.snapshot() as root:
-        if roots.MISSIONS in root:
-            raise Refused(
-                "there is a mind in this home already", field="home", remedy="Name an empty home: --home DIR."
-            )
+        _check_empty(root)
     with snapshot(image.journal_db) as root:
         if "missions" in root:
             what = "the home has a journal without an image"
@@ -204,21 +214,32 @@ async def import_mind(
     at = iso(clock())
 
     def change(root: Any) -> DisarmingReport:
+        _check_empty(root)  # a node of the same server may have made one meanwhile
         _fill(root, "image", folder, counts)
         return _disarm(root, at)
 
-    # The image first: the guardian may refuse a method of it, and then nothing at all is written.
-    disarmed = await image.shared.apply(change)
+    # The image first: the guardian may refuse a method of it, and then nothing at all is written. An image that was
+    # not prepared has no nodes, and so no publisher who alone could write it.
+    disarmed = await image.writer.apply(change)
     await image.journal_writer.apply(lambda root: _fill(root, "journal", folder, counts))
     return counts, disarmed
+
+
+def _check_empty(root: Any) -> None:
+    if roots.MISSIONS in root:
+        what = "there is a mind in this home already"
+        raise Refused(what, field="home", remedy="Name an empty home: --home DIR.")
 
 
 def _try(db: DB, name: str, folder: Path) -> None:
     """Make the objects of a database and throw them away. Raises: BriefError: there are none, or they are damaged."""
     with snapshot(db) as root:
-        _fill(root, name, folder, {"image": 0, "journal": 0, "blobs": 0}, is_kept=False)
+        _fill(root, name, folder, counts := {"image": 0, "journal": 0, "blobs": 0}, is_kept=False)
         if not root:
             raise BriefError(f"{LINES} has nothing of the {name}", field="folder", remedy=_WHOLE)
+        if counts["blobs"] and not keeps_blobs(db.storage):
+            what = "the export has blobs, and the image has no folder of them"
+            raise Refused(what, field="image", remedy=_BLOBS_FOLDER)
         if name == "image":
             for key, found, wanted in roots.find_wrong_kinds(root):
                 what = f"{key} of the image is a {found}, and no {wanted}"
@@ -227,9 +248,10 @@ def _try(db: DB, name: str, folder: Path) -> None:
 
 def _disarm(root: Any, at: str) -> DisarmingReport:
     try:
-        # An erasure that was cut off is whose it was: its note could name anything of the mind that it comes to.
-        erasing, done = root.pop(roots.ERASURE, None), disarm(root, at)
-        if done["grants"] or erasing is not None:
+        # An erasure that was cut off is whose it was: its note could name anything of the mind that it comes to. The
+        # nodes of a server do not come with a mind either.
+        left_behind, done = [root.pop(name, None) for name in _NOT_MOVED], disarm(root, at)
+        if done["grants"] or any(each is not None for each in left_behind):
             object_states.keep_added(root._p_jar, _reachable(root))
         return done
     except Exception as error:  # hostile trees may raise anything

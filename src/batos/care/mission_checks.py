@@ -15,6 +15,7 @@ from batos.objects.prototype import own_slots
 
 #: Statuses of missions that somebody has to run.
 _OPEN: Final = frozenset({"queued", "running", "waiting", "paused"})
+_PUT_ON: Final = "put it on the list"
 
 
 def check_missions(root: Root) -> Iterator[ImageFault]:
@@ -46,6 +47,9 @@ def _check_mission(root: Root, name: str, record: MissionRecord) -> Iterator[Ima
         what = f"it is {status.word}, and no process would run it"
         mend = partial(_insert, roots.UNFOLDED, name)
         yield ImageFault("object without entry", name, what, "put it on the list of those that wait", mend)
+    if status.word == "queued" and name not in root[roots.QUEUED]:
+        mend = partial(_insert, roots.QUEUED, name)
+        yield ImageFault("object without entry", name, "it is queued, and no node would take it up", _PUT_ON, mend)
     turn = dict(slots.get("contributions", ())).get("turn")
     if status.word == "done" and turn is not None:
         conversation = root[roots.CONVERSATIONS].get(turn["conversation"])
@@ -101,6 +105,12 @@ def _check_lists(root: Root) -> Iterator[ImageFault]:
             if roots.find_record(root, mission_of(key)) is None:
                 what = f"{mission_of(key)} is not there"
                 yield ImageFault("entry without object", tree, what, "take it off", partial(_discard, tree, key))
+    for name in list(root[roots.QUEUED]):
+        record = roots.find_record(root, name)
+        if record is None or record.status.word != "queued":
+            what = f"{name} is {'not there' if record is None else record.status.word}"
+            mend = partial(_discard, roots.QUEUED, name)
+            yield ImageFault("entry without object", roots.QUEUED, what, "take it off", mend)
     approvals = root[roots.APPROVALS]
     for name in list(root[roots.AWAITED]):
         if name not in approvals or approvals[name].word != "asked":
@@ -110,7 +120,7 @@ def _check_lists(root: Root) -> Iterator[ImageFault]:
     for name, approval in approvals.items():
         if approval.word == "asked" and name not in root[roots.AWAITED]:
             mend = partial(_insert, roots.AWAITED, name)
-            yield ImageFault("object without entry", name, "nobody is asked", "put it on the list", mend)
+            yield ImageFault("object without entry", name, "nobody is asked", _PUT_ON, mend)
 
 
 def _check_lineages(root: Root) -> Iterator[ImageFault]:
@@ -152,4 +162,4 @@ def _check_effects(root: Root) -> Iterator[ImageFault]:
         if effect["state"] in staged_effects.WAITING and name not in root[roots.STAGED]:
             mend = partial(_insert, roots.STAGED, name)
             what = f"it is {effect['state']}, and nobody would release it"
-            yield ImageFault("object without entry", name, what, "put it on the list", mend)
+            yield ImageFault("object without entry", name, what, _PUT_ON, mend)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final, TypedDict
 
 import structlog
@@ -26,6 +27,7 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.past import newest_commit
 from batos.image.roots import Root
+from batos.image.storage_quota import disk_full, is_full
 
 _log = structlog.get_logger("batos.image")
 
@@ -94,7 +96,7 @@ class Packer:
     async def pack(self, days: float | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
 
-        Missions go on meanwhile.
+        Missions go on meanwhile. Raises: DiskFull: there is no room for it; nothing is changed.
         """
         kept = timedelta(days=self._parts.days if days is None else days)
         return await self._pack_both(self._parts.clock() - max(kept, self._parts.least_kept))
@@ -215,8 +217,17 @@ def _is_due(root: Root, now: datetime, kept: timedelta) -> bool:
 
 
 def _pack(db: DB, until: datetime, *, to_newest: bool) -> None:
-    """Pack a database; `to_newest` also beyond the moment, where a server's clock is ahead of ours."""
+    """Pack a database; `to_newest` also beyond the moment, where a server's clock is ahead of ours.
+
+    Raises: DiskFull: there is no room for the file that a pack writes beside the former one; that one stays.
+    """
     moment = until.timestamp()
     if to_newest:
         moment = max(moment, TimeStamp(newest_commit(db)).timeTime() + _LATER)
-    db.pack(t=moment)
+    try:
+        db.pack(t=moment)
+    except Exception as error:
+        if not is_full(error):
+            raise
+        path = Path(db.storage.getName())
+        raise disk_full(error, path if path.is_file() else None, db.getSize()) from error

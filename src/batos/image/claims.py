@@ -35,8 +35,11 @@ def is_claimed(status: Status, fence: int) -> bool:
 
 
 def is_elsewhere(root: Root, status: Status, fence: int) -> bool:
-    """Tell whether another node runs a mission, whose lease nobody has ended."""
-    if status.word != "running" or status.claim in (0, fence):
+    """Tell whether another node runs a mission, whose lease nobody has ended.
+
+    An image of a single process (fence 0) has no other node: the nodes in it are of a server that it was copied from.
+    """
+    if fence == 0 or status.word != "running" or status.claim in (0, fence):
         return False
     return not has_ended(root.get(roots.NODES, {}), status.claim)
 

@@ -299,6 +299,11 @@ class SoundFileStorage(FileStorage):
         self._release()
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return a file and those that FileStorage opens beside it."""
+    return [path, *(Path(f"{path}{suffix}") for suffix in _BESIDE)]
+
+
 def check_beside(path: str) -> None:
     """Raise ImageDamaged if what will be opened beside the file is no plain file: a link would lead a write astray."""
     for suffix in _BESIDE:

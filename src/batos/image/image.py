@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from ZODB.DB import DB
-from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
@@ -107,8 +106,7 @@ class LivingImage(ReadableImage):
         self._newest = ""
         #: The reason why no more missions are accepted, if there is one.
         self.refusing: ImageError | None = None
-        # A client of ZEO says so where its server keeps blobs, and needs a folder of its own for them.
-        self._blobs = IBlobStorage.providedBy(self.db.storage) and getattr(self.db.storage, "blob_dir", "") is not None
+        self._blobs = storage.keeps_blobs(self.db.storage)
 
     def _commit_reporter(self, what: str) -> Callable[[int], None]:
         """Return a callback that reports a commit of this database and the number of changes in it."""

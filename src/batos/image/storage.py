@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -13,13 +15,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import zodburi
 from transaction.interfaces import TransientError
 from zc.lockfile import LockError
+from ZODB.interfaces import IBlobStorage
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
-from batos.image.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage, files_of
 from batos.image.reader_limit import ReaderLimit
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
@@ -218,6 +221,32 @@ def blobs_of(uri: str) -> Path | None:
     """Return the folder of a file:// URI's blobs, None where it has none."""
     given = dict(parse_qsl(uri.partition("?")[2]))
     return Path(given["blobstorage_dir"]) if file_of(uri) is not None and "blobstorage_dir" in given else None
+
+
+@contextmanager
+def removing_new_files(*uris: str) -> Iterator[None]:
+    """Remove files and folders of blobs that were not there before, if an error ends the work with these storages.
+
+    The storages have to be closed by then. Where another process has one of them the files are its own.
+    """
+    files = [each for uri in uris if (path := file_of(uri)) is not None for each in files_of(path)]
+    new = [path for path in (*files, *filter(None, map(blobs_of, uris))) if not path.exists()]
+    try:
+        yield
+    except ImageBusy:
+        raise
+    except BaseException:
+        for path in new:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        raise
+
+
+def keeps_blobs(opened: object) -> bool:
+    """Test if an open storage keeps blobs; a client of ZEO needs a folder of its own for those of its server."""
+    return bool(IBlobStorage.providedBy(opened)) and getattr(opened, "blob_dir", "") is not None
 
 
 def data_places(uri: str) -> list[Path]:

@@ -37,5 +37,6 @@ class SuspicionNote:
     async def _apply(self, change: Callable[..., None]) -> None:
         try:
             await self._image.writer.apply(partial(change, fence=self._image.fence))
-        except BatosError as error:  # nothing hangs on it but what counts against missions
-            _log.warning("suspicion.not_noted", reason=error.as_dict())
+        except Exception as error:  # nothing hangs on it but what counts against missions: no server ends for it
+            reason = error.as_dict() if isinstance(error, BatosError) else f"{type(error).__name__}: {error}"
+            _log.warning("suspicion.not_noted", reason=reason)

@@ -30,3 +30,22 @@ def test_a_mind_moves_to_another_home(user: User, tmp_path: Path) -> None:
     assert user.run("ask", "What is a sluice?", "--effort", "reflex", "--home", str(other)).code == 0
     assert user.run("import", str(tmp_path), "--home", str(tmp_path / "x")).code == 2
     assert user.run("export", str(tmp_path / "y"), "--home", str(tmp_path / "none")).code == 2
+
+
+def test_a_refused_import_leaves_the_home_as_it_was(user: User, tmp_path: Path) -> None:
+    """No database is left, so that a backup can be restored there, or another export be imported."""
+    folder, backups, other = tmp_path / "mind", tmp_path / "backups", tmp_path / "other"
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    assert user.run("backup", str(backups)).code == 0
+    assert user.run("export", str(folder)).code == 0
+    lines = folder / "mind.jsonl"
+    whole = lines.read_text()
+    lines.write_text(whole[:-20])
+    refused = user.run("import", str(folder), "--home", str(other))
+    assert (refused.code, "is damaged" in refused.err) == (2, True)
+    assert not [*other.glob("*.fs*"), *other.glob("blobs")]
+    assert user.run("restore", str(backups), "--home", str(other)).code == 0
+    lines.write_text(whole)
+    again = user.run("import", str(folder), "--home", str(other))
+    assert (again.code, "already" in again.err) == (4, True)
+    assert user.run("verify", "--home", str(other)).code == 0

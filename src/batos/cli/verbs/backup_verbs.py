@@ -76,7 +76,8 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
     """Bring the mind in DIR back into the home, which has no image yet: all of it, or nothing.
 
     Then `batos verify` and `batos audit verify` check it. Keys and tokens are made anew. Grants are taken back:
-    what the mind was about to do may have happened since.
+    what the mind was about to do may have happened since. Nothing of the home is removed: files and folders that
+    are in the way get the ending .before-restore.
     """
     from batos.care import backups
 
@@ -84,9 +85,11 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
         raise BriefError("--at takes a time", field="at", remedy="Give a time such as yesterday, or 2h ago.")
     _check_files(called)
     chosen = backups.find_backup(folder, None if at is None else datetime.fromisoformat(at))
-    disarmed = run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
-    told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)} | disarmed
+    report = run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
+    told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)} | report
     note_disarmed(called, told)
+    if report["aside"]:
+        called.note(f"Files and folders that were in the way are kept in the home as {', '.join(report['aside'])}.")
     called.answer(told, lambda told: f"The mind as of {local_time(told['moment'])} is in {told['home']}.")
     called.note(f"`batos verify --home {told['home']}` and `batos audit verify --home {told['home']}` check it.")
     return 0

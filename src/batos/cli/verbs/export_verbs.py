@@ -87,15 +87,17 @@ def note_disarmed(called: VerbCall, told: Mapping[str, Any]) -> None:
 async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
     from batos.care import mind_export
     from batos.image.image import LivingImage, Opening
+    from batos.image.storage import journal_uri, removing_new_files
 
     settings = called.settings
     if not (folder / mind_export.LINES).is_file():
         raise UsageError(f"{folder} has no {mind_export.LINES}", field="folder", remedy="Name the folder of an export.")
-    image = await asyncio.to_thread(LivingImage, Opening(settings.image_uri, settings.journal))
-    try:
-        counts, disarmed = await mind_export.import_mind(image, folder)
-    finally:
-        await asyncio.to_thread(image.close)
+    with removing_new_files(settings.image_uri, journal_uri(settings.image_uri, settings.journal)):
+        image = await asyncio.to_thread(LivingImage, Opening(settings.image_uri, settings.journal))
+        try:
+            counts, disarmed = await mind_export.import_mind(image, folder)
+        finally:
+            await asyncio.to_thread(image.close)
     left_out = [] if _is_harmless(folder / "batos.toml") else ["batos.toml"]
     for name in _BESIDE:
         if name not in left_out:
