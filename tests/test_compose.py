@@ -19,6 +19,7 @@ from tests.composing import ROOT, dockerfile, filled, laid_over, read, sent, var
 
 import batos
 from batos.cli import entry
+from batos.cli.wrong_usage import DefaultVerb
 from batos.client.wire.addresses import parse_listening
 from batos.config import Settings, load
 from batos.genesis.daemon_listing import OLDEST
@@ -61,6 +62,7 @@ def check_command(words: list[str]) -> None:
     context = click.Context(command, info_name="batos")
     rest = list(words)
     while isinstance(command, click.Group) and (rest or not command.invoke_without_command):
+        rest = command.with_verb(rest) if isinstance(command, DefaultVerb) else rest
         name = rest.pop(0) if rest else ""
         found = command.get_command(context, name)
         assert found is not None, f"batos {shlex.join(words)}: there is no {name!r}"

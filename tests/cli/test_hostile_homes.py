@@ -93,7 +93,7 @@ def test_a_home_is_its_owners_alone(tmp_path: Path) -> None:
 def test_a_terminal_without_the_letters(tmp_path: Path) -> None:
     """A stream of ASCII escapes what it lacks: names that are not known are told all the same."""
     user = User(tmp_path / "home", NO_DAEMON)
-    for arguments in (("missions", "--höme"), ("show", "mission-ünknown"), ("show", "--json", "ünknown")):
+    for arguments in (("missions", "--höme"), ("cancel", "mission-ünknown"), ("cancel", "--json", "ünknown")):
         ran = user.process(*arguments, environ={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"})
         assert ran.code == 2, ran
         assert "Traceback" not in ran.err

@@ -74,9 +74,13 @@ class DefaultVerb(Subverbs):
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read arguments that may lack the verb."""
+        return super().parse_args(ctx, self.with_verb(args))
+
+    def with_verb(self, args: list[str]) -> list[str]:
         """Put the default before what names no verb and asks for no help."""
         is_own = bool(args) and (args[0] in self.commands or args[0] in ("-h", "--help"))
-        return super().parse_args(ctx, args if is_own or not self.takes(args) else [self._default, *args])
+        return args if is_own or not self.takes(args) else [self._default, *args]
 
     def takes(self, args: Sequence[str]) -> bool:
         """Tell whether the default is meant by these arguments, none of which is a verb."""

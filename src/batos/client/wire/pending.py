@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from batos.client.wire.protocol import error_of
-from batos.client.wire.server_connection import ServerConnection
 from batos.errors import BatosError, NoServer
+
+if TYPE_CHECKING:
+    from batos.client.wire.server_connection import ServerConnection
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 OnAcknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
