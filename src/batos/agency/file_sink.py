@@ -38,10 +38,14 @@ class FileSink:
         self._folder = folder
 
     def prepare(self, effect: EffectData) -> dict[str, Any]:
-        """Return the size of the file: what is appended stands behind it. Raises: EffectRefused, EffectDelayed."""
+        """Return the size of the file, behind which what is appended stands, and what tells it from another.
+
+        Raises: EffectRefused, EffectDelayed.
+        """
         try:
             with self._open(effect, os.O_RDONLY) as file:
-                return {"size": os.fstat(file).st_size}
+                found = os.fstat(file)
+                return {"size": found.st_size, **_identity(found)}
         except FileNotFoundError:
             return {"size": 0}
 
@@ -68,10 +72,14 @@ class FileSink:
 
         Raises: EffectDelayed: folder or file cannot be opened now, or the file is not the one whose size was noted.
         """
-        data, size = _data(effect), int((effect["before"] or {}).get("size", 0))
+        data, before = _data(effect), effect["before"] or {}
+        size = int(before.get("size", 0))
         try:
             with self._open(effect, os.O_RDWR | os.O_APPEND) as file:
-                if os.fstat(file).st_size < size:
+                now = os.fstat(file)
+                if any(before.get(name, value) != value for name, value in _identity(now).items()):
+                    raise _unreadable(effect, "it is another file than it was")
+                if now.st_size < size:
                     raise _unreadable(effect, "it is shorter than it was")
                 found = os.pread(file, _SEARCHED + len(data), size)
                 if data in found:
@@ -127,6 +135,11 @@ class FileSink:
 def _unreadable(effect: EffectData, why: str) -> EffectDelayed:
     what = f"{effect['payload']['path']} cannot be read back: {why}"
     return EffectDelayed(what, remedy="Bring back the folder, or the file, as it was.")
+
+
+def _identity(found: os.stat_result) -> dict[str, int]:
+    """Return what tells a file from another one under its name: a log that was rotated may have grown again."""
+    return {"device": found.st_dev, "inode": found.st_ino}
 
 
 def _data(effect: EffectData) -> bytes:
