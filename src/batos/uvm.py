@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from batos.agency.granting import open_sink
-from batos.agency.releaser import Hold, Releaser, ReleaserParts, go_on
+from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.approvals import Approvals, Consequences
 from batos.autotelic.curator import Curator
@@ -65,6 +65,7 @@ class EffectSeams:
 
     sinks: SinkFactory = open_sink
     hold: Hold = go_on
+    last: float = LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +326,7 @@ def _releaser(
     lasts: bool,
 ) -> Releaser:
     """Make what releases effects; in a copy nothing is released, and at the end what waits is."""
-    parts = ReleaserParts(opened.image, opened.events, opened.clock, seams.sinks, seams.hold)
+    parts = ReleaserParts(opened.image, opened.events, opened.clock, seams.sinks, seams.hold, last=seams.last)
     made = Releaser(parts, group)
     if not lasts:
         return made

@@ -15,6 +15,7 @@ a bench that kills processes holds one open.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ _log = structlog.get_logger("batos.effect")
 #: Attempts of an effect whose target is not there, and the seconds between them.
 MOST_ATTEMPTS: Final = 5
 PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
+#: Seconds after which a process that ends begins no more effects.
+LAST: Final = 5.0
 #: The field of an effect in the hands of a releaser: an attempt of it may have happened.
 _MAY_HAVE: Final = "may_have_happened"
 _AGAIN: Final = "It is tried again."
@@ -72,6 +75,7 @@ class ReleaserParts:
     sinks: SinkFactory = open_sink
     hold: Hold = go_on
     pauses: tuple[float, ...] = PAUSES
+    last: float = LAST
 
 
 class Releaser:
@@ -84,6 +88,8 @@ class Releaser:
         self._task: asyncio.Task[None] | None = None
         self._again = False
         self._leaving = asyncio.Event()
+        #: When this process begins no more effects, once it ends.
+        self._end = math.inf
 
     def follow(self, events: Events) -> Callable[[], None]:
         """Release the effects of each mission that is done from now on; return what ends that."""
@@ -125,20 +131,31 @@ class Releaser:
     async def release_all(self) -> bool:
         """Release all effects that wait, in their order; return whether some of them are to be tried again later."""
         async with self._releasing:
-            if self._image.refusing is not None or not self._image.publishing.is_here:
+            if self._image.refusing is not None:
                 return False
-            return await self._release_here()
-
-    async def _release_here(self) -> bool:
-        async with self._image.publishing.here():  # no other node begins an effect meanwhile
             with self._image.snapshot() as root:
                 names = staged_effects.list_waiting(root)
-            delayed = [await self._release_alone(name) for name in names]
+            delayed = [await self._release_here(name) for name in names]
             return any(delayed)
 
+    async def _release_here(self, name: str) -> bool:
+        """Release an effect, if this node publishes and goes on; between two of them another node may have the part."""
+        await self._image.publishing.give_way()
+        if self._is_over():
+            return False
+        if not self._image.publishing.is_here:
+            return True
+        async with self._image.publishing.here(self._is_over) as is_here:  # no other node begins an effect meanwhile
+            return is_here and await self._release_alone(name)
+
+    def _is_over(self) -> bool:
+        """Tell whether this process begins no more effects."""
+        return asyncio.get_running_loop().time() >= self._end
+
     async def aclose(self) -> None:
-        """Release what still waits, once: what cannot be released now waits for the next process."""
+        """Release what still waits, once and for some seconds: what is not begun by then waits for the next process."""
         self._leaving.set()
+        self._end = asyncio.get_running_loop().time() + self._parts.last
         if self._task is not None:
             await self._task
         await self._release_or_log()
@@ -162,6 +179,8 @@ class Releaser:
         """Bring one effect to its end; return whether it is delayed."""
         with self._image.snapshot() as root:
             effect = dict(staged_effects.find(root, name))
+            if effect["state"] not in staged_effects.WAITING:  # withdrawn, or released by another node, since the list
+                return False
             effect[_MAY_HAVE] = effect["state"] == "releasing"
             sink = self._find_sink(root, effect)
         await self._parts.hold("staged", name)

@@ -92,6 +92,8 @@ class NodeLease:
         #: Held while the two below are read or changed.
         self._holding = threading.Lock()
         self.publishes, self._holders = False, 0
+        #: Another node asked for the part when this one looked last, and something here held it.
+        self.is_wanted = False
 
     @property
     def seconds(self) -> float:
@@ -212,6 +214,7 @@ class NodeLease:
                     publisher["wanted"] = 0
                 elif self._let_go():
                     publisher["fence"], publisher["wanted"] = wanted, 0
+            self.is_wanted = bool(publisher["fence"] == self.fence and publisher["wanted"])
             return bool(publisher["fence"] == self.fence)
 
         with self._looking:

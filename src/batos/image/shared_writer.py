@@ -46,23 +46,31 @@ class Publishing:
         if self._lease is not None:
             self._lease.check_fresh()
 
-    @asynccontextmanager
-    async def here(self) -> AsyncIterator[None]:
-        """Wait until this node is the publisher, and give that to no other meanwhile.
+    async def give_way(self) -> None:
+        """Let another node have the part that asked for it; for what takes it again and again without a pause.
 
         Raises: ImageError: this node has lost its lease.
         """
+        if self._lease is not None and self._lease.is_wanted:
+            await asyncio.to_thread(self._lease.look)
+
+    @asynccontextmanager
+    async def here(self, gives_up: Callable[[], bool] = lambda: False) -> AsyncIterator[bool]:
+        """Wait until this node is the publisher, and give that to no other meanwhile.
+
+        Yield whether it is: it waits no longer once it `gives_up`. Raises: ImageError: this node has lost its lease.
+        """
         lease = self._lease
         if lease is None:
-            yield
+            yield True
             return
         has = lease.hold()
         try:
-            while not has:
+            while not has and not gives_up():
                 has = await asyncio.to_thread(lease.try_publish)
                 if not has:
                     await asyncio.sleep(_PAUSE)
-            yield
+            yield has
         finally:
             lease.release()
 
