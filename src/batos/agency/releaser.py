@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import structlog
 
+from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
 from batos.errors import BatosError, ImageError
@@ -42,13 +43,14 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.image.staged_effects import EffectState
-from batos.objects.prototype import reference
 
 _log = structlog.get_logger("batos.effect")
 
 #: Attempts of an effect whose target is not there, and the seconds between them.
 MOST_ATTEMPTS: Final = 5
 PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
+#: Seconds between two looks whether effects wait for this machine while a node of another one publishes.
+_LOOK: Final = 1.0
 #: Seconds after which a process that ends begins no more effects.
 LAST: Final = 5.0
 #: The field of an effect in the hands of a releaser: an attempt of it may have happened.
@@ -79,13 +81,17 @@ class ReleaserParts:
 
 
 class Releaser:
-    """Releases the effects of one image, at the node that publishes: each effect has one releaser."""
+    """Releases the effects of one image, at the node that publishes: each effect has one releaser.
+
+    An effect whose grant is bound to a machine waits until a node of that machine publishes.
+    """
 
     def __init__(self, parts: ReleaserParts, group: asyncio.TaskGroup) -> None:
         self._parts, self._group = parts, group
         self._image = parts.image
         self._releasing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._again = False
         self._leaving = asyncio.Event()
         #: When this process begins no more effects, once it ends.
@@ -99,6 +105,20 @@ class Releaser:
                 self.wake()
 
         return events.subscribe(on_event)
+
+    def keep(self) -> None:
+        """Release what waits, and from now on what waits for this machine while a node of another one publishes."""
+        self.wake()
+        if self._image.lease is not None:
+            self._watching = self._group.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self._image.refusing is None and not await self._leaves_within(_LOOK):
+            try:
+                if await asyncio.to_thread(is_waited_for, self._image):
+                    self.wake()
+            except Exception as error:  # no reason to end the process: the next look tries again
+                _log.warning("staged_effects.not_looked", reason=str(error))
 
     def wake(self) -> None:
         """Release what waits, in the background."""
@@ -139,12 +159,14 @@ class Releaser:
             return any(delayed)
 
     async def _release_here(self, name: str) -> bool:
-        """Release an effect, if this node publishes and goes on; between two of them another node may have the part."""
+        """Release an effect if it is this node's; between two of them another node may have the publisher's part."""
         await self._image.publishing.give_way()
         if self._is_over():
             return False
-        if not self._image.publishing.is_here:
-            return True
+        with self._image.snapshot() as root:
+            is_own = is_released_here(self._image, root, name)
+        if not is_own:
+            return not self._image.publishing.is_here  # soon it may be again
         async with self._image.publishing.here(self._is_over) as is_here:  # no other node begins an effect meanwhile
             return is_here and await self._release_alone(name)
 
@@ -155,6 +177,8 @@ class Releaser:
     async def aclose(self) -> None:
         """Release what still waits, once and for some seconds: what is not begun by then waits for the next process."""
         self._leaving.set()
+        if self._watching is not None:
+            await self._watching
         self._end = asyncio.get_running_loop().time() + self._parts.last
         if self._task is not None:
             await self._task
@@ -196,8 +220,8 @@ class Releaser:
         """Return what does an effect, or why nothing does."""
         if not effect["payload"]:
             return EffectRefused("its words were erased", remedy="Nothing brings them back.")
-        capability = capabilities.find(root, effect["grant"])
-        if capability is None or reference(capability) != effect["oid"]:
+        capability = capabilities.find_of(root, effect)
+        if capability is None:
             what = f"the grant {effect['grant']!r} is revoked"
             return EffectRefused(what, remedy="`batos grants list` lists grants.")
         try:

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from batos.errors import InternalError
+from batos.image import roots
+from batos.image.hosts import HostIdentity
 from batos.image.lease import NodeLease, NotPublisher
+from batos.image.roots import Root
 from batos.image.writer import R, Writer
 
 T = TypeVar("T")
@@ -35,6 +38,18 @@ class Publishing:
         if self._lease is not None and self._lease.lost is not None:
             raise self._lease.lost
         return self.is_here
+
+    @property
+    def host(self) -> HostIdentity | None:
+        """Return the machine of this node; None: no other can have the image."""
+        return None if self._lease is None else self._lease.host
+
+    def is_near(self, root: Root) -> bool:
+        """Tell whether a node of this machine is the publisher."""
+        if self._lease is None:
+            return True
+        publisher = root[roots.NODES].get(root[roots.PUBLISHER]["fence"])
+        return publisher is not None and publisher.get("machine") == self._lease.host.id
 
     async def refresh(self) -> None:
         """Look again who publishes, and ask for the part if it is another node."""
