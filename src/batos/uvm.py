@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from batos.agency.granting import open_sink
-from batos.agency.releaser import Hold, Releaser, ReleaserParts, go_on
+from batos.agency.granting import open_sink, refuse_places
+from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.approvals import Approvals, Consequences
 from batos.autotelic.curator import Curator
@@ -63,8 +63,10 @@ from batos.notation import mask_passwords
 class EffectSeams:
     """Holds what does effects on the world, and what waits at the points of their lives."""
 
-    sinks: SinkFactory = open_sink
+    #: None: the real ones, which refuse the places of this home.
+    sinks: SinkFactory | None = None
     hold: Hold = go_on
+    last: float = LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,14 +327,15 @@ def _releaser(
     lasts: bool,
 ) -> Releaser:
     """Make what releases effects; in a copy nothing is released, and at the end what waits is."""
-    parts = ReleaserParts(opened.image, opened.events, opened.clock, seams.sinks, seams.hold)
+    sinks = seams.sinks or partial(open_sink, guard=partial(refuse_places, opened.settings))
+    parts = ReleaserParts(opened.image, opened.events, opened.clock, sinks, seams.hold, last=seams.last)
     made = Releaser(parts, group)
     if not lasts:
         return made
     stack.push_async_callback(_finish, made.aclose)
     stack.callback(made.follow(opened.events))
     sharing.call_when_published(made.wake)
-    made.wake()
+    made.keep()
     return made
 
 

@@ -19,6 +19,11 @@ class Target:
         #: The statuses of the next answers; 0 closes the connection after the work.
         self.answers: list[int] = []
         self.url = ""
+        #: Set by the first request.
+        self.heard = threading.Event()
+        #: Cleared, it takes requests and never answers.
+        self.answering = threading.Event()
+        self.answering.set()
 
 
 @contextmanager
@@ -34,6 +39,11 @@ def listening() -> Iterator[Target]:
             data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             key = self.headers["Idempotency-Key"]
             target.asked.append((key, data))
+            target.heard.set()
+            if not target.answering.is_set():
+                target.answering.wait()
+                self.close_connection = True
+                return
             status = target.answers.pop(0) if target.answers else 200
             if status < 300:
                 target.done.setdefault(key, data)
@@ -56,6 +66,7 @@ def listening() -> Iterator[Target]:
     try:
         yield target
     finally:
+        target.answering.set()
         server.shutdown()
         thread.join()
         server.server_close()

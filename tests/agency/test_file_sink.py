@@ -132,6 +132,31 @@ def test_what_cannot_be_read_back_is_not_called_undone(how: str, tmp_path: Path)
         sink.find(effect)
 
 
+def rotated(tmp_path: Path) -> tuple[FileSink, dict[str, Any]]:
+    """A sink, and an effect that it did to a log that was then rotated; the new log is longer already."""
+    sink, file, effect = FileSink(tmp_path), tmp_path / "log.txt", appending("log.txt")
+    file.write_text("before\n")
+    effect["before"] = sink.prepare(effect)
+    sink.release(effect)
+    file.rename(tmp_path / "log.txt.1")
+    file.write_text("Another's line.\n" * 3)
+    return sink, effect
+
+
+def test_a_rotated_file_that_has_grown_again_is_not_called_undone(tmp_path: Path) -> None:
+    """The text stands in the one that was moved away."""
+    sink, effect = rotated(tmp_path)
+    with pytest.raises(EffectDelayed, match="another file"):
+        sink.find(effect)
+
+
+def test_a_record_without_its_file_s_identity_is_read_by_the_size_alone(tmp_path: Path) -> None:
+    """As an earlier version noted it."""
+    sink, effect = rotated(tmp_path)
+    effect["before"] = {"size": effect["before"]["size"]}
+    assert sink.find(effect) is None
+
+
 def test_a_file_that_never_was_has_nothing(tmp_path: Path) -> None:
     """Its folder is there, and it was not there before."""
     effect = appending("log.txt")

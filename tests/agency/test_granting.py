@@ -249,7 +249,7 @@ async def _lineage(steps: list[tuple[str, int]]) -> None:
                 effect = {"grant": "g", "oid": "oid:0x1", "operation": "effect.append", "payload": payload}
                 for _ in range(2):  # a publication that is repeated adds nothing
                     staged_effects.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
-                made = staged_effects.find(root, f"e-{mission[2:]}-1")
+                made = staged_effects.find(root, f"e-{mission[2:]}-01")
                 key = staged_effects.lineage_of(root, mission), fingerprint
                 if made["state"] == "staged":
                     if what == "fail":

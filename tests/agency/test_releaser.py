@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agency.acting import acting
+from tests.agency.acting import BRIEF, FACET, acting
 from tests.agency.http_target import Target, listening
+from tests.image.installing import install
 from tests.image.open_image import child
 
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.errors import NotFound, Refused
 from batos.image import staged_effects
+from batos.image.roots import Root
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ async def test_what_is_unknown_is_settled_by_a_person(tmp_path: Path, target: Ta
         first, second = await mind.send("dark", {"n": 1}), await mind.send("dark", {"n": 2})
         assert await mind.states() == ["unknown", "unknown"]
         names = [each["effect"] for each in told]
-        assert names == [f"e-{each['id'][2:]}-1" for each in (first, second)]
+        assert names == [f"e-{each['id'][2:]}-01" for each in (first, second)]
         with pytest.raises(NotFound):
             await mind.ask("effects_settle", effect=names[0], outcome="done", user="somebody")
         await mind.ask("effects_settle", effect=names[0], outcome="done", user="tester")
@@ -134,3 +136,25 @@ async def test_effects_happen_in_the_order_of_their_missions(tmp_path: Path) -> 
         assert mind.lines() == [f"Line {number}." for number in range(5)]
         with mind.uvm.image.snapshot() as root:
             assert staged_effects.list_waiting(root) == []
+
+
+async def test_twelve_effects_of_a_mission_happen_in_their_order(tmp_path: Path) -> None:
+    """And are listed so: the tenth does not come behind the first."""
+    source = (
+        f"async def {FACET}(self, query):\n"
+        "    notes = await self.capability_('notes')\n"
+        "    for number in range(12):\n"
+        "        await notes.append_('log.txt', f'Line {number}.')\n"
+        "    return await self.infer_(query)\n"
+    )
+    async with acting(tmp_path) as mind:
+
+        def learn(root: Root) -> None:
+            install(root, root["brick_prototype_obj"], FACET, source)
+
+        await mind.uvm.image.writer.apply(learn)
+        assert (await mind.uvm.missions.ask(BRIEF))["status"] == "done"
+        assert await mind.states() == ["released"] * 12
+        assert mind.lines() == [f"Line {number}." for number in range(12)]
+        listed = [each["effect"].rpartition("-")[2] for each in reversed((await mind.ask("effects"))["effects"])]
+        assert listed == [f"{number:02}" for number in range(1, 13)]

@@ -235,6 +235,21 @@ async def test_an_attempt_does_not_bring_back_what_was_withdrawn_meanwhile(tmp_p
         assert find_faults(mind.uvm.image.db) == []
 
 
+async def test_what_was_withdrawn_behind_another_one_does_not_happen(tmp_path: Path) -> None:
+    """An undo while the effect before it is done, in a pass that has both in its list."""
+    missions: list[str] = []
+
+    async def hold(point: str, effect: str) -> None:
+        while missions:
+            await mind.ask("undo", mission=missions.pop(), user="tester")
+
+    async with acting(tmp_path, hold=hold) as mind:
+        async with mind.uvm.releaser._releasing:
+            await mind.send("notes", "log.txt", "First.")
+            missions.append((await mind.send("notes", "log.txt", "Second."))["id"])
+        assert (await mind.states(), mind.lines()) == (["released", "withdrawn"], ["First."])
+
+
 # -- one of several
 
 

@@ -310,7 +310,7 @@ async def effect_unknown(patient: Patient) -> None:
 
         def change(root: Root) -> None:
             staged_effects.fold(root, mission, {**effect, "fingerprint": "f"})
-            made = staged_effects.find(root, f"e-{mission[2:]}-1")
+            made = staged_effects.find(root, f"e-{mission[2:]}-01")
             staged_effects.become(root, made, "unknown", "", {"reason": "its process ended"})
 
         await uvm.image.writer.apply(change)

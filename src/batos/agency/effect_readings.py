@@ -11,10 +11,14 @@ from batos.agency.payloads import describe
 from batos.image import capabilities, ownership, staged_effects
 from batos.image.roots import Root
 from batos.image.staged_effects import Effect
+from batos.objects.prototype import own_slots
 
 
 class EffectDocument(TypedDict):
-    """An effect on the world: what it does, under which key, in which state, and what came of it."""
+    """An effect on the world: what it does, under which key, in which state, and what came of it.
+
+    `host` is the machine on which it happens while it waits, of an image on a server.
+    """
 
     effect: str
     mission: str
@@ -28,6 +32,7 @@ class EffectDocument(TypedDict):
     attempts: int
     at: str
     outcome: dict[str, Any] | None
+    host: str
 
 
 def list_grants(root: Root, user: str | None = None) -> list[GrantDocument]:
@@ -39,15 +44,17 @@ def list_effects(root: Root, most: int, mission: str | None = None, user: str | 
     """Return the newest effects, the newest first; optionally of a mission, or of a user's missions."""
     found: Iterable[Effect] = reversed(list(staged_effects.list_all(root, mission)))
     mine = (each for each in found if user is None or ownership.is_asked_by(root, [each["mission"]], user))
-    return [effect_document(each) for each in islice(mine, most)]
+    return [effect_document(root, each) for each in islice(mine, most)]
 
 
-def effect_document(effect: Effect) -> EffectDocument:
+def effect_document(root: Root, effect: Effect) -> EffectDocument:
     """Return an effect for doors."""
+    waits_by = capabilities.find_of(root, effect) if effect["state"] in staged_effects.WAITING else None
     return {
         "effect": effect["effect"], "mission": effect["mission"], "lineage": effect["lineage"],
         "grant": effect["grant"], "operation": effect["operation"],
         "what": describe(effect["operation"], effect["payload"]), "key": effect["key"],
         "fingerprint": effect["fingerprint"], "state": effect["state"], "attempts": effect["attempts"],
         "at": effect["at"], "outcome": effect["outcome"],
+        "host": "" if waits_by is None else own_slots(waits_by).get("host", ""),
     }  # fmt: skip

@@ -5,20 +5,28 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from batos.agency.payloads import path_parts
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
-from batos.errors import ObjectError
+from batos.errors import ObjectError, Refused
 from batos.image.capabilities import SinkClass
 
 #: Errors after which a later attempt may go well.
 _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 #: Bytes behind the place of an append that are searched for it, since other programs append too.
 _SEARCHED: Final = 16 * 2**20
+
+
+#: Raises Refused for a folder in which nothing may be written here.
+Guard: TypeAlias = Callable[[Path], None]
+
+
+def guard_nothing(folder: Path) -> None:
+    """Let a folder be opened."""
 
 
 class _FolderMissingError(FileNotFoundError):
@@ -34,14 +42,19 @@ class FileSink:
 
     sink: SinkClass = "queryable"
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, guard: Guard = guard_nothing) -> None:
+        """Create it. `guard` is asked each time before the folder is opened."""
+        self._folder, self._guard = folder, guard
 
     def prepare(self, effect: EffectData) -> dict[str, Any]:
-        """Return the size of the file: what is appended stands behind it. Raises: EffectRefused, EffectDelayed."""
+        """Return the size of the file, behind which what is appended stands, and what tells it from another.
+
+        Raises: EffectRefused, EffectDelayed.
+        """
         try:
             with self._open(effect, os.O_RDONLY) as file:
-                return {"size": os.fstat(file).st_size}
+                found = os.fstat(file)
+                return {"size": found.st_size, **_identity(found)}
         except FileNotFoundError:
             return {"size": 0}
 
@@ -68,10 +81,14 @@ class FileSink:
 
         Raises: EffectDelayed: folder or file cannot be opened now, or the file is not the one whose size was noted.
         """
-        data, size = _data(effect), int((effect["before"] or {}).get("size", 0))
+        data, before = _data(effect), effect["before"] or {}
+        size = int(before.get("size", 0))
         try:
             with self._open(effect, os.O_RDWR | os.O_APPEND) as file:
-                if os.fstat(file).st_size < size:
+                now = os.fstat(file)
+                if any(before.get(name, value) != value for name, value in _identity(now).items()):
+                    raise _unreadable(effect, "it is another file than it was")
+                if now.st_size < size:
                     raise _unreadable(effect, "it is shorter than it was")
                 found = os.pread(file, _SEARCHED + len(data), size)
                 if data in found:
@@ -98,6 +115,7 @@ class FileSink:
         path = effect["payload"]["path"]
         held: list[int] = []
         try:
+            self._guard(self._folder)
             *folders, name = path_parts(path)
             held.append(os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
             for each in folders:
@@ -111,6 +129,8 @@ class FileSink:
             yield held[-1]
         except ObjectError as error:
             raise EffectRefused(error.message, remedy="Name a file below the granted folder.") from error
+        except Refused as error:
+            raise EffectRefused(error.message, remedy=error.remedy) from error
         except FileNotFoundError as error:
             if len(held) <= len(folders):  # none was opened but folders, and not all of them
                 raise _FolderMissingError(*error.args) from error
@@ -127,6 +147,11 @@ class FileSink:
 def _unreadable(effect: EffectData, why: str) -> EffectDelayed:
     what = f"{effect['payload']['path']} cannot be read back: {why}"
     return EffectDelayed(what, remedy="Bring back the folder, or the file, as it was.")
+
+
+def _identity(found: os.stat_result) -> dict[str, int]:
+    """Return what tells a file from another one under its name: a log that was rotated may have grown again."""
+    return {"device": found.st_dev, "inode": found.st_ino}
 
 
 def _data(effect: EffectData) -> bytes:

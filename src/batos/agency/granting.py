@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypedDict
 
-from batos.agency.file_sink import FileSink
+from batos.agency.file_sink import FileSink, Guard, guard_nothing
 from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.sinks import Sink
+from batos.config import Settings
 from batos.errors import BriefError, Refused
+from batos.image import storage
 from batos.image.capabilities import GrantKind, SinkClass
 from batos.objects.prototype import UvmObject, own_slots, reference
 
@@ -21,7 +23,10 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class GrantDocument(TypedDict):
-    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object."""
+    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object.
+
+    `host` is the machine on which its effects happen, of an image on a server.
+    """
 
     name: str
     kind: str
@@ -31,6 +36,7 @@ class GrantDocument(TypedDict):
     granted_at: str
     oid: str
     selector: str
+    host: str
 
 
 def check_name(name: str) -> str:
@@ -68,10 +74,28 @@ def check_target(kind: GrantKind, target: str, home: Path, data: Iterable[Path] 
     if any(folder.is_relative_to(each) for each in _KERNEL):
         what = f"{folder} has no files: they are switches of the machine, and ways to every other folder"
         raise Refused(what, field="target", remedy=_OWN)
+    _refuse_own(folder, home, data)
+    return str(folder), "queryable"
+
+
+def data_places(settings: Settings) -> list[Path]:
+    """Return the files and folders of the databases of some settings."""
+    databases = (settings.image_uri, storage.journal_uri(settings.image_uri, settings.journal))
+    return [place for uri in databases for place in storage.data_places(uri)]
+
+
+def refuse_places(settings: Settings, folder: Path) -> None:
+    """Check that a granted folder is no place of these settings: another home's node may have granted it.
+
+    Raises: Refused: it is, or holds one, or lies in one.
+    """
+    _refuse_own(folder.resolve(), settings.home, data_places(settings))
+
+
+def _refuse_own(folder: Path, home: Path, data: Iterable[Path]) -> None:
     for own, what in ((home, "the home"), *((each, f"{each}, a place of the image") for each in data)):
         if _overlap(folder, own.resolve()):
             raise Refused(f"{folder} is {what} of this mind, or holds it, or lies in it", field="target", remedy=_OWN)
-    return str(folder), "queryable"
 
 
 def _overlap(folder: Path, own: Path) -> bool:
@@ -89,10 +113,12 @@ def _identify(*paths: Path) -> set[tuple[int, int]]:
     return {(each.st_dev, each.st_ino) for each in found}
 
 
-def open_sink(capability: UvmObject) -> Sink:
-    """Return the sink of a capability."""
+def open_sink(capability: UvmObject, guard: Guard = guard_nothing) -> Sink:
+    """Return the sink of a capability; `guard` refuses folders."""
     slots = own_slots(capability)
-    return FileSink(Path(slots["target"])) if slots["kind"] == "file" else HttpSink(slots["target"], slots["sink"])
+    if slots["kind"] == "file":
+        return FileSink(Path(slots["target"]), guard)
+    return HttpSink(slots["target"], slots["sink"])
 
 
 def grant_document(capability: UvmObject) -> GrantDocument:
@@ -101,5 +127,5 @@ def grant_document(capability: UvmObject) -> GrantDocument:
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": next(slot for slot in ("append_", "post_") if slot in slots),
+        "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
     }  # fmt: skip

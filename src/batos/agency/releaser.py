@@ -15,6 +15,7 @@ a bench that kills processes holds one open.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import structlog
 
+from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
 from batos.errors import BatosError, ImageError
@@ -41,13 +43,16 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.image.staged_effects import EffectState
-from batos.objects.prototype import reference
 
 _log = structlog.get_logger("batos.effect")
 
 #: Attempts of an effect whose target is not there, and the seconds between them.
 MOST_ATTEMPTS: Final = 5
 PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
+#: Seconds between two looks whether effects wait for this machine while a node of another one publishes.
+_LOOK: Final = 1.0
+#: Seconds after which a process that ends begins no more effects.
+LAST: Final = 5.0
 #: The field of an effect in the hands of a releaser: an attempt of it may have happened.
 _MAY_HAVE: Final = "may_have_happened"
 _AGAIN: Final = "It is tried again."
@@ -72,18 +77,25 @@ class ReleaserParts:
     sinks: SinkFactory = open_sink
     hold: Hold = go_on
     pauses: tuple[float, ...] = PAUSES
+    last: float = LAST
 
 
 class Releaser:
-    """Releases the effects of one image, at the node that publishes: each effect has one releaser."""
+    """Releases the effects of one image, at the node that publishes: each effect has one releaser.
+
+    An effect whose grant is bound to a machine waits until a node of that machine publishes.
+    """
 
     def __init__(self, parts: ReleaserParts, group: asyncio.TaskGroup) -> None:
         self._parts, self._group = parts, group
         self._image = parts.image
         self._releasing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._again = False
         self._leaving = asyncio.Event()
+        #: When this process begins no more effects, once it ends.
+        self._end = math.inf
 
     def follow(self, events: Events) -> Callable[[], None]:
         """Release the effects of each mission that is done from now on; return what ends that."""
@@ -93,6 +105,20 @@ class Releaser:
                 self.wake()
 
         return events.subscribe(on_event)
+
+    def keep(self) -> None:
+        """Release what waits, and from now on what waits for this machine while a node of another one publishes."""
+        self.wake()
+        if self._image.lease is not None:
+            self._watching = self._group.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self._image.refusing is None and not await self._leaves_within(_LOOK):
+            try:
+                if await asyncio.to_thread(is_waited_for, self._image):
+                    self.wake()
+            except Exception as error:  # no reason to end the process: the next look tries again
+                _log.warning("staged_effects.not_looked", reason=str(error))
 
     def wake(self) -> None:
         """Release what waits, in the background."""
@@ -125,20 +151,35 @@ class Releaser:
     async def release_all(self) -> bool:
         """Release all effects that wait, in their order; return whether some of them are to be tried again later."""
         async with self._releasing:
-            if self._image.refusing is not None or not self._image.publishing.is_here:
+            if self._image.refusing is not None:
                 return False
-            return await self._release_here()
-
-    async def _release_here(self) -> bool:
-        async with self._image.publishing.here():  # no other node begins an effect meanwhile
             with self._image.snapshot() as root:
                 names = staged_effects.list_waiting(root)
-            delayed = [await self._release_alone(name) for name in names]
+            delayed = [await self._release_here(name) for name in names]
             return any(delayed)
 
+    async def _release_here(self, name: str) -> bool:
+        """Release an effect if it is this node's; between two of them another node may have the publisher's part."""
+        await self._image.publishing.give_way()
+        if self._is_over():
+            return False
+        with self._image.snapshot() as root:
+            is_own = is_released_here(self._image, root, name)
+        if not is_own:
+            return not self._image.publishing.is_here  # soon it may be again
+        async with self._image.publishing.here(self._is_over) as is_here:  # no other node begins an effect meanwhile
+            return is_here and await self._release_alone(name)
+
+    def _is_over(self) -> bool:
+        """Tell whether this process begins no more effects."""
+        return asyncio.get_running_loop().time() >= self._end
+
     async def aclose(self) -> None:
-        """Release what still waits, once: what cannot be released now waits for the next process."""
+        """Release what still waits, once and for some seconds: what is not begun by then waits for the next process."""
         self._leaving.set()
+        if self._watching is not None:
+            await self._watching
+        self._end = asyncio.get_running_loop().time() + self._parts.last
         if self._task is not None:
             await self._task
         await self._release_or_log()
@@ -162,6 +203,8 @@ class Releaser:
         """Bring one effect to its end; return whether it is delayed."""
         with self._image.snapshot() as root:
             effect = dict(staged_effects.find(root, name))
+            if effect["state"] not in staged_effects.WAITING:  # withdrawn, or released by another node, since the list
+                return False
             effect[_MAY_HAVE] = effect["state"] == "releasing"
             sink = self._find_sink(root, effect)
         await self._parts.hold("staged", name)
@@ -177,8 +220,8 @@ class Releaser:
         """Return what does an effect, or why nothing does."""
         if not effect["payload"]:
             return EffectRefused("its words were erased", remedy="Nothing brings them back.")
-        capability = capabilities.find(root, effect["grant"])
-        if capability is None or reference(capability) != effect["oid"]:
+        capability = capabilities.find_of(root, effect)
+        if capability is None:
             what = f"the grant {effect['grant']!r} is revoked"
             return EffectRefused(what, remedy="`batos grants list` lists grants.")
         try:

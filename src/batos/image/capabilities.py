@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from batos.errors import NotFound, Refused
 from batos.image import roots, tools
+from batos.image.hosts import HostIdentity
 from batos.image.roots import Root
 from batos.objects.method import Primitive
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, own_slots, reference
 
 #: The kind of target: files under a folder, or an address of this machine.
 GrantKind: TypeAlias = Literal["file", "http"]
@@ -43,6 +44,22 @@ def add(root: Root, name: str, kind: GrantKind, target: str, sink: SinkClass, to
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
+
+
+def bind(capability: UvmObject, host: HostIdentity) -> None:
+    """Let what is done by a capability happen on one machine alone: its folder, or its program, is there."""
+    capability.machine, capability.host = host
+
+
+def find_of(root: Root, effect: Mapping[str, Any]) -> UvmObject | None:
+    """Return the capability by which an effect was staged; None: it is revoked."""
+    found = find(root, effect["grant"])
+    return found if found is not None and reference(found) == effect["oid"] else None
+
+
+def machine_of(capability: UvmObject | None) -> str | None:
+    """Return the id of the machine on which a capability acts; None: on that of the node that publishes."""
+    return None if capability is None else own_slots(capability).get("machine")
 
 
 def revoke(root: Root, name: str, user: str | None = None) -> UvmObject:

@@ -33,6 +33,7 @@ from batos.image import claims, conversation_files, pairing, roots, storage, sto
 from batos.image.damage import as_damage
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
+from batos.image.hosts import HostIdentity, this_host
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.lease import NodeLease, node_name
 from batos.image.readable import ReadableImage, is_complete
@@ -61,9 +62,10 @@ class Opening:
     journal_factory: storage.StorageFactory | None = None
     #: A journal that is open already: it is used, and stays open.
     journal_db: DB | None = None
-    #: Seconds of the lease of a node on a server, and this node's name.
+    #: Seconds of the lease of a node on a server, this node's name, and the machine that it is on.
     lease: float = 10.0
     node: str = field(default_factory=node_name)
+    host: HostIdentity = field(default_factory=this_host)
     #: The way to upgrade an image of an older version; None: it is refused.
     upgrading: Upgrading | None = None
 
@@ -90,7 +92,7 @@ class LivingImage(ReadableImage):
         self.lease: NodeLease | None = None
         if leased:
             sessions = storage.sessions_of(opening.image, opening.journal, opening.missions)
-            self.lease = NodeLease(db, opening.lease, opening.node, sessions)
+            self.lease = NodeLease(db, opening.lease, opening.node, sessions, opening.host)
         self.publishing = Publishing(self.lease)
         self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()
@@ -276,9 +278,8 @@ class LivingImage(ReadableImage):
             if transaction.committed:
                 self._events.emit(TXN_COMMIT, TransactionCommit(what=mission, tid=tid_text(transaction.serial)))
             else:
-                self._events.emit(
-                    TXN_ABORT, TransactionAbort(what=mission, reason="doomed" if transaction.doomed else "left")
-                )
+                why = "doomed" if transaction.doomed else "left"
+                self._events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=why))
 
     async def move(
         self,
@@ -360,9 +361,8 @@ class LivingImage(ReadableImage):
             return status.attempts
 
         attempts = await self.writer.apply(change)
-        self._events.emit(
-            MISSION_STATUS, MissionStatus(mission=mission, status="running", reason=shown, attempt=attempts)
-        )
+        told = MissionStatus(mission=mission, status="running", reason=shown, attempt=attempts)
+        self._events.emit(MISSION_STATUS, told)
 
     def translate(self, error: BaseException) -> BaseException:
         """Convert a storage's error to one of ours. After a full disk or a failed storage no more missions are

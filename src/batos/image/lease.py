@@ -21,6 +21,7 @@ from transaction.interfaces import NoTransaction, TransientError
 from batos.errors import ConfigError, ImageError, InternalError
 from batos.image import claims, roots
 from batos.image.database import LoadableDB
+from batos.image.hosts import HostIdentity, this_host
 from batos.image.writer import back_off
 
 T = TypeVar("T")
@@ -71,13 +72,16 @@ class NodeLease:
         seconds: float,
         name: str,
         sessions: tuple[int, int] = (0, 0),
+        host: HostIdentity | None = None,
         clock: Callable[[], float] = read_clock,
     ) -> None:
-        """Create it. `sessions` are those that this node may need, and those that all nodes may have (0: no limit)."""
+        """Create it. `sessions` are those that this node may need, and those that all nodes may have (0: no limit);
+        `host` is the machine that it is on.
+        """
         self._db, self._seconds, self._clock, self._sessions = db, seconds, clock, sessions
         #: Unlike any other process's, also of this machine's next one with the same id.
         self._node = f"{name} {secrets.token_hex(4)}"
-        self.fence = 0
+        self.fence, self.host = 0, host or this_host()
         self._closing, self._thread = threading.Event(), cast("threading.Thread | None", None)
         #: The beat of each other node that was seen last, and since when.
         self._seen: dict[int, tuple[int, float]] = {}
@@ -92,6 +96,8 @@ class NodeLease:
         #: Held while the two below are read or changed.
         self._holding = threading.Lock()
         self.publishes, self._holders = False, 0
+        #: Another node asked for the part when this one looked last, and something here held it.
+        self.is_wanted = False
 
     @property
     def seconds(self) -> float:
@@ -114,6 +120,7 @@ class NodeLease:
                 return refusal
             self.fence = (nodes.maxKey() if nodes else 0) + 1
             record: Any = PersistentMapping(name=self._node, ended=False, sessions=self._sessions[0])
+            record["machine"] = self.host.id
             record["beat"], record["claims"] = PersistentMapping(count=0), OOTreeSet()
             nodes[self.fence] = record
             for fence in list(nodes)[:-_KEPT]:
@@ -212,6 +219,7 @@ class NodeLease:
                     publisher["wanted"] = 0
                 elif self._let_go():
                     publisher["fence"], publisher["wanted"] = wanted, 0
+            self.is_wanted = bool(publisher["fence"] == self.fence and publisher["wanted"])
             return bool(publisher["fence"] == self.fence)
 
         with self._looking:

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from batos.errors import InternalError
+from batos.image import roots
+from batos.image.hosts import HostIdentity
 from batos.image.lease import NodeLease, NotPublisher
+from batos.image.roots import Root
 from batos.image.writer import R, Writer
 
 T = TypeVar("T")
@@ -36,6 +39,18 @@ class Publishing:
             raise self._lease.lost
         return self.is_here
 
+    @property
+    def host(self) -> HostIdentity | None:
+        """Return the machine of this node; None: no other can have the image."""
+        return None if self._lease is None else self._lease.host
+
+    def is_near(self, root: Root) -> bool:
+        """Tell whether a node of this machine is the publisher."""
+        if self._lease is None:
+            return True
+        publisher = root[roots.NODES].get(root[roots.PUBLISHER]["fence"])
+        return publisher is not None and publisher.get("machine") == self._lease.host.id
+
     async def refresh(self) -> None:
         """Look again who publishes, and ask for the part if it is another node."""
         if self._lease is not None:
@@ -46,23 +61,31 @@ class Publishing:
         if self._lease is not None:
             self._lease.check_fresh()
 
-    @asynccontextmanager
-    async def here(self) -> AsyncIterator[None]:
-        """Wait until this node is the publisher, and give that to no other meanwhile.
+    async def give_way(self) -> None:
+        """Let another node have the part that asked for it; for what takes it again and again without a pause.
 
         Raises: ImageError: this node has lost its lease.
         """
+        if self._lease is not None and self._lease.is_wanted:
+            await asyncio.to_thread(self._lease.look)
+
+    @asynccontextmanager
+    async def here(self, gives_up: Callable[[], bool] = lambda: False) -> AsyncIterator[bool]:
+        """Wait until this node is the publisher, and give that to no other meanwhile.
+
+        Yield whether it is: it waits no longer once it `gives_up`. Raises: ImageError: this node has lost its lease.
+        """
         lease = self._lease
         if lease is None:
-            yield
+            yield True
             return
         has = lease.hold()
         try:
-            while not has:
+            while not has and not gives_up():
                 has = await asyncio.to_thread(lease.try_publish)
                 if not has:
                     await asyncio.sleep(_PAUSE)
-            yield
+            yield has
         finally:
             lease.release()
 

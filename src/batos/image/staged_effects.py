@@ -56,7 +56,8 @@ def lineage_of(root: Root, mission: str) -> str:
 
 def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
     """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`."""
-    name = f"e-{mission.removeprefix('m-')}-{payload['number']}"
+    # Padded, since the outbox is in the order of these texts; a mission has at most 64.
+    name = f"e-{mission.removeprefix('m-')}-{payload['number']:02}"
     if name in root[roots.EFFECTS]:
         return
     lineage = lineage_of(root, mission)

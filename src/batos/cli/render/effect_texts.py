@@ -70,5 +70,8 @@ def settled_text(told: Mapping[str, Any]) -> str:
 def _outcome_text(effect: Mapping[str, Any]) -> str:
     outcome = effect["outcome"] or {}
     if "error" in outcome:
-        return plain(outcome["error"]["message"])
-    return plain(str(outcome.get("reason") or ", ".join(f"{key} {value}" for key, value in outcome.items())))[:120]
+        came = plain(outcome["error"]["message"])
+    else:
+        came = plain(str(outcome.get("reason") or ", ".join(f"{key} {value}" for key, value in outcome.items())))[:120]
+    waits = f"waits for {plain(effect['host'])}" if effect.get("host") else ""
+    return "; ".join(filter(None, (came, waits)))

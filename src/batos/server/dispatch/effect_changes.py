@@ -9,7 +9,7 @@ from batos.agency import granting
 from batos.agency.effect_readings import effect_document
 from batos.client.wire.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
 from batos.errors import BatosError, BriefError
-from batos.image import capabilities, ownership, roots, staged_effects, storage
+from batos.image import capabilities, ownership, roots, staged_effects
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.mission_documents import as_plain
@@ -46,16 +46,16 @@ class EffectChanges:
     async def _add(self, given: GrantsAddArgs, *_told: object) -> dict[str, Any]:
         if given.blind and given.kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
-        settings = self._uvm.settings
-        databases = (settings.image_uri, storage.journal_uri(settings.image_uri, settings.journal))
-        data = [place for uri in databases for place in storage.data_places(uri)]
-        target, usual = granting.check_target(given.kind, given.target, settings.home, data)
+        settings, host = self._uvm.settings, self._uvm.image.publishing.host
+        target, usual = granting.check_target(given.kind, given.target, settings.home, granting.data_places(settings))
         name = granting.check_name(given.name or granting.name_for(given.kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> dict[str, Any]:
             made = capabilities.add(root, name, given.kind, target, sink, told)
+            if host is not None:
+                capabilities.bind(made, host)
             roots.connection_of(root).add(made)  # it has a reference from now on
             return {"grant": granting.grant_document(made)}
 
@@ -77,6 +77,6 @@ class EffectChanges:
             if given.user is not None and not ownership.is_asked_by(root, [found["mission"]], given.user):
                 raise ownership.no_mission(found["mission"], given.user, "effect")
             settled = staged_effects.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
-            return effect_document(settled)
+            return effect_document(root, settled)
 
         return await self._apply(change)
