@@ -102,6 +102,23 @@ async def test_a_dream_holds_no_live_capability(tmp_path: Path) -> None:
         assert (await mind.states(), len(mind.lines())) == (["released"], 1)
 
 
+async def test_an_effect_whose_grant_the_brief_does_not_name_is_not_staged(tmp_path: Path) -> None:
+    """A thought of a stranger's mind may say anything."""
+    async with acting(tmp_path, memory=False) as mind:
+        sent = await mind.send("notes", "log.txt", "A line.")
+        assert await mind.states() == ["released"]
+
+        def change(root: Root) -> str:
+            record = roots.mission_record(root, sent["id"])
+            record.brief.drop_grants()
+            (first,) = staged_effects.list_all(root, sent["id"])
+            staged_effects.fold(root, sent["id"], {**first, "number": 9, "fingerprint": "1" * 64})
+            return str(root[roots.EFFECTS][f"e-{sent['id'][2:]}-09"]["state"])
+
+        assert await mind.uvm.image.shared.apply(change) == "failed"
+        assert (await mind.states(), mind.lines()) == (["released", "failed"], ["A line."])
+
+
 async def test_an_undo_withdraws_what_waits_and_names_what_happened(tmp_path: Path) -> None:
     """A redo stages again what it withdrew; what happened in the world is never done twice."""
     async with acting(tmp_path) as mind:
@@ -242,7 +259,10 @@ async def _lineage(steps: list[tuple[str, int]]) -> None:
                 mission = f"m-{number:026d}"
                 ancestor = last if what != "new" and last else None
                 image.insert(
-                    root, {"text": "?", "user": "u", "attachments": [], "id": mission, "ancestor": ancestor}, "", {}
+                    root,
+                    {"text": "?", "user": "u", "attachments": [], "id": mission, "ancestor": ancestor, "grants": ["g"]},
+                    "",
+                    {},
                 )
                 payload = {"path": "a", "text": str(which)}
                 fingerprint = staged_effects.fingerprint_of("oid:0x1", "effect.append", payload)

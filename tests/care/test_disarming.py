@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from persistent.mapping import PersistentMapping
 from tests.agency.acting import Acting, acting
 from tests.care.test_mind_export import exported, imported
 from tests.care.test_verification import bridge
@@ -15,12 +17,15 @@ from tests.history.test_past_questions import Door
 from tests.image.open_image import uri_of
 
 from batos.care import backups
+from batos.care.disarming import DisarmingReport, disarm
 from batos.care.verification import find_faults
-from batos.errors import ObjectError
-from batos.image import unfinished_erasure
+from batos.errors import BriefError, ObjectError
+from batos.image import capabilities, roots, unfinished_erasure
 from batos.image.ids import utc_now
 from batos.image.read_only import open_read_only
+from batos.image.roots import Root
 from batos.image.unfinished_erasure import Lines
+from batos.objects.prototype import reference
 from batos.testing import scripted_uvm
 
 MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}
@@ -79,6 +84,77 @@ async def test_a_mission_that_waited_when_a_copy_was_made_acts_on_nothing_in_the
         assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
         assert await brought_back(tmp_path, how) == {"grants": [], "effects": [], "missions": ["failed"]}
         assert mind.lines() == ["A line."]
+
+
+async def forge(place: Path, forgery: Callable[[Root, dict[str, Any]], None]) -> dict[str, Any]:
+    """Put something into an empty mind as a stranger would, disarm it, grant what it names, and let it do all.
+
+    The forgery is given the mind, and an effect on the grant `notes` that is as like a true one as can be guessed.
+    """
+    async with acting(place, memory=False) as mind:
+        with mind.uvm.image.snapshot() as root:
+            notes = reference(root[roots.GRANTS]["notes"])
+        payload = {"path": "log.txt", "text": "Evil.\n"}
+        guess = {
+            "grant": "notes", "oid": notes, "operation": "effect.append", "payload": payload, "fingerprint": "0" * 64,
+            "number": 0, "effect": "e-A-00", "mission": "m-A", "lineage": "m-A", "key": "0" * 32, "state": "staged",
+            "attempts": 0, "before": None, "outcome": None, "staged_at": "", "at": "",
+        }  # fmt: skip
+
+        def change(root: Root) -> DisarmingReport:
+            forgery(root, guess)
+            granted = root[roots.GRANTS]["notes"]
+            done = disarm(root, "")
+            root[roots.GRANTS]["notes"] = granted  # a person grants it anew, and the number is the one that was guessed
+            return done
+
+        told = await mind.uvm.image.shared.apply(change)
+        await mind.uvm.releaser.release_all()
+        return {**told, "lines": mind.lines()}
+
+
+async def test_an_effect_that_hides_from_the_outbox_is_disarmed(tmp_path: Path) -> None:
+    """By its state alone it would be put on the list again by a repair."""
+
+    def forgery(root: Root, guess: dict[str, Any]) -> None:
+        root[roots.EFFECTS]["e-A-00"] = PersistentMapping(guess)
+
+    told = await forge(tmp_path, forgery)
+    assert (told["effects"], told["lines"]) == (["e-A-00"], [])
+
+
+async def test_an_effect_under_another_name_is_refused(tmp_path: Path) -> None:
+    """Whoever ends it would end the other one, and it would stay in the outbox."""
+
+    def forgery(root: Root, guess: dict[str, Any]) -> None:
+        root[roots.EFFECTS]["e-A-00"] = PersistentMapping(guess, effect="e-B-00")
+        root[roots.STAGED].insert("e-A-00")
+
+    with pytest.raises(BriefError, match="e-A-00 has another name"):
+        await forge(tmp_path, forgery)
+
+
+async def test_a_capability_is_not_reached_by_its_name_and_number(tmp_path: Path) -> None:
+    """Both can be guessed before it is granted, its nonce cannot."""
+    async with acting(tmp_path, memory=False) as mind:
+        with mind.uvm.image.snapshot() as root:
+            made = root[roots.GRANTS]["notes"]
+            known = {"grant": "notes", "oid": reference(made)}
+            assert capabilities.find_of(root, known) is None
+            assert capabilities.find_of(root, {**known, "nonce": capabilities.nonce_of(made)}) is made
+
+
+async def test_a_mission_that_is_on_no_list_loses_its_grants_too(tmp_path: Path) -> None:
+    """A repair, a resume or an answer would let it run, and the name would be enough."""
+    async with acting(tmp_path, memory=False) as mind:
+        mission = await mind.uvm.missions.submit(BRIEF)
+
+        def change(root: Root) -> Any:
+            root[roots.UNFOLDED].discard(mission)
+            disarm(root, "")
+            return roots.mission_record(root, mission).brief.value.get("grants")
+
+        assert await mind.uvm.image.shared.apply(change) is None
 
 
 async def test_no_object_of_a_grant_that_was_taken_back_is_left_in_an_imported_mind(tmp_path: Path) -> None:

@@ -205,6 +205,9 @@ class Releaser:
             effect = dict(staged_effects.find(root, name))
             if effect["state"] not in staged_effects.WAITING:  # withdrawn, or released by another node, since the list
                 return False
+            if effect["effect"] != name:
+                _log.warning("staged_effects.not_released", effect=name, reason=f"it calls itself {effect['effect']}")
+                return False
             effect[_MAY_HAVE] = effect["state"] == "releasing"
             sink = self._find_sink(root, effect)
         await self._parts.hold("staged", name)

@@ -11,9 +11,10 @@ from typing import Any, Final, TypedDict
 
 from ZODB.DB import DB
 
+from batos.errors import BriefError
 from batos.image import roots, staged_effects, storage
 from batos.image.filestorage import SoundFileStorage
-from batos.image.records import Brief
+from batos.image.records import OPEN, Brief
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 
@@ -32,9 +33,11 @@ def disarm(root: Root, at: str) -> DisarmingReport:
 
     Missions that have not ended lose the grants that they name: else one of the same name would be theirs again.
     """
-    effects = staged_effects.list_waiting(root)
+    effects = _list_waiting(root)
     for name in effects:
         staged_effects.become(root, staged_effects.find(root, name), "unknown", at, {"reason": _UNSURE})
+    if roots.STAGED in root:
+        root[roots.STAGED].clear()
     grants = list(root[roots.GRANTS]) if roots.GRANTS in root else []
     for name in grants:
         del root[roots.GRANTS][name]
@@ -43,11 +46,29 @@ def disarm(root: Root, at: str) -> DisarmingReport:
     return {"grants": grants, "effects": effects}
 
 
+def _list_waiting(root: Root) -> list[str]:
+    """Return the effects that wait by the outbox or by their own state: in a stranger's mind the two may differ.
+
+    Raises: BriefError: an effect stands under another name than its own.
+    """
+    effects: Any = root.get(roots.EFFECTS, {})
+    found = {name for name, effect in effects.items() if effect["state"] in staged_effects.WAITING}
+    found.update(staged_effects.list_waiting(root))
+    for name in found:
+        if staged_effects.find(root, name)["effect"] != name:
+            raise BriefError(f"the effect {name} has another name", field="effects", remedy="Take another copy.")
+    return sorted(found)
+
+
 def _list_granted(root: Root) -> list[Brief]:
     """Return the briefs of missions that have not ended, or are not published yet, and that name grants."""
-    names = list(root[roots.UNFOLDED]) if roots.UNFOLDED in root else []
-    found = (roots.find_record(root, each) for each in names)
-    return [each.brief for each in found if each is not None and each.brief.value.get("grants")]
+    unfolded = set(root[roots.UNFOLDED]) if roots.UNFOLDED in root else set()
+    records = roots.records_of(root) if roots.MISSIONS in root else ()
+    return [
+        record.brief
+        for name, record in records
+        if (record.status.word in OPEN or name in unfolded) and record.brief.value.get("grants")
+    ]
 
 
 def disarm_file(path: Path, at: str) -> DisarmingReport:
@@ -62,7 +83,7 @@ def disarm_file(path: Path, at: str) -> DisarmingReport:
 
 def _disarm_database(database: DB, at: str) -> DisarmingReport:
     with snapshot(database) as now:
-        if not (now.get(roots.GRANTS) or staged_effects.list_waiting(now) or _list_granted(now)):
+        if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now)):
             return {"grants": [], "effects": []}
     with database.transaction("disarmed") as connection:
         root: Any = connection.root()

@@ -65,9 +65,13 @@ def _thought_of_the_mind(thought: dict[str, Any], tid: bytes) -> dict[str, Any]:
 
     Its effects on the world are left out: a dream holds no live capability.
     """
+    return without_effects({**thought, "provenance": {**thought["provenance"], "read_at": tid_text(tid)}})
+
+
+def without_effects(thought: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the slots of a thought without its effects on the world."""
     kept = [each for each in thought.get("contributions", ()) if each[0] != staged_effects.KIND]
-    seen = {**thought, "provenance": {**thought["provenance"], "read_at": tid_text(tid)}}
-    return {**seen, "contributions": kept} if "contributions" in thought else seen
+    return {**thought, "contributions": kept} if "contributions" in thought else dict(thought)
 
 
 def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[str, Any]]:

@@ -128,7 +128,9 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -
     record = roots.mission_record(root, mission)
     roots.move_tally(root, mission, record.status.word, "running")
     record.status.become("running", at)
-    for slot, value in dream["thought"].items():
+    # Once more: a dream that came with a stranger's mind may have some.
+    thought = dreams.without_effects(dream["thought"])
+    for slot, value in thought.items():
         setattr(record.thought, slot, value)
     _write_slots(root, dream["user"], dream["writes"])
     checked = _WrittenThought(root, mission, record.thought)
@@ -136,7 +138,7 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -
         voter(cast("MissionTransaction", checked))
     renamed = dream_methods.install(root, dream, now)
     if renamed:
-        for slot, value in dream["thought"].items():
+        for slot, value in thought.items():
             setattr(record.thought, slot, dream_methods.rename(value, renamed))
         _write_slots(root, dream["user"], [dream_methods.rename(each, renamed) for each in dream["writes"]])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,6 +27,9 @@ SELECTORS: Final[dict[GrantKind, tuple[str, str]]] = {
 #: The slot that marks a capability: nobody but the kernel writes any slot of it.
 GRANTED_AT: Final = "granted_at"
 
+#: The slot of a capability, and the field of an effect that was staged by it, that nobody knows before the grant.
+NONCE: Final = "nonce"
+
 _LIST: Final = "`batos grants list` lists them."
 
 
@@ -40,7 +44,7 @@ def add(root: Root, name: str, kind: GrantKind, target: str, sink: SinkClass, to
     selector, primitive = SELECTORS[kind]
     slots: dict[str, Any] = {
         "name": name, "kind": kind, "target": target, "sink": sink, "user": user, GRANTED_AT: at,
-        selector: Primitive(primitive),
+        NONCE: secrets.token_hex(8), selector: Primitive(primitive),
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
@@ -52,9 +56,19 @@ def bind(capability: UvmObject, host: HostIdentity) -> None:
 
 
 def find_of(root: Root, effect: Mapping[str, Any]) -> UvmObject | None:
-    """Return the capability by which an effect was staged; None: it is revoked."""
+    """Return the capability by which an effect was staged; None: it is revoked, or the effect was not staged by it.
+
+    Whatever was forged before the grant may have its name and its number, which can be guessed, but not its nonce.
+    """
     found = find(root, effect["grant"])
-    return found if found is not None and reference(found) == effect["oid"] else None
+    if found is None or reference(found) != effect["oid"] or nonce_of(found) != effect.get(NONCE, ""):
+        return None
+    return found
+
+
+def nonce_of(capability: UvmObject) -> str:
+    """Return the nonce of a capability; one of an older version has none."""
+    return str(own_slots(capability).get(NONCE, ""))
 
 
 def machine_of(capability: UvmObject | None) -> str | None:

@@ -17,7 +17,7 @@ from batos.errors import NotFound, Refused
 from batos.image import effect_log, roots
 from batos.image.roots import Root
 
-#: The kind of contribution that an effect is: {grant, oid, operation, payload, fingerprint, number}.
+#: The kind of contribution that an effect is: {grant, oid, nonce, operation, payload, fingerprint, number}.
 KIND: Final = "effect"
 
 #: `staged` waits and surely did not happen; `releasing` was begun, may have happened, and is tried again;
@@ -31,6 +31,7 @@ EffectState: TypeAlias = Literal[
 WAITING: Final = frozenset({"staged", "releasing"})
 #: States in which an equal effect of the same lineage may be staged again: this one did not happen.
 _FREE: Final = frozenset({"failed", "not_done", "withdrawn"})
+_NOT_NAMED: Final = "the brief of its mission does not name the grant"
 
 #: An effect as plain data.
 Effect: TypeAlias = PersistentMapping[str, Any]
@@ -55,7 +56,10 @@ def lineage_of(root: Root, mission: str) -> str:
 
 
 def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
-    """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`."""
+    """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`.
+
+    An effect whose grant the mission's brief does not name fails: no thought of this mind says so.
+    """
     # Padded, since the outbox is in the order of these texts; a mission has at most 64.
     name = f"e-{mission.removeprefix('m-')}-{payload['number']:02}"
     if name in root[roots.EFFECTS]:
@@ -69,7 +73,9 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
         }
     )  # fmt: skip
     root[roots.EFFECTS][name] = made
-    if earlier is None:
+    if payload["grant"] not in (roots.mission_record(root, mission).brief.value.get("grants") or ()):
+        become(root, made, "failed", "", {"reason": _NOT_NAMED})
+    elif earlier is None:
         _stage(root, made)
     else:
         made["state"], made["outcome"] = "repeated", {"of": earlier}

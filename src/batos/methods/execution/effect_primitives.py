@@ -57,7 +57,7 @@ def stage(
     if staged_effects.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
     effect = {"grant": name, "oid": reference(capability), "operation": operation, "payload": payload}
-    staged.append({**effect, "fingerprint": fingerprint})
+    staged.append({**effect, capabilities.NONCE: capabilities.nonce_of(capability), "fingerprint": fingerprint})
     return STAGED
 
 
