@@ -51,7 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Files with long tests come first; `make live` says how many tests ran, and none is a failure."""
+    """Files with long tests come first; `make live` says how many tests ran, and none is a failure.
+
+    The folders that tests make are their owner's alone to write: a home that is not is refused.
+    """
+    os.umask(0o022)
     config.pluginmanager.register(Timing(read_table(), TABLE if config.getoption("--write-times") else None))
     if config.getoption("markexpr") == "live":
         config.pluginmanager.register(Count(os.environ.get("BATOS_LIVE_OLLAMA", "no daemon")))

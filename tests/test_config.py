@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from batos import config, notation
-from batos.config import CONFIG_FILE, Settings, checkout_folder
+from batos.config import CONFIG_FILE, Settings
 from batos.errors import ConfigError
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.transport import daemon_url
@@ -225,39 +225,6 @@ def test_a_home_of_a_stranger_is_refused() -> None:
     with pytest.raises(ConfigError, match="no-such-person") as raised:
         config.load({"BATOS_HOME": "~no-such-person/x"})
     assert "--home" in raised.value.remedy
-
-
-def test_the_home_outside_and_inside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a checkout of this project it is .batos there; elsewhere where data of the user's belongs."""
-    inside = tmp_path / "project" / "deep"
-    inside.mkdir(parents=True)
-    monkeypatch.chdir(inside)
-    assert config.load({"XDG_DATA_HOME": str(tmp_path / "data")}).settings.home == tmp_path / "data" / "batos"
-    assert config.load({"XDG_DATA_HOME": ""}).settings.home == Path("~/.local/share/batos").expanduser()
-    project = tmp_path / "project" / "pyproject.toml"
-    project.write_text('[project]\nname = "batos"\n', encoding="utf-8")
-    loaded = config.load({})
-    assert loaded.settings.home == tmp_path / "project" / ".batos"
-    assert loaded.sources["home"] == "default (in a checkout)"
-    assert config.load({}, {"home": "here"}).settings.home == inside / "here"
-
-
-def test_a_folder_that_is_gone_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shell may stand in a folder that was removed; the home is then found without it."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert config.load({"XDG_DATA_HOME": str(tmp_path)}).settings.home == tmp_path / "batos"
-
-
-@pytest.mark.parametrize(
-    "text", ['[project]\nname = "another"\n', "", "[project]\nname = 3\n", "not TOML at all", "[tool.x]\n"]
-)
-def test_other_projects_are_no_checkout(tmp_path: Path, text: str) -> None:
-    """Only a pyproject.toml that names this project makes a checkout, and a broken one is no error."""
-    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert checkout_folder(tmp_path) is None
 
 
 def test_rows_show_what_is_in_effect(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batos import config
-from batos.config import CONFIG_FILE, Settings, checkout_folder
+from batos.config import CONFIG_FILE, Settings
 from batos.errors import ConfigError
 
 NUMBERS = [name for name, field in Settings.model_fields.items() if field.annotation in (int, float)]
@@ -64,10 +64,3 @@ def test_a_file_that_no_editor_writes(tmp_path: Path, data: bytes, said: str) ->
         config.load({"BATOS_HOME": str(tmp_path)})
     assert str(tmp_path / CONFIG_FILE) in raised.value.message
     assert str(tmp_path / CONFIG_FILE) in raised.value.remedy
-
-
-@pytest.mark.parametrize("text", [DEEP, f"a = {'9' * 5_000}", "project = 3", "[[project]]"])
-def test_a_strange_project_is_no_checkout(tmp_path: Path, text: str) -> None:
-    """Whatever stands in a pyproject.toml above the folder, looking for a checkout raises nothing."""
-    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert checkout_folder(tmp_path) is None

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from batos.errors import ConfigError
+from batos.home_folder import PACKAGE, check_own, checkout_folder, find_home
 from batos.notation import bytes_of, daemon_url, has_userinfo, mask_passwords
 
 CONFIG_FILE = "batos.toml"
@@ -219,8 +220,13 @@ class LoadedSettings:
         return [SourcedValue(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
 
 
-def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings:
-    """Read the settings; raises ConfigError naming the setting and its source."""
+def load(
+    environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None, package: Path = PACKAGE
+) -> LoadedSettings:
+    """Read the settings of the package in the folder `package`; raises ConfigError naming the setting and its source.
+
+    Nothing is read from a home that another user may have written.
+    """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -230,7 +236,8 @@ def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | No
         sources.update({name: source[name] for name in found})
 
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    home, home_source = _home(environ, given)
+    home, home_source = find_home(environ, given.get("home"), package)
+    check_own(home)
     filed = _from_file(home / CONFIG_FILE)
     take(filed, dict.fromkeys(filed, str(home / CONFIG_FILE)))
     named = _from_environment(environ)
@@ -241,48 +248,6 @@ def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | No
         return LoadedSettings(Settings(**values), sources, tuple(_unread_notes(environ)))
     except ValidationError as error:
         raise _readable(error, sources) from error
-
-
-def _home(environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Path, str]:
-    if flags.get("home"):
-        return Path(flags["home"]).absolute(), "flag"
-    if environ.get("BATOS_HOME"):
-        return _expand_path(environ["BATOS_HOME"], "BATOS_HOME").absolute(), "BATOS_HOME"
-    try:
-        checkout = checkout_folder(Path.cwd())
-    except OSError:  # a shell may stand in a folder that is gone
-        checkout = None
-    if checkout is not None:
-        return checkout / ".batos", "default (in a checkout)"
-    return _expand_path(environ.get("XDG_DATA_HOME") or "~/.local/share", "XDG_DATA_HOME") / "batos", "default"
-
-
-def _expand_path(path: str, variable: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise ConfigError(
-            f"home (from {variable}): {path!r} names the home of a user whom this machine does not know",
-            field="home",
-            remedy="Name a folder with --home or BATOS_HOME.",
-        ) from error
-
-
-def checkout_folder(here: Path) -> Path | None:
-    """Return the folder at or above `here` whose pyproject.toml is BAT OS's own; None outside a checkout."""
-    for folder in (here, *here.parents):
-        project = folder / "pyproject.toml"
-        if project.is_file():
-            return folder if _project_name(project) == "batos" else None
-    return None
-
-
-def _project_name(project: Path) -> str:
-    try:
-        found = tomllib.loads(project.read_text(encoding="utf-8")).get("project")
-    except (OSError, ValueError, RecursionError):
-        return ""
-    return str(found.get("name", "")) if isinstance(found, dict) else ""
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -141,6 +141,37 @@ async def test_a_restoration_removes_nothing_of_the_home(tmp_path: Path) -> None
         assert await said_by(home) == said
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['ollama_host = "http://192.0.2.1"\n', 'server = "tcp://192.0.2.1:7717"\n', "missions = 3\nimage = ''\n", "no"],
+)
+async def test_settings_of_a_backup_that_name_a_place_are_not_used(tmp_path: Path, text: str) -> None:
+    """They lie beside the home's own, which stay in use; those of a former restoration are kept too."""
+    home, folder, target = tmp_path / "home", tmp_path / "folder", tmp_path / "target"
+    await grown(home)
+    (home / "batos.toml").write_text(text)
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    target.mkdir()
+    (target / "batos.toml").write_text("missions = 5\n")
+    (target / "batos.toml.from-backup").write_text("former")
+    told = await asyncio.to_thread(backups.restore_backup, folder, target, backup)
+    assert told["unused"] == ["batos.toml.from-backup"]
+    assert (target / "batos.toml.from-backup").read_text() == text
+    assert (target / "batos.toml").read_text() == "missions = 5\n"
+    assert (target / "batos.toml.from-backup.before-restore").read_text() == "former"
+
+
+async def test_settings_of_a_backup_that_name_no_place_are_used(tmp_path: Path) -> None:
+    """They are the home's again."""
+    home, folder, target = tmp_path / "home", tmp_path / "folder", tmp_path / "target"
+    await grown(home)
+    (home / "batos.toml").write_text("missions = 3\n")
+    backup = await asyncio.to_thread(backups.make_backup, home, folder, full=True, clock=utc_now)
+    told = await asyncio.to_thread(backups.restore_backup, folder, target, backup)
+    assert told["unused"] == []
+    assert (target / "batos.toml").read_text() == "missions = 3\n"
+
+
 async def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     """By its digests; the home stays empty."""
     home, folder = tmp_path / "home", tmp_path / "folder"

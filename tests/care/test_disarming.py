@@ -175,7 +175,7 @@ async def test_a_mind_without_grants_is_not_written_to(tmp_path: Path) -> None:
         backups.make_backup, tmp_path / "home", tmp_path / "backup", full=True, clock=utc_now
     )
     told = await asyncio.to_thread(backups.restore_backup, tmp_path / "backup", tmp_path / "again", made)
-    assert told == {"grants": [], "effects": [], "aside": []}
+    assert told == {"grants": [], "effects": [], "aside": [], "unused": []}
     names = sorted(each.name for each in (tmp_path / "again").iterdir() if each.is_file())
     assert [each for each in names if each.startswith("live_image")] == ["live_image.fs"]
     one, other = (tmp_path / name / "live_image.fs" for name in ("home", "again"))

@@ -49,18 +49,22 @@ def clone(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def environ(home: Path) -> dict[str, str]:
-    """A shell of nobody in particular, whose server listens where nobody else does."""
+def environ(folder: Path) -> dict[str, str]:
+    """A shell of nobody in particular, whose server listens where nobody else does.
+
+    The clone's home is named: the `batos` that is lent runs from another checkout (tests/test_home_folder.py).
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     ports = {f"BATOS_{name}": f"tcp://127.0.0.1:{free_port()}" for name in ("BIND", "EVENTS")}
-    return {**own, **ports, "HOME": str(home), "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
+    homes = {"HOME": str(folder.parent), "BATOS_HOME": str(folder / ".batos")}
+    return {**own, **ports, **homes, "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
 
 
 def run(script: str, folder: Path) -> str:
     """Everything that a shell prints of it; a command that fails ends it (`set -e`), and nothing outlives it."""
     with subprocess.Popen(
         ["bash", "-c", f"set -euo pipefail\n{script}"],
-        cwd=folder, env=environ(folder.parent), text=True, start_new_session=True,
+        cwd=folder, env=environ(folder), text=True, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as shell:  # fmt: skip
         try:

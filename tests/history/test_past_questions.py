@@ -15,10 +15,11 @@ from tests.history import lived
 from tests.methods.generation.learning import CYCLE, learning
 
 from batos.config import Settings
-from batos.errors import BatosError, BriefError, NotFound, OllamaUnreachable, PackedAway, TimedOut
+from batos.errors import BatosError, BriefError, Busy, NotFound, OllamaUnreachable, PackedAway, TimedOut
 from batos.events import Events
 from batos.image.ids import tid_text
 from batos.image.past import newest_commit
+from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
@@ -31,8 +32,9 @@ _OWN = ("id", "accepted_at", "states", "tid", "as_of", "cost")
 class Door:
     """What asks one thing of the mind as a door does; `told` are the events, `accepted` the missions."""
 
-    def __init__(self, uvm: UVM) -> None:
-        self.dispatcher = Dispatcher(uvm, Uploads(uvm.settings.place / "uploads", 10_000), works=False)
+    def __init__(self, uvm: UVM, places: CopyPlaces | None = None) -> None:
+        uploads = Uploads(uvm.settings.place / "uploads", 10_000)
+        self.dispatcher = Dispatcher(uvm, uploads, works=False, places=places)
         self.told, self.accepted = list[str](), list[str]()
 
     async def __call__(self, verb: str, **args: Any) -> dict[str, Any]:
@@ -240,6 +242,20 @@ async def test_a_running_question_is_cancelled_by_the_beginning_of_its_id(tmp_pa
         assert (await asking)["status"] == "cancelled"
         with pytest.raises(NotFound):
             await ask("cancel", mission=mission[:-1], user="tester")
+
+
+async def test_guests_leave_the_home_a_copy_of_the_mind(tmp_path: Path) -> None:
+    """While a guest's question is answered another one of a guest is told busy, and the home is answered."""
+    async with slow_mind(tmp_path) as (uvm, slow):
+        ask = Door(uvm, CopyPlaces(seconds=0.05))
+        moment = tid_text(newest_commit(uvm.image.db))
+        asking, _ = await slow.begin(ask, "submit", as_of=moment, user="key laptop")
+        brief = {"text": "What holds a pier?", "effort": "reflex"}
+        with pytest.raises(Busy):
+            await ask("dream_new", brief={**brief, "user": "key laptop"}, user="key laptop", follow=True)
+        assert (await ask("dream_new", brief=brief, follow=True))["status"] == "done"
+        slow.go.set()
+        assert (await asking)["status"] == "done"
 
 
 async def test_a_failure_in_the_past_is_one_of_that_mission(tmp_path: Path) -> None:

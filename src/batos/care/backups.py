@@ -30,7 +30,8 @@ from batos.care.database_copies import (
     sync_files,
 )
 from batos.care.disarming import DisarmingReport, disarm_file
-from batos.care.plain_folders import check_plain
+from batos.care.plain_folders import check_plain, has_harmless_settings
+from batos.config import CONFIG_FILE
 from batos.errors import NotFound, Refused, UsageError
 from batos.image.ids import iso, serial_of, utc_now
 from batos.image.past import moment_of
@@ -38,7 +39,7 @@ from batos.image.past import moment_of
 #: The list of a folder's backups, a line of JSON for each.
 _LIST: Final = "backups.jsonl"
 #: Files and folders of a home that a mind needs beside its databases. Keys and tokens are no part of it.
-_BESIDE: Final = ("batos.toml", "codex", "modelfiles")
+_BESIDE: Final = (CONFIG_FILE, "codex", "modelfiles")
 #: The databases: the folder of a backup, and the file of a home.
 _DATABASES: Final = {"image": "live_image.fs", "journal": "journal.fs"}
 #: A commit, and a time by which repozo names a state.
@@ -48,6 +49,8 @@ _STAMP: Final = re.compile(r"\d{4}(-\d\d){5}")
 _READY: Final = ".restoring"
 #: The end of the name that a file or folder gets which is in the way of a restored one.
 _ASIDE: Final = ".before-restore"
+#: The end of the name that a backup's settings get in the home if they are not taken over.
+_UNUSED: Final = ".from-backup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +165,13 @@ def _append_line(path: Path, line: str) -> None:
 
 
 class RestorationReport(DisarmingReport):
-    """The grants and effects that disarming took back, and the new names of what was in the way in the home."""
+    """The grants and effects that disarming took back, and names of files in the home.
+
+    `aside` has the new names of what was in the way, `unused` the names of settings that are not taken over.
+    """
 
     aside: list[str]
+    unused: list[str]
 
 
 def find_backup(folder: Path, at: datetime | None) -> Backup:
@@ -185,7 +192,8 @@ def restore_backup(
     gets another name.
 
     The mind in it is disarmed: what it was about to do may have happened since. Returns what that took back, and the
-    new names of what was in the way.
+    new names of what was in the way. Settings that name a place are put beside those of the home, and are not used: a
+    backup may be a stranger's.
 
     Raises: Refused: the home has an image. UsageError: the backup cannot be read, or the home not be written.
     BriefError: there is a link in the backup.
@@ -205,13 +213,15 @@ def restore_backup(
             recover_database(folder / name, stamp, ready / file)
         _cut_after(ready / _DATABASES["journal"], backup.tid)
         disarmed = disarm_file(ready / _DATABASES["image"], iso(clock()))
-        for source, name in ((folder / "blobs", "blobs"), *((folder / "home" / each, each) for each in _BESIDE)):
-            _copy_beside(source, ready / name)
+        unused = [] if has_harmless_settings(folder / "home" / CONFIG_FILE) else [f"{CONFIG_FILE}{_UNUSED}"]
+        _copy_beside(folder / "blobs", ready / "blobs")
+        for name in _BESIDE:
+            _copy_beside(folder / "home" / name, ready / (unused[0] if unused and name == CONFIG_FILE else name))
         aside = _settle(ready, home)
     except OSError as error:
         what = f"the backup cannot be restored: {error}"
         raise UsageError(what, field="folder", remedy="See that the folder is whole; make room.") from error
-    return {**disarmed, "aside": aside}
+    return {**disarmed, "aside": aside, "unused": unused}
 
 
 def _empty(folder: Path) -> None:

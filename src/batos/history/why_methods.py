@@ -10,6 +10,7 @@ from batos.image import roots
 from batos.image.past import first_writing
 from batos.image.records import Lineage
 from batos.image_documents import WhyNode
+from batos.methods.lifecycle.user_views import change_for, provenance_for
 
 #: Tells a mission, for whoever knows how.
 ToldMission: TypeAlias = Callable[[Asking, str], WhyNode]
@@ -27,13 +28,13 @@ def explain_method(asking: Asking, lineage: Lineage, tell: ToldMission) -> WhyNo
 
 def _explain_revision(asking: Asking, lineage: Lineage, number: int, tell: ToldMission) -> Iterator[WhyNode]:
     method = lineage.revisions[number]
-    told = method.provenance
+    told = provenance_for(asking.root, method.provenance, asking.user)
     yield make_node("intent", method.intent or (lineage.intent.text if lineage.intent else ""))
     if told.get("by"):
         yield make_node("person", f"redefined by {told['by']}", at=told.get("at", ""))
     for each in asking.journal.sound([told["generation"]]) if told.get("generation") else ():
         yield make_call(each)
-    for mission in told.get("missions", ()):
+    for mission in method.provenance.get("missions", ()):
         yield tell(asking, mission)
     if told.get("approved_by"):
         yield make_node(
@@ -44,6 +45,7 @@ def _explain_revision(asking: Asking, lineage: Lineage, number: int, tell: ToldM
         )
     for number_, change in reversed(list(lineage.history.items())):
         if change["revision"] == number and change["event"] == "installed":
-            yield make_node("change", f"change {number_}: {change['reason']} (by {change['by']})", at=change["at"])
+            seen = change_for(lineage, change, asking.user)
+            yield make_node("change", f"change {number_}: {seen['reason']} (by {seen['by']})", at=seen["at"])
             break
     yield make_commit(first_writing(asking.root, method), "installed")

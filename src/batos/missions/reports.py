@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from batos.codex.declared_objects import api_of
 from batos.errors import NotFound
@@ -27,6 +28,7 @@ from batos.image_documents import (
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, is_embedding
 from batos.methods.generation import generation_log
+from batos.methods.lifecycle.user_views import provenance_for
 from batos.mission_documents import (
     EmbeddedInput,
     GeneratedFor,
@@ -38,6 +40,7 @@ from batos.mission_documents import (
     ProvenanceDocument,
     as_mission,
 )
+from batos.objects.method import Method
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
@@ -279,7 +282,7 @@ def inspect_object(root: Root, name: str, user: str = "") -> InspectedDocument:
             oid=described["oid"],
             parents=described["parents"],
             lineage=described["lineage"],
-            slots={slot: as_json(value) for slot, value in sorted(slots.items())},
+            slots={slot: _value_for(root, value, user) for slot, value in sorted(slots.items())},
         )
     intent = tools.absent(root, name)
     if intent is not None:
@@ -302,8 +305,16 @@ def inspect_object(root: Root, name: str, user: str = "") -> InspectedDocument:
         "object": holder_name,
         "slot": slot,
         "holder": roots.name_of_object(root, where[0]),
-        "value": as_json(where[1]),
+        "value": _value_for(root, where[1], user),
     }
+
+
+def _value_for(root: Root, value: Any, user: str) -> Any:
+    """Return a slot's value as plain data; of a method, with what a named user may see of its origin."""
+    shown = as_json(value)
+    if user and isinstance(value, Method):
+        shown["method"]["provenance"] = provenance_for(root, shown["method"]["provenance"], user)
+    return shown
 
 
 def _with_names(root: Root, described: MirroredObject) -> MirroredObject:

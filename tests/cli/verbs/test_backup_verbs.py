@@ -29,3 +29,16 @@ def test_a_home_is_backed_up_and_restored_elsewhere(user: User, tmp_path: Path) 
     assert user.run("backup", str(folder), "--image", "memory://x").code in (2, 4)
     nothing = user.run("backup", str(tmp_path / "none"), "--home", str(tmp_path / "absent"))
     assert (nothing.code, "Copying" in nothing.err, "batos genesis" in nothing.err) == (2, False, True)
+
+
+def test_settings_that_name_an_address_are_named_with_the_way_to_take_them_over(user: User, tmp_path: Path) -> None:
+    """A person is told the command, a program the file's name; Ollama is asked where the home's settings say."""
+    folder, other = tmp_path / "backups", tmp_path / "restored"
+    assert user.run("ask", "What holds a pier?", "--effort", "reflex").code == 0
+    (user.home / "batos.toml").write_text('ollama_host = "http://192.0.2.1:11434"\n')
+    assert user.run("backup", str(folder)).code == 0
+    told = user.run("restore", str(folder), "--home", str(other))
+    assert f"mv {other}/batos.toml.from-backup {other}/batos.toml" in " ".join(told.err.split())
+    again = user.run("restore", str(folder), "--home", str(tmp_path / "again"), "--json")
+    assert again.document["data"]["unused"] == ["batos.toml.from-backup"]
+    assert not (other / "batos.toml").exists()

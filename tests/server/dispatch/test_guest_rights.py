@@ -74,7 +74,6 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
         "genesis",
         "adapters_use",
         "embed_memories",
-        "method_history",
         "method_make",
         "pack",
         "tools",

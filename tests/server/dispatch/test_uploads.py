@@ -95,6 +95,34 @@ async def test_so_many_files_and_no_more(tmp_path: Path) -> None:
         await spool.add("f" * 64, 0, code(b"x"))
 
 
+async def test_a_guest_has_a_quarter_of_the_files(tmp_path: Path) -> None:
+    """The guest is told to wait, while the home and other guests send; its own file that is left alone gives way."""
+    now = 0.0
+    spool = Uploads(tmp_path / "uploads", 10, clock=lambda: now)
+    await spool.add("a" * 64, 0, code(b"x"))
+    for number in range(uploads.FILES // 4):
+        await spool.add(f"{number:064}", 0, code(b"x"), "key laptop")
+    with pytest.raises(Busy):
+        await spool.add("f" * 64, 0, code(b"x"), "key laptop")
+    for user in ("", "ada", "key other"):
+        assert (await spool.add("f" * 64, 0, code(b"x"), user))["have"] == 1
+    now = uploads.CROWDED + 1
+    assert (await spool.add("f" * 64, 0, code(b"x"), "key laptop"))["have"] == 1
+    assert (tmp_path / "uploads" / ("a" * 64)).exists()
+
+
+async def test_a_guest_has_a_quarter_of_the_bytes_and_room_for_a_file(tmp_path: Path) -> None:
+    """The home has the rest; where a quarter is less than the longest file, the guest has that."""
+    spool = Uploads(tmp_path / "uploads", 10, 80)
+    for name_ in ("1", "2"):
+        await spool.add(name_ * 64, 0, code(b"x" * 10), "key laptop")
+    with pytest.raises(Busy):
+        await spool.add("3" * 64, 0, code(b"x"), "key laptop")
+    assert (await spool.add("3" * 64, 0, code(b"x" * 10)))["have"] == 10
+    narrow = Uploads(tmp_path / "narrow", 10, 12)
+    assert (await narrow.add("1" * 64, 0, code(b"x" * 10), "key laptop"))["have"] == 10
+
+
 async def test_what_was_left_alone_makes_room_for_others(tmp_path: Path) -> None:
     """Where there is no room, what nobody went on with for a minute goes first, whether it is whole or not."""
     now = 0.0

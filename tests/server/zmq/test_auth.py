@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
 from batos.client.wire.server_address import setting_address
 from batos.client.wire.server_connection import ServerConnection
-from batos.errors import NoServer, Unauthorised
+from batos.errors import Busy, NoServer, Unauthorised
 from batos.event_payloads import TXN_COMMIT, TransactionCommit
+from batos.server.zmq.server import ServerLimits
 
 #: Beyond loopback, as far as the server can know; this machine reaches it all the same.
 EVERYWHERE = "tcp://0.0.0.0:*"
@@ -97,6 +98,26 @@ async def test_a_revoked_key_is_shut_out_at_once(tmp_path: Path) -> None:
         with pytest.raises(Unauthorised):
             async with by(out):
                 pass
+
+
+async def test_a_guest_keeps_nobody_out_over_many_connections(tmp_path: Path) -> None:
+    """Beyond its share the guest is busy on a new connection too, and the home is answered."""
+    limits = ServerLimits(total=8, look=0.005)
+    async with wire_server(tmp_path, bind=EVERYWHERE, limits=limits) as wire, AsyncExitStack() as until_end:
+        wire.mind.prompt = False
+        own = Credentials(pair=wire.ring.own(), server=wire.ring.server().public)
+        key = key_of(wire, "laptop")
+        guests = [await until_end.enter_async_context(by(key)) for _ in range(3)]
+        asked = [asyncio.create_task(each.ask("why?")) for each in guests[:2]]
+        await eventually(lambda: wire.server.under_way == 2)
+        with pytest.raises(Busy):
+            await guests[2].hello()
+        async with AsyncClient.by(wire.places.bind.near, own, HASTY) as home:
+            assert (await home.hello())["batos"]
+        for mission in wire.mind.found:
+            wire.mind.finish(mission)
+        assert {(await each)["status"] for each in asked} == {"done"}
+        assert (await guests[2].hello())["batos"]
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -77,7 +78,8 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
 
     Then `batos verify` and `batos audit verify` check it. Keys and tokens are made anew. Grants are taken back:
     what the mind was about to do may have happened since. Nothing of the home is removed: files and folders that
-    are in the way get the ending .before-restore.
+    are in the way get the ending .before-restore. Settings that name addresses get the ending .from-backup and are
+    not used: the mind may be a stranger's.
     """
     from batos.care import backups
 
@@ -90,6 +92,17 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
     note_disarmed(called, told)
     if report["aside"]:
         called.note(f"Files and folders that were in the way are kept in the home as {', '.join(report['aside'])}.")
+    for each in report["unused"]:
+        _note_unused(called, called.settings.home / each)
     called.answer(told, lambda told: f"The mind as of {local_time(told['moment'])} is in {told['home']}.")
     called.note(f"`batos verify --home {told['home']}` and `batos audit verify --home {told['home']}` check it.")
     return 0
+
+
+def _note_unused(called: VerbCall, path: Path) -> None:
+    """Say that settings of the backup are not used, and how their owner takes them over."""
+    settings = path.with_suffix("")
+    called.note(
+        f"The settings of the backup name addresses, or are none: they are not used, and are kept as {path}. "
+        f"Read them. If they are yours: mv {shlex.quote(str(path))} {shlex.quote(str(settings))}"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ from batos.terminal.console import count_text
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 #: The files of a home that an export has beside image and journal.
 _BESIDE = ("codex", "batos.toml")
-#: Settings that say where the mind lives, who reaches it and who thinks for it: a stranger's are not taken over.
-_PLACES = frozenset({"home", "image", "journal", "ollama_host", "bind", "events", "server"})
 
 
 @click.command(epilog=examples("batos export ./mind"))
@@ -85,7 +82,7 @@ def note_disarmed(called: VerbCall, told: Mapping[str, Any]) -> None:
 
 
 async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
-    from batos.care import mind_export
+    from batos.care import mind_export, plain_folders
     from batos.image.image import LivingImage, Opening
     from batos.image.storage import journal_uri, removing_new_files
 
@@ -98,19 +95,11 @@ async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
             counts, disarmed = await mind_export.import_mind(image, folder)
         finally:
             await asyncio.to_thread(image.close)
-    left_out = [] if _is_harmless(folder / "batos.toml") else ["batos.toml"]
+    left_out = [] if plain_folders.has_harmless_settings(folder / "batos.toml") else ["batos.toml"]
     for name in _BESIDE:
         if name not in left_out:
             await asyncio.to_thread(_copy, folder / name, settings.home / name)
     return {**counts, **disarmed, "left_out": left_out}
-
-
-def _is_harmless(path: Path) -> bool:
-    """Tell whether settings name no place: none of the mind, of its server, or of Ollama."""
-    try:
-        return not path.exists() or _PLACES.isdisjoint(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError):
-        return False
 
 
 def _counts_text(told: Mapping[str, Any]) -> str:

@@ -220,7 +220,7 @@ class MethodListArgs(StrictModel):
     """Every slot that ever had a method, a line each; and how many methods are still to be made."""
 
     object: Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
-    user: Name | None = Field(default=None, description="The owner of the mission that `as_of` names; absent: any.")
+    user: Name | None = Field(default=None, description="Only missions and people that are this user's; absent: all.")
     as_of: AsOf = None
 
 
@@ -234,12 +234,14 @@ class MethodShowArgs(MethodArgs):
     """All of a method: source, verdict, checks, provenance, ledger."""
 
     revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, else the last.")
-    user: Name | None = Field(default=None, description="The owner of the mission that `as_of` names; absent: any.")
+    user: Name | None = Field(default=None, description="Only missions and people that are this user's; absent: all.")
     as_of: AsOf = None
 
 
 class MethodHistoryArgs(MethodArgs):
     """Every revision of a method, the reasons of its start and end, and every change of its slot."""
+
+    user: Name | None = Field(default=None, description="Only people and origins that are this user's; absent: all.")
 
 
 class MethodMakeArgs(StrictModel):

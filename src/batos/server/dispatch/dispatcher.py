@@ -56,6 +56,7 @@ from batos.server.dispatch.sent_files import SentFiles
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
+    from batos.server.dispatch.copy_places import CopyPlaces
     from batos.server.dispatch.uploads import Uploads
     from batos.uvm import UVM
 
@@ -66,21 +67,26 @@ class Dispatcher:
     """Does what requests ask. All doors share one dispatcher, so that each verb means the same through every door."""
 
     def __init__(
-        self, uvm: UVM, uploads: Uploads, *, works: bool = True, background_genesis: BackgroundGenesis | None = None
+        self,
+        uvm: UVM,
+        uploads: Uploads,
+        *,
+        works: bool = True,
+        background_genesis: BackgroundGenesis | None = None,
+        places: CopyPlaces | None = None,
     ) -> None:
         """Make a dispatcher over a UVM. `works`: it begins every mission at once; else only those that are followed.
 
-        `background_genesis` is the genesis that a server begins by itself, if it does.
+        `background_genesis` is what a server begins by itself, if it does, `places` are those for copies of the mind.
         """
-        self.uvm = uvm
-        self.uploads = uploads
+        self.uvm, self.uploads = uvm, uploads
         self._works = works
         if works:
             uvm.follow_ups.keep(uvm.events)
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
         self._reader = Reader(uvm.readings, uvm.mission_memory.write)
-        self._past = PastQuestions(uvm, self._reader)
+        self._past = PastQuestions(uvm, self._reader, places)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
         self._about: Mapping[str, Any] = {}

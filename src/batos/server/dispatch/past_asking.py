@@ -17,12 +17,11 @@ from batos.history.moments import Moment
 from batos.image.past import moment_of, newest_commit
 from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
+from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM, open_past
 
-#: Copies of the image that are open at once.
-MOST_OPEN: Final = 2
 #: Seconds between two looks whether another node erases something.
 _PAUSE: Final = 0.5
 _ENDED: Final = frozenset({"done", "failed", "cancelled", "parked", "undone"})
@@ -57,10 +56,9 @@ class _RunningQuestion:
 class PastQuestions:
     """Asks the mind as it was."""
 
-    def __init__(self, today: UVM, reader: Reader) -> None:
-        self._today = today
+    def __init__(self, today: UVM, reader: Reader, places: CopyPlaces | None = None) -> None:
+        self._today, self._places = today, places or CopyPlaces()
         self._reader, self._past = reader, reader.past
-        self._turns = asyncio.Semaphore(MOST_OPEN)
         self._running: dict[str, _RunningQuestion] = {}
         self._asking: set[asyncio.Future[Any]] = set()
         #: Questions that an erasure ended.
@@ -73,7 +71,8 @@ class PastQuestions:
         is done.
 
         Raises: BriefError: nobody waits for the end. PackedAway, NotFound: as of a moment that cannot be asked.
-        WordsErased: something was erased meanwhile; nothing is kept of the answer.
+        WordsErased: something was erased meanwhile; nothing is kept of the answer. Busy: too many such questions are
+        being answered.
         """
         if not told.follow:
             raise BriefError(
@@ -123,7 +122,10 @@ class PastQuestions:
         self, question: PastQuestion, moment: Moment, told: EventRelay, then: KeepDream | None
     ) -> dict[str, Any]:
         events, asking = Events(), cast("asyncio.Task[Any]", asyncio.current_task())
-        async with self._turns, open_past(self._today, moment.tid, events, question.mind) as copy:
+        async with (
+            self._places.place(question.user),
+            open_past(self._today, moment.tid, events, question.mind) as copy,
+        ):
             if question.prepare is not None:
                 await question.prepare(copy)
             told.listen(events)

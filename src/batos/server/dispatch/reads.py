@@ -180,15 +180,15 @@ class Reader:
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
         of, said = await self.as_of(given)
-        listed = await self.read(of.lifecycle.list_methods, given.object)
+        listed = await self.read(of.lifecycle.list_methods, given.object, given.user)
         return {"methods": listed, "waiting": await self.read(of.lifecycle.count_wishes, given.object), **said}
 
     async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
         of, said = await self.as_of(given)
-        return {**await self.read(of.lifecycle.describe, given.method, given.revision), **said}
+        return {**await self.read(of.lifecycle.describe, given.method, given.revision, given.user), **said}
 
     async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.lifecycle.history, given.method))
+        return as_plain(await self.read(self._of.lifecycle.history, given.method, given.user))
 
     async def _grants(self, given: GrantsArgs, *_told: object) -> dict[str, Any]:
         return as_plain({"grants": await self.read(self._of.grants, given.user)})

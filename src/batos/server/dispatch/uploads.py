@@ -18,6 +18,7 @@ from batos.client.wire import server_file
 from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.disk_full import disk_full, no_room
 from batos.errors import BriefError, Busy, ImageError
+from batos.server.dispatch.guest_rights import guest_share, is_guest
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -28,7 +29,7 @@ PATIENCE = 3_600.0
 CROWDED = 60.0
 #: Hex digits of a SHA-256.
 _DIGITS = 64
-#: Files that may be on their way at once.
+#: Files that may be on their way at once, of all; a guest has a quarter.
 FILES = 256
 
 
@@ -37,6 +38,7 @@ class _SpooledFile:
     """A file as far as it has come."""
 
     path: Path
+    user: str
     touched: float
     have: int = 0
     digest: _Hash = field(default_factory=hashlib.sha256)
@@ -45,6 +47,8 @@ class _SpooledFile:
 @dataclass(slots=True)
 class Uploads:
     """Spooled files by SHA-256. `each` and `total` bound, in bytes, one file and all of them; the clock is monotonic.
+
+    A guest has a share of the files and of the bytes.
 
     The folder is this object's alone: what an earlier process left goes with the first piece, or by `close`.
     """
@@ -68,7 +72,7 @@ class Uploads:
         """
         piece = _decode(data)
         async with self._turn:
-            return await asyncio.to_thread(self._add, _name(sha256, user), offset, piece)
+            return await asyncio.to_thread(self._add, _name(sha256, user), user, offset, piece)
 
     async def content(self, sha256: str, user: str = "") -> bytes | None:
         """Return a whole file's bytes, as this user sent it; None where it is not there, or not whole."""
@@ -89,19 +93,19 @@ class Uploads:
 
     # -- in a thread, one at a time
 
-    def _add(self, name: str, offset: int, piece: bytes) -> dict[str, Any]:
+    def _add(self, name: str, user: str, offset: int, piece: bytes) -> dict[str, Any]:
         self._tidy()
         sha256 = name[:_DIGITS]
         spooled = self._files.get(name)
         if spooled is None:
             if not piece:
                 return {"sha256": sha256, "have": 0}
-            spooled = self._begin(name)
+            spooled = self._begin(name, user)
         spooled.touched = self.clock()
         if offset < spooled.have:
             self._compare(name, spooled, offset, piece)
         fresh = piece[max(0, spooled.have - offset) :] if offset <= spooled.have else b""
-        self._refuse_excess(name, spooled.have + len(fresh), len(fresh))
+        self._refuse_excess(name, spooled, len(fresh))
         if fresh:
             self._write(name, spooled, fresh)
             spooled.digest.update(fresh)
@@ -119,12 +123,11 @@ class Uploads:
                 raise disk_full(error, spooled.path) from error
             raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
 
-    def _begin(self, name: str) -> _SpooledFile:
-        if len(self._files) >= FILES and not self._made_room():
-            raise Busy(f"{FILES} files are being sent already", remedy="Send it again in a while.")
+    def _begin(self, name: str, user: str) -> _SpooledFile:
+        self._make_room(user, 1, 0)
         path = self.folder / name
         path.unlink(missing_ok=True)
-        self._files[name] = _SpooledFile(path, self.clock())
+        self._files[name] = _SpooledFile(path, user, self.clock())
         return self._files[name]
 
     def _compare(self, name: str, spooled: _SpooledFile, offset: int, piece: bytes) -> None:
@@ -138,26 +141,35 @@ class Uploads:
                 "the pieces of the file do not agree", field="attachments", remedy="Send it again from its beginning."
             )
 
-    def _refuse_excess(self, name: str, size: int, fresh: int) -> None:
-        if size > self.each:
+    def _refuse_excess(self, name: str, spooled: _SpooledFile, fresh: int) -> None:
+        if spooled.have + fresh > self.each:
             self._drop(name)
             raise BriefError(
                 f"the file has more than {self.each} bytes",
                 field="attachments",
                 remedy="Split the file, or raise attachment_bytes in batos.toml.",
             )
-        while sum(each.have for each in self._files.values()) + fresh > self.total:
-            if self._made_room():
-                continue
-            raise Busy("too much is being sent already", remedy="Send it again in a while.")
+        self._make_room(spooled.user, 0, fresh)
 
-    def _made_room(self) -> bool:
-        """Give up the file that was left alone longest, where that is long enough for others not to wait for it."""
-        oldest = min(self._files, key=lambda sha256: self._files[sha256].touched, default=None)
-        if oldest is None or self._files[oldest].touched > self.clock() - CROWDED:
-            return False
-        self._drop(oldest)
-        return True
+    def _make_room(self, user: str, files: int, size: int) -> None:
+        """Make room for more files and bytes of a user, in all and in the share of a guest. Raises: Busy."""
+        self._clear(self._files, FILES - files, self.total - size)
+        if is_guest(user):
+            own = {name: each for name, each in self._files.items() if each.user == user}
+            self._clear(own, guest_share(FILES) - files, max(self.each, guest_share(self.total)) - size)
+
+    def _clear(self, among: dict[str, _SpooledFile], most: int, size: int) -> None:
+        """Give up files that were left alone longest, until there are at most so many of them and so many bytes.
+
+        Busy: none was left alone long enough for others not to wait for it.
+        """
+        among = dict(among)
+        while len(among) > most or sum(each.have for each in among.values()) > size:
+            oldest = min(among, key=lambda name: among[name].touched, default=None)
+            if oldest is None or among[oldest].touched > self.clock() - CROWDED:
+                raise Busy("too much is being sent already", remedy="Send it again in a while.")
+            del among[oldest]
+            self._drop(oldest)
 
     def _content(self, name: str) -> bytes | None:
         spooled = self._files.get(name)

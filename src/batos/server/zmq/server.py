@@ -16,7 +16,7 @@ from batos.client.wire import protocol
 from batos.client.wire.addresses import Address
 from batos.client.wire.keys import Keyring
 from batos.client.wire.listening import bind_socket
-from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
+from batos.errors import BatosError, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.image.ids import utc_now
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
@@ -24,6 +24,7 @@ from batos.server.zmq.auth import REQUESTS, Gate
 from batos.server.zmq.bulletin import Bulletin
 from batos.server.zmq.outbox import Outbox
 from batos.server.zmq.pending_request import ConnectedClient, PendingRequest
+from batos.server.zmq.request_counts import RequestCounts, busy
 from batos.terminal import logs
 
 #: Milliseconds for which the last replies are still sent when the server stops.
@@ -39,10 +40,10 @@ _FRAMES, _PASSED_OVER = 4, 100
 class ServerLimits:
     """The most that the server takes; times in seconds, sizes in bytes."""
 
-    #: Requests under way, of one peer and of all; beyond it they are told `busy`.
+    #: Requests under way, of one peer and of all; beyond it they are told `busy`. A guest has a quarter of `total`.
     peer: int = 64
     total: int = 4_096
-    #: Bytes of all requests under way.
+    #: Bytes of all requests under way; a guest has a quarter.
     size: int = 64 * 2**20
     #: Longest frame that is read at all; who sends a longer one is cut off, who sends less is told the limit.
     frame: int = 2 * protocol.MESSAGE_BYTES
@@ -74,8 +75,7 @@ class Server:
         self._limits = limits or ServerLimits()
         self._peers: dict[bytes, ConnectedClient] = {}
         self._stuck: set[bytes] = set()
-        self._under_way = 0
-        self._size = 0
+        self._counts = RequestCounts(self._limits.total, self._limits.size)
         self._thread = 0
         self._router: zmq.asyncio.Socket
         self._gate: Gate
@@ -83,7 +83,7 @@ class Server:
     @property
     def under_way(self) -> int:
         """Count the requests that are under way."""
-        return self._under_way
+        return self._counts.under_way
 
     @property
     def waiting_bytes(self) -> int:
@@ -205,10 +205,8 @@ class Server:
         if len(rest) != (2 if pending.is_delimited else 1):
             return ProtocolError("a request is one frame of JSON, after an empty one or by itself")
         if len(peer.requests) >= limits.peer:
-            return _busy(f"{limits.peer} requests of this client are under way")
-        if self._under_way >= limits.total or self._size + pending.size > limits.size:
-            return _busy("too many requests are under way")
-        return None
+            return busy(f"{limits.peer} requests of this client are under way")
+        return self._counts.objection(peer.user, pending.size)
 
     def _peer(self, identity: bytes, user: str) -> ConnectedClient:
         peer = self._peers.get(identity)
@@ -222,8 +220,7 @@ class Server:
         place = f"#{id(pending)}"
         pending.peer.requests[place] = pending
         self._peers[pending.peer.identity] = pending.peer
-        self._under_way += 1
-        self._size += pending.size
+        self._counts.add(pending.peer.user, pending.size)
         pending.begin(self._answer(pending, data))
 
     def _release(self, pending: PendingRequest) -> None:
@@ -231,8 +228,7 @@ class Server:
         peer = pending.peer
         if peer.requests.pop(f"#{id(pending)}", None) is None:
             return
-        self._under_way -= 1
-        self._size -= pending.size
+        self._counts.remove(peer.user, pending.size)
         if not peer.requests and not peer.outbox.stuck and self._peers.get(peer.identity) is peer:
             del self._peers[peer.identity]
 
@@ -368,10 +364,6 @@ async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
 def _waits(pending: PendingRequest) -> bool:
     """Say if a client waits for a request who can be told that it is still under way."""
     return pending.name is not None and not (pending.takes_one_reply or pending.is_ending or pending.peer.outbox.stuck)
-
-
-def _busy(why: str) -> Busy:
-    return Busy(why, remedy="Wait for one of them, then ask again.")
 
 
 def _stopping() -> NoServer:

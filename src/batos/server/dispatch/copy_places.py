@@ -1,0 +1,40 @@
+"""The places for copies of the mind, each of which answers one question: a few at once, not all of them for guests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from batos.errors import Busy
+from batos.server.dispatch.guest_rights import is_guest
+
+#: Copies of the image that are open at once.
+MOST_OPEN: Final = 2
+#: Seconds that a question waits for its place: a mission may hold one for an hour.
+PATIENCE: Final = 30.0
+
+
+class CopyPlaces:
+    """Gives questions a place each, in the order in which they come; all guests together have all places but one."""
+
+    def __init__(self, most: int = MOST_OPEN, seconds: float = PATIENCE) -> None:
+        self._seconds = seconds
+        self._all, self._guests = asyncio.Semaphore(most), asyncio.Semaphore(max(1, most - 1))
+
+    @asynccontextmanager
+    async def place(self, user: str | None) -> AsyncIterator[None]:
+        """Hold a place for a question of a user (None: the home's). Raises: Busy: there was none in time."""
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    if is_guest(user):
+                        await held.enter_async_context(self._guests)
+                    await held.enter_async_context(self._all)
+            except TimeoutError:
+                raise Busy(
+                    "other questions to copies of the mind (of the past, dreams, replays) are being answered",
+                    remedy="Ask again when one of them has ended.",
+                ) from None
+            yield

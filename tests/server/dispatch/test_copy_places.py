@@ -1,0 +1,67 @@
+"""Places for copies of the mind: guests leave one to the home, and nobody waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from batos.errors import Busy
+from batos.server.dispatch.copy_places import CopyPlaces
+
+#: Seconds until a question without a place is refused, where that is what a test waits for, and where it is not.
+SOON, NEVER = 0.02, 60.0
+
+
+async def test_guests_leave_the_home_a_place() -> None:
+    """One place of two is all that guests have, however many they are; the home gets the other."""
+    places = CopyPlaces(2, SOON)
+    async with places.place("key laptop"):
+        for guest in ("key laptop", "key tablet"):
+            with pytest.raises(Busy) as refused:
+                async with places.place(guest):
+                    pass
+            assert refused.value.remedy
+        async with places.place(None):
+            pass
+    async with places.place("key tablet"):
+        pass
+
+
+async def test_the_home_has_every_place_and_is_told_when_there_is_none() -> None:
+    """A user that the home names is no guest; the refusal may be tried again."""
+    places = CopyPlaces(2, SOON)
+    async with AsyncExitStack() as held:
+        for user in (None, "ada"):
+            await held.enter_async_context(places.place(user))
+        with pytest.raises(Busy) as refused:
+            await held.enter_async_context(places.place(None))
+        assert refused.value.retry
+
+
+async def test_a_guest_that_was_refused_holds_nothing() -> None:
+    """Whether it waited for the guests' place or had that already, the place is free for the next guest."""
+    places = CopyPlaces(2, SOON)
+    async with places.place(None), places.place(None):
+        with pytest.raises(Busy):
+            async with places.place("key laptop"):
+                pass
+    async with places.place("key laptop"):
+        pass
+
+
+async def test_a_place_that_becomes_free_goes_to_whoever_waits() -> None:
+    """A question waits for a place as long as it may."""
+    places, entered = CopyPlaces(1, NEVER), asyncio.Event()
+
+    async def wait() -> None:
+        async with places.place(None):
+            entered.set()
+
+    async with places.place(None):
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        assert not entered.is_set()
+    await waiting
+    assert entered.is_set()
