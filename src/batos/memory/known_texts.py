@@ -94,11 +94,21 @@ def _find_known(root: Root, given: GivenContent) -> str | None:
             return name
         at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)
         return name if at_place and memory_wordings.is_same_memory(root, name, at_place) else None
-    for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
+    return _find_known_fact(root, given)
+
+
+def _find_known_fact(root: Root, given: GivenContent) -> str | None:
+    """Return the current fact of a key, if it is this one; None where a newer one would give way to it once more."""
+    alike, key = family(given.key), given.key.casefold()
+    for name in memory_claims.facts_of_family(root, given.user, given.scope, alike, memory_standings.MOST_VALUES):
         slots = own_slots(root[roots.DOCUMENTS][name])
-        if slots["standing"] == "current":
+        if slots["standing"] != "current":
+            continue
+        if slots["key"].casefold() == key:
             is_same = slots["sha256"] == given.sha256 and slots["key"] == given.key
             return name if is_same and _says_as_much(slots, given) else None
+        if alike == key:  # a later version, which the key without one takes the place of
+            return None
     return None
 
 
