@@ -90,6 +90,17 @@ async def test_the_texts_of_a_file_are_bounded_together() -> None:
     assert 0 < sum(len(each.text) for each in found) <= 80
 
 
+async def test_files_are_bounded_together() -> None:
+    """Spans of one file may overlap, and one content may be named many times; the texts that are read count too."""
+    whole, page = b"lamp " * 200, b"<html><p>" + b"lamp " * 190
+    spans = [{"span": [start, 1_000]} for start in range(8)]
+    assert len(await texts(whole, *spans, limit=1_000)) == 8
+    for data, files in ((whole, [{}] * 9), (whole, [{"span": [0, 9_000]}] * 9), (page, [{}] * 5)):
+        with pytest.raises(BriefError, match="8,000 bytes together") as refused:
+            await texts(data, *files, limit=1_000)
+        assert "several requests" in refused.value.remedy
+
+
 async def test_who_leaves_ends_the_reading() -> None:
     """A page that takes long is not read to its end for nobody, and no process is left."""
     begun = time.monotonic()

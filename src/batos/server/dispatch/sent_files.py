@@ -23,6 +23,8 @@ Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
 #: Removes files that were sent and are needed no more: by their digests, for their sender.
 ForgetFiles: TypeAlias = Callable[[Iterable[str], str], Awaitable[None]]
 
+#: What all files of a request may have together, in lengths of one text: spans of one file may overlap.
+_TOGETHER: Final = 8
 #: Files that are read at once in processes of their own.
 _READERS: Final = 2
 
@@ -47,19 +49,23 @@ class SentFiles:
     ) -> list[Incoming]:
         """Return the texts of files, each of at most `limit` bytes.
 
-        Raises: BriefError: one of the files was not sent, or has no text.
+        Raises: BriefError: one of the files was not sent, or has no text, or all are too long together.
         """
         sent: dict[str, bytes] = {}
+        room = _Room(_TOGETHER * limit)
         for file in files:
             if file.sha256 not in sent:
                 ref = AttachmentRef(name=file.name, media_type=file.media_type, sha256=file.sha256)
                 sent[file.sha256] = await self.content(ref, sender)
+            room.take(_length(file, sent[file.sha256], limit))
         found: list[Incoming] = []
         for texts, file in zip(await asyncio.to_thread(_slices, files, sent, owned), files, strict=True):
             if texts is not None:
                 found.append(texts)
             else:
-                found += [_found_text(file, each, owned) for each in await self._read(file, sent[file.sha256], limit)]
+                read = await self._read(file, sent[file.sha256], limit)
+                room.take(sum(len(each.text) for each in read))
+                found += [_found_text(file, each, owned) for each in read]
         return found
 
     async def _read(self, file: RememberedFile, data: bytes, limit: int) -> list[ReadText]:
@@ -73,6 +79,29 @@ class SentFiles:
             remedy = "Convert it to UTF-8 text."
             raise BriefError(f"{file.name} cannot be remembered: {reason}", field="args.files", remedy=remedy)
         return found
+
+
+@dataclass(slots=True)
+class _Room:
+    """The room that the files of a request have together, in bytes."""
+
+    size: int
+    _left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left = self.size
+
+    def take(self, length: int) -> None:
+        """Take some of the room. Raises: BriefError: there is not so much left."""
+        self._left -= length
+        if self._left < 0:
+            what = f"the files have more than {self.size:,} bytes together"
+            raise BriefError(what, field="args.files", remedy="Send them in several requests.")
+
+
+def _length(file: RememberedFile, data: bytes, limit: int) -> int:
+    """Return the bytes that are taken of a file; of a whole one no more than one text may have."""
+    return min(len(data), limit) if file.span is None else len(range(*slice(*file.span).indices(len(data))))
 
 
 def contents_of(files: Sequence[RememberedFile], owned: OwnedPlace) -> list[GivenContent]:
