@@ -91,10 +91,18 @@ class RememberedLine(TypedDict):
     flagged: list[str]
 
 
+class UnreadLine(TypedDict):
+    """A part of a file that could not be read: the file's source or name with the place of the part, and the reason."""
+
+    source: str
+    reason: str
+
+
 class RememberedPage(TypedDict):
-    """The fate of each document that was given."""
+    """The fate of each document that was given; of files that were read where they were sent to also what was unread."""
 
     remembered: list[RememberedLine]
+    unread: NotRequired[list[UnreadLine]]
 
 
 class EmbeddedPage(TypedDict):
