@@ -99,7 +99,7 @@ class UnreadLine(TypedDict):
 
 
 class RememberedPage(TypedDict):
-    """The fate of each document that was given; of files that were read where they were sent to also what was unread."""
+    """The fate of each document that was given, and the parts of files that were sent and could not be read."""
 
     remembered: list[RememberedLine]
     unread: NotRequired[list[UnreadLine]]

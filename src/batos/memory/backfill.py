@@ -110,7 +110,7 @@ class VectorBackfill:
         return self._state
 
     async def _look_or_log(self) -> BackfillState:
-        """Fill in what is missing now; a failure is a reason why there are no vectors, and the next wake tries again."""
+        """Fill in what is missing now; a failure is a reason for no vectors, and the next wake tries again."""
         refusing = self._parts.image.refusing
         if refusing is not None:
             return replace(self._state, reason=str(refusing))

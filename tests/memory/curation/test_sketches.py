@@ -6,7 +6,7 @@ import numpy as np
 from tests.memory.curation.test_regions import candidate
 
 from batos.memory.curation.regions import MOST_DOCUMENTS
-from batos.memory.curation.sketches import BANDS, ROWS, redundant_regions, sketch
+from batos.memory.curation.sketches import BANDS, ROWS, Sketches, redundant_regions, sketch
 from batos.memory.indexes import postings, text
 from batos.memory.indexes.entries import Entry
 
@@ -46,7 +46,7 @@ def test_all_memories_that_say_the_same_are_in_regions() -> None:
     """However many there are, and whatever else agrees with the first of them in a part of the sketch."""
     several = found(*(LOG for _ in range(10 * MOST_DOCUMENTS)))
     assert [len(each) for each in several] == [MOST_DOCUMENTS] * 10
-    sketches = np.arange(5 * BANDS * ROWS, dtype=np.uint32).reshape(5, BANDS * ROWS)
+    sketches: Sketches = np.arange(5 * BANDS * ROWS, dtype=np.uint32).reshape(5, BANDS * ROWS)
     sketches[1:, :ROWS] = sketches[0, :ROWS]
     sketches[2] = sketches[1]
     sketches[4] = sketches[3]

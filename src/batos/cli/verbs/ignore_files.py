@@ -34,7 +34,10 @@ class IgnoreRules:
 
 @dataclass(slots=True)
 class IgnoreFiles:
-    """Reads the rules of folders, each after the one that it is in. `on_refused` is told of rules that ignore nothing."""
+    """Reads the rules of folders, each after the one that it is in.
+
+    `on_refused` is told of rules that ignore nothing.
+    """
 
     on_refused: Callable[[Path, str], None] = lambda path, reason: None
     _known: dict[Path, IgnoreRules] = field(default_factory=dict)

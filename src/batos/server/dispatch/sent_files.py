@@ -24,7 +24,7 @@ Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
 #: Removes files that were sent and are needed no more: by their digests, for their sender.
 ForgetFiles: TypeAlias = Callable[[Iterable[str], str], Awaitable[None]]
 
-#: What all files of a request may have together, in lengths of one text: spans of one file may overlap.
+#: All files of a request have at most so many times the length of one text: spans of one file may overlap.
 _TOGETHER: Final = 8
 #: The parts of a file that could not be read of which each has a line.
 _MOST_UNREAD: Final = 200
